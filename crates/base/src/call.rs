@@ -1,0 +1,100 @@
+//! What travels with every call: its deadline, its cancellation, and where progress goes.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+/// Receives progress of long work: done, total if known, and a word on what is being done.
+pub trait Progress: Send + Sync {
+    /// `done` of `total` units are finished.
+    fn report(&self, done: u64, total: Option<u64>, message: &str);
+}
+
+/// Why a call had to stop before it was finished.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Stopped {
+    /// The caller cancelled it.
+    #[error("the call was cancelled")]
+    Cancelled,
+    /// Its time was up.
+    #[error("the call took longer than its time limit")]
+    TimedOut,
+}
+
+/// A call in progress. Cheap to clone; every clone sees the same cancellation.
+#[derive(Clone, Default)]
+pub struct Call {
+    cancelled: Arc<AtomicBool>,
+    deadline: Option<Instant>,
+    progress: Option<Arc<dyn Progress>>,
+}
+
+impl Call {
+    /// A call without deadline or progress.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Gives the call at most `time` from now.
+    #[must_use]
+    pub fn within(mut self, time: Duration) -> Self {
+        self.deadline = Instant::now().checked_add(time);
+        self
+    }
+
+    /// Sends progress to `progress`.
+    #[must_use]
+    pub fn reporting_to(mut self, progress: Arc<dyn Progress>) -> Self {
+        self.progress = Some(progress);
+        self
+    }
+
+    /// Asks the work to stop at its next check.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Says whether to go on. Loops over anything a caller can make long ask this.
+    pub fn check(&self) -> Result<(), Stopped> {
+        if self.cancelled.load(Ordering::Relaxed) {
+            return Err(Stopped::Cancelled);
+        }
+        match self.deadline {
+            Some(deadline) if Instant::now() >= deadline => Err(Stopped::TimedOut),
+            _ => Ok(()),
+        }
+    }
+
+    /// Reports progress to whoever listens.
+    pub fn report(&self, done: u64, total: Option<u64>, message: &str) {
+        if let Some(progress) = &self.progress {
+            progress.report(done, total, message);
+        }
+    }
+}
+
+impl fmt::Debug for Call {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Call").field("state", &self.check()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clones_share_cancellation_and_deadlines_pass() {
+        let call = Call::new();
+        let other = call.clone();
+        assert_eq!(call.check(), Ok(()));
+        other.cancel();
+        assert_eq!(call.check(), Err(Stopped::Cancelled));
+        assert_eq!(Call::new().within(Duration::ZERO).check(), Err(Stopped::TimedOut));
+    }
+}

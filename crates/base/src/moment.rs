@@ -1,0 +1,170 @@
+//! Points in time: microseconds since 1970 in UTC, written as RFC 3339 with `Z`.
+
+use std::{fmt, str::FromStr, time::SystemTime};
+
+use jiff::{Span, Timestamp, civil, tz::TimeZone};
+use parking_lot::Mutex;
+use serde::{Serialize, Serializer};
+
+/// A point in time with microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Moment(i64);
+
+impl Moment {
+    /// From microseconds since 1970.
+    pub const fn from_micros(micros: i64) -> Self {
+        Self(micros)
+    }
+
+    /// Microseconds since 1970.
+    pub const fn micros(self) -> i64 {
+        self.0
+    }
+
+    /// The moment a file system reports; times before 1970 are kept.
+    pub fn from_system(time: SystemTime) -> Self {
+        match time.duration_since(SystemTime::UNIX_EPOCH) {
+            Ok(after) => Self(i64::try_from(after.as_micros()).unwrap_or(i64::MAX)),
+            Err(before) => Self(-i64::try_from(before.duration().as_micros()).unwrap_or(i64::MAX)),
+        }
+    }
+
+    /// Writes all six digits of the fraction, as snapshot ids do.
+    pub fn with_micros(self) -> String {
+        format!("{:.6}", self.timestamp())
+    }
+
+    /// Reads an ISO date, a date-time (UTC when no zone is given) or a relative time such as `7d`, counted back from
+    /// `now`.
+    pub fn parse(text: &str, now: Self) -> Result<Self, NotAMoment> {
+        let text = text.trim();
+        relative(text, now).or_else(|| absolute(text)).ok_or_else(|| NotAMoment(text.to_owned()))
+    }
+
+    fn timestamp(self) -> Timestamp {
+        Timestamp::from_microsecond(self.0).unwrap_or(Timestamp::UNIX_EPOCH)
+    }
+}
+
+fn relative(text: &str, now: Moment) -> Option<Moment> {
+    let split = text.find(|c: char| !c.is_ascii_digit())?;
+    let amount: i64 = text[..split].parse().ok()?;
+    let seconds: i64 = match text[split..].trim() {
+        "s" | "sec" | "second" | "seconds" => 1,
+        "m" | "min" | "minute" | "minutes" => 60,
+        "h" | "hour" | "hours" => 3_600,
+        "d" | "day" | "days" => 86_400,
+        "w" | "week" | "weeks" => 604_800,
+        "mo" | "month" | "months" => 2_629_746,
+        "y" | "year" | "years" => 31_556_952,
+        _ => return None,
+    };
+    amount.checked_mul(seconds)?.checked_mul(1_000_000).and_then(|back| now.0.checked_sub(back)).map(Moment)
+}
+
+fn absolute(text: &str) -> Option<Moment> {
+    if let Ok(stamp) = text.parse::<Timestamp>() {
+        return Some(Moment(stamp.as_microsecond()));
+    }
+    let civil: civil::DateTime = text.parse().ok()?;
+    TimeZone::UTC.to_timestamp(civil).ok().map(|stamp| Moment(stamp.as_microsecond()))
+}
+
+impl fmt::Display for Moment {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.timestamp().fmt(formatter)
+    }
+}
+
+impl Serialize for Moment {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// The text was no time.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is not a time: write a date (2026-01-31), a date-time (2026-01-31T12:00:00Z) or an age (7d, 12h)")]
+pub struct NotAMoment(pub String);
+
+impl FromStr for Moment {
+    type Err = NotAMoment;
+
+    fn from_str(text: &str) -> Result<Self, NotAMoment> {
+        absolute(text.trim()).ok_or_else(|| NotAMoment(text.to_owned()))
+    }
+}
+
+/// Tells the time; injected so that tests own it.
+pub trait Clock: Send + Sync {
+    /// The present moment.
+    fn now(&self) -> Moment;
+}
+
+/// The machine's clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Moment {
+        Moment::from_system(SystemTime::now())
+    }
+}
+
+/// A clock that a test moves by hand.
+#[derive(Debug, Default)]
+pub struct ManualClock(Mutex<Moment>);
+
+impl ManualClock {
+    /// A clock that stands at `moment`.
+    pub fn at(moment: Moment) -> Self {
+        Self(Mutex::new(moment))
+    }
+
+    /// Moves the clock forward.
+    pub fn advance(&self, span: std::time::Duration) {
+        let mut now = self.0.lock();
+        now.0 += i64::try_from(span.as_micros()).unwrap_or(i64::MAX);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Moment {
+        *self.0.lock()
+    }
+}
+
+impl Moment {
+    /// The moment `days` earlier, for retention rules.
+    pub fn days_before(self, days: i64) -> Self {
+        let span = Span::new().try_hours(days.saturating_mul(24).min(87_600_000)).unwrap_or_default();
+        self.timestamp().checked_sub(span).map_or(Self(i64::MIN), |stamp| Self(stamp.as_microsecond()))
+    }
+
+    /// The calendar day in UTC, for "one per day" rules.
+    pub fn day(self) -> String {
+        TimeZone::UTC.to_datetime(self.timestamp()).date().to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_and_reads_the_forms_callers_use() {
+        let now: Moment = "2026-11-15T02:07:09.123456Z".parse().unwrap();
+        assert_eq!(now.to_string(), "2026-11-15T02:07:09.123456Z");
+        assert_eq!(now.with_micros(), "2026-11-15T02:07:09.123456Z");
+        let whole: Moment = "2026-11-15T02:07:09Z".parse().unwrap();
+        assert_eq!(whole.to_string(), "2026-11-15T02:07:09Z");
+        assert_eq!(whole.with_micros(), "2026-11-15T02:07:09.000000Z");
+        assert_eq!(Moment::parse("7d", now).unwrap().to_string(), "2026-11-08T02:07:09.123456Z");
+        assert_eq!(Moment::parse("2026-01-01", now).unwrap().to_string(), "2026-01-01T00:00:00Z");
+        assert_eq!(Moment::parse("2026-01-01T10:00:00+02:00", now).unwrap().to_string(), "2026-01-01T08:00:00Z");
+        assert!(Moment::parse("yesterday-ish", now).is_err());
+        assert!(Moment::parse("99999999999999999999d", now).is_err());
+        assert_eq!(now.day(), "2026-11-15");
+        assert_eq!(now.days_before(1).day(), "2026-11-14");
+    }
+}

@@ -1,0 +1,63 @@
+//! What can go wrong with stored bytes.
+
+use std::io;
+
+use shelf_base::{Fault, Kind};
+
+use crate::BlockId;
+
+/// A failure of the block store.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The storage under the blocks failed.
+    #[error("storage failed to {action} {object}: {source}")]
+    Storage {
+        /// What was being done.
+        action: &'static str,
+        /// Which object.
+        object: String,
+        /// What the storage said.
+        source: io::Error,
+    },
+    /// A block that something refers to is in no pack.
+    #[error("block {0} is missing from the store")]
+    Missing(BlockId),
+    /// Stored bytes are not what was written.
+    #[error("{object} is damaged: {what}")]
+    Damaged {
+        /// The pack or manifest.
+        object: String,
+        /// What does not fit.
+        what: String,
+    },
+    /// The caller's content could not be read.
+    #[error("reading the content failed: {0}")]
+    Source(#[source] io::Error),
+}
+
+impl Error {
+    pub(crate) fn damaged(object: impl Into<String>, what: impl Into<String>) -> Self {
+        Self::Damaged { object: object.into(), what: what.into() }
+    }
+}
+
+impl Fault for Error {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Storage { source, .. } => match Kind::of_io(source) {
+                Kind::NotFound => Kind::Io,
+                kind => kind,
+            },
+            Self::Missing(_) | Self::Damaged { .. } => Kind::Corrupt,
+            Self::Source(source) => Kind::of_io(source),
+        }
+    }
+
+    fn hints(&self) -> Vec<String> {
+        match self.kind() {
+            Kind::StorageFull => vec!["free some disk space, then repeat the call; nothing was lost".into()],
+            Kind::Corrupt => vec!["run `shelf check` to list every damaged block and what needs it".into()],
+            _ => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Loose blocks: encoded here, kept by the caller until they are folded into a pack.
+
+use crate::{
+    BlockId, Error,
+    frame::{self, Codec, Packer},
+};
+
+/// A block encoded by itself: one codec byte, the raw length in four bytes, then the stored bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loose {
+    /// The block's name.
+    pub id: BlockId,
+    /// Its encoding.
+    pub bytes: Vec<u8>,
+}
+
+const HEADER: usize = 5;
+
+impl Loose {
+    /// Encodes `raw`.
+    pub fn encode(id: BlockId, raw: &[u8]) -> Result<Self, Error> {
+        let (codec, stored) = Packer::new().and_then(|mut packer| packer.pack(raw)).map_err(Error::Source)?;
+        let mut bytes = Vec::with_capacity(HEADER + stored.len());
+        bytes.push(codec as u8);
+        bytes.extend_from_slice(&(raw.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(&stored);
+        Ok(Self { id, bytes })
+    }
+
+    /// Gives the block back, verified against its name.
+    pub fn decode(&self) -> Result<Vec<u8>, Error> {
+        let damaged = |what: &str| Error::damaged(format!("loose block {}", self.id), what);
+        let (header, stored) = self.bytes.split_at_checked(HEADER).ok_or_else(|| damaged("it is too short"))?;
+        let codec = Codec::from_byte(header[0]).ok_or_else(|| damaged("its codec is not known"))?;
+        let length = u32::from_le_bytes([header[1], header[2], header[3], header[4]]) as usize;
+        if length > crate::cut::MAX {
+            return Err(damaged("it claims to be longer than any block"));
+        }
+        let raw = frame::unpack(codec, stored.to_vec(), length).map_err(|what| damaged(&what))?;
+        if BlockId::of(&raw) == self.id { Ok(raw) } else { Err(damaged("its bytes do not have its hash")) }
+    }
+}

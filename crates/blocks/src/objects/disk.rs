@@ -1,0 +1,91 @@
+//! The few file-system calls that the folder makes, behind a trait, so that a test can stand a forgetful or full
+//! disk in their place and see whether the right things were synced in the right order.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::FileExt,
+    path::Path,
+};
+
+/// A file being written.
+pub trait DiskFile {
+    /// Appends bytes.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
+    /// Makes the content durable.
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+/// File-system calls.
+pub trait Disk: Send + Sync {
+    /// Makes a folder and those above it.
+    fn create_folder(&self, path: &Path) -> io::Result<()>;
+    /// Makes a new file; one that exists is an error.
+    fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
+    /// Moves a file over another.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Makes the names in a folder durable.
+    fn sync_folder(&self, path: &Path) -> io::Result<()>;
+    /// Reads part of a file.
+    fn read(&self, path: &Path, offset: u64, length: usize) -> io::Result<Vec<u8>>;
+    /// The length of a file.
+    fn length(&self, path: &Path) -> io::Result<u64>;
+    /// The names of the files in a folder.
+    fn list(&self, path: &Path) -> io::Result<Vec<String>>;
+    /// Deletes a file.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+}
+
+/// The machine's own file system.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RealDisk;
+
+impl DiskFile for File {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.write_all(bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync_all()
+    }
+}
+
+impl Disk for RealDisk {
+    fn create_folder(&self, path: &Path) -> io::Result<()> {
+        fs::create_dir_all(path)
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
+        Ok(Box::new(OpenOptions::new().write(true).create_new(true).open(path)?))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn sync_folder(&self, path: &Path) -> io::Result<()> {
+        File::open(path)?.sync_all()
+    }
+
+    fn read(&self, path: &Path, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; length];
+        File::open(path)?.read_exact_at(&mut bytes, offset)?;
+        Ok(bytes)
+    }
+
+    fn length(&self, path: &Path) -> io::Result<u64> {
+        Ok(fs::metadata(path)?.len())
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<String>> {
+        match fs::read_dir(path) {
+            Ok(entries) => entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+}

@@ -1,0 +1,109 @@
+//! Objects as files of one folder.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    process,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use super::{Disk, Objects, RealDisk};
+
+const UNFINISHED: &str = ".part";
+
+/// A folder of objects. A file gets its name only when its bytes are on the disk, and the name is made durable before
+/// [`Objects::put`] returns.
+pub struct Folder<D = RealDisk> {
+    path: PathBuf,
+    disk: D,
+    counter: AtomicU64,
+}
+
+impl Folder<RealDisk> {
+    /// Uses `path` on the machine's own file system; the folder is made when first needed.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self::on(RealDisk, path)
+    }
+}
+
+impl<D: Disk> Folder<D> {
+    /// Uses `path` on `disk`.
+    pub fn on(disk: D, path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), disk, counter: AtomicU64::new(0) }
+    }
+
+    fn unfinished_path(&self, name: &str) -> PathBuf {
+        let number = self.counter.fetch_add(1, Ordering::Relaxed);
+        self.path.join(format!("{name}.{}-{number}{UNFINISHED}", process::id()))
+    }
+
+    fn write(&self, path: &Path, parts: &[&[u8]]) -> io::Result<()> {
+        let mut file = self.disk.create(path)?;
+        for part in parts {
+            file.write(part)?;
+        }
+        file.sync()
+    }
+
+    fn prepare(&self) -> io::Result<()> {
+        self.disk.create_folder(&self.path)?;
+        // The folder's own name must survive too.
+        self.path.parent().map_or(Ok(()), |parent| self.disk.sync_folder(parent))
+    }
+}
+
+impl<D: Disk> Objects for Folder<D> {
+    fn put(&self, name: &str, parts: &[&[u8]]) -> io::Result<()> {
+        let path = self.path.join(name);
+        let length: u64 = parts.iter().map(|part| part.len() as u64).sum();
+        if self.disk.length(&path).is_ok_and(|found| found == length) {
+            // Another process may have renamed it a moment ago without having synced the name yet.
+            return self.disk.sync_folder(&self.path);
+        }
+        let unfinished = self.unfinished_path(name);
+        let written = match self.write(&unfinished, parts) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.prepare()?;
+                self.write(&unfinished, parts)
+            }
+            other => other,
+        };
+        let finished = written.and_then(|()| self.disk.rename(&unfinished, &path));
+        if let Err(error) = finished {
+            let _ = self.disk.remove(&unfinished);
+            return Err(error);
+        }
+        self.disk.sync_folder(&self.path)
+    }
+
+    fn read(&self, name: &str, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+        self.disk.read(&self.path.join(name), offset, length)
+    }
+
+    fn length(&self, name: &str) -> io::Result<u64> {
+        self.disk.length(&self.path.join(name))
+    }
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        let mut names = self.disk.list(&self.path)?;
+        names.retain(|name| !name.ends_with(UNFINISHED));
+        Ok(names)
+    }
+
+    fn delete(&self, name: &str) -> io::Result<()> {
+        match self.disk.remove(&self.path.join(name)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other,
+        }
+    }
+
+    fn sweep(&self) -> io::Result<u64> {
+        let mut freed = 0;
+        for name in self.disk.list(&self.path)?.iter().filter(|name| name.ends_with(UNFINISHED)) {
+            let path = self.path.join(name);
+            freed += self.disk.length(&path).unwrap_or(0);
+            self.disk.remove(&path)?;
+        }
+        Ok(freed)
+    }
+}

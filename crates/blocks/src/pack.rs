@@ -1,0 +1,191 @@
+//! Packs: writer → sealed object → reader. `FORMAT.md` gives the bytes.
+
+use crate::{
+    BlockId, Error,
+    frame::{self, Codec},
+    objects::Objects,
+};
+
+const MAGIC: &[u8; 8] = b"SHELFPK1";
+const TRAILER: usize = 64;
+const FRAME_ENTRY: usize = 20;
+const BLOCK_ENTRY: usize = 44;
+
+/// Stored bytes after which a pack is sealed: large enough for few objects, small enough to hold in memory and to
+/// send in one request.
+pub const TARGET: usize = 24 * 1_024 * 1_024;
+
+/// Where one frame lies in its pack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FrameEntry {
+    pub offset: u64,
+    pub stored: u32,
+    pub raw: u32,
+    pub codec: Codec,
+}
+
+/// Where one block lies in its frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BlockEntry {
+    pub id: BlockId,
+    pub frame: u32,
+    pub offset: u32,
+    pub length: u32,
+}
+
+/// A pack being filled, in memory.
+#[derive(Default)]
+pub(crate) struct Builder {
+    body: Vec<u8>,
+    frames: Vec<FrameEntry>,
+    blocks: Vec<BlockEntry>,
+}
+
+/// A finished pack: its name and its bytes.
+pub(crate) struct Finished {
+    pub name: String,
+    pub body: Vec<u8>,
+    pub index: Vec<u8>,
+}
+
+impl Builder {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    pub(crate) fn stored(&self) -> usize {
+        self.body.len()
+    }
+
+    /// Adds a compressed frame with the blocks it holds: `(id, offset in the frame, length)`.
+    pub(crate) fn push(&mut self, codec: Codec, stored: &[u8], raw: usize, blocks: &[(BlockId, u32, u32)]) {
+        if self.body.is_empty() {
+            self.body.extend_from_slice(MAGIC);
+        }
+        let frame = self.frames.len() as u32;
+        let offset = self.body.len() as u64;
+        self.frames.push(FrameEntry { offset, stored: stored.len() as u32, raw: raw as u32, codec });
+        self.body.extend_from_slice(stored);
+        self.blocks.extend(blocks.iter().map(|&(id, offset, length)| BlockEntry { id, frame, offset, length }));
+    }
+
+    /// Writes index and trailer. The name is made from the index, so equal packs have equal names.
+    pub(crate) fn finish(mut self) -> Finished {
+        self.blocks.sort_by_key(|block| block.id);
+        let mut index = Vec::with_capacity(self.frames.len() * FRAME_ENTRY + self.blocks.len() * BLOCK_ENTRY + TRAILER);
+        for frame in &self.frames {
+            index.extend_from_slice(&frame.offset.to_le_bytes());
+            index.extend_from_slice(&frame.stored.to_le_bytes());
+            index.extend_from_slice(&frame.raw.to_le_bytes());
+            index.extend_from_slice(&[frame.codec as u8, 0, 0, 0]);
+        }
+        for block in &self.blocks {
+            index.extend_from_slice(block.id.as_bytes());
+            index.extend_from_slice(&block.frame.to_le_bytes());
+            index.extend_from_slice(&block.offset.to_le_bytes());
+            index.extend_from_slice(&block.length.to_le_bytes());
+        }
+        let checksum = blake3::hash(&index);
+        let index_length = index.len() as u64;
+        index.extend_from_slice(&(self.frames.len() as u32).to_le_bytes());
+        index.extend_from_slice(&(self.blocks.len() as u32).to_le_bytes());
+        index.extend_from_slice(&(self.body.len() as u64).to_le_bytes());
+        index.extend_from_slice(&index_length.to_le_bytes());
+        index.extend_from_slice(checksum.as_bytes());
+        index.extend_from_slice(MAGIC);
+        // The body's hash is part of the name: two packs with one index but other bytes must not share it.
+        let name = blake3::Hasher::new().update(&index).update(&self.body).finalize();
+        Finished { name: format!("{}.pack", &name.to_hex()[..32]), body: self.body, index }
+    }
+}
+
+/// The index of a sealed pack, read and verified.
+#[derive(Debug)]
+pub(crate) struct Index {
+    pub name: String,
+    pub frames: Vec<FrameEntry>,
+    /// Sorted by id.
+    pub blocks: Vec<BlockEntry>,
+    pub length: u64,
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from(u32_at(bytes, at)) | u64::from(u32_at(bytes, at + 4)) << 32
+}
+
+impl Index {
+    /// Reads trailer and index of the pack `name`.
+    pub(crate) fn open(objects: &dyn Objects, name: &str) -> Result<Self, Error> {
+        let storage = |source| Error::Storage { action: "read the index of", object: name.to_owned(), source };
+        let damaged = |what: &str| Error::damaged(format!("pack {name}"), what);
+        let length = objects.length(name).map_err(storage)?;
+        let body_end = length.checked_sub(TRAILER as u64).ok_or_else(|| damaged("it is too short"))?;
+        let trailer = objects.read(name, body_end, TRAILER).map_err(storage)?;
+        if &trailer[56..] != MAGIC {
+            return Err(damaged("it does not end as a pack of a known version does"));
+        }
+        let (frames, blocks) = (u32_at(&trailer, 0) as usize, u32_at(&trailer, 4) as usize);
+        let (index_offset, index_length) = (u64_at(&trailer, 8), u64_at(&trailer, 16));
+        let expected = (frames * FRAME_ENTRY + blocks * BLOCK_ENTRY) as u64;
+        if index_length != expected || index_offset.checked_add(index_length) != Some(body_end) {
+            return Err(damaged("its trailer does not fit its length"));
+        }
+        let index = objects.read(name, index_offset, index_length as usize).map_err(storage)?;
+        if blake3::hash(&index).as_bytes() != &trailer[24..56] {
+            return Err(damaged("its index does not have its checksum"));
+        }
+        Self::parse(name, &index, frames, index_offset, length).ok_or_else(|| damaged("its index points outside"))
+    }
+
+    fn parse(name: &str, index: &[u8], frame_count: usize, body_end: u64, length: u64) -> Option<Self> {
+        let (frame_bytes, block_bytes) = index.split_at(frame_count * FRAME_ENTRY);
+        let frames: Vec<FrameEntry> =
+            frame_bytes.as_chunks::<FRAME_ENTRY>().0.iter().map(|bytes| parse_frame(bytes, body_end)).collect::<Option<_>>()?;
+        let blocks = block_bytes.as_chunks::<BLOCK_ENTRY>().0.iter();
+        let blocks = blocks.map(|bytes| parse_block(bytes, &frames)).collect::<Option<Vec<_>>>()?;
+        blocks.is_sorted_by_key(|block| block.id).then(|| Self { name: name.to_owned(), frames, blocks, length })
+    }
+
+    /// Finds a block.
+    pub(crate) fn find(&self, id: &BlockId) -> Option<&BlockEntry> {
+        self.blocks.binary_search_by_key(id, |block| block.id).ok().map(|at| &self.blocks[at])
+    }
+
+    /// Reads and unpacks one frame.
+    pub(crate) fn read_frame(&self, objects: &dyn Objects, number: u32) -> Result<Vec<u8>, Error> {
+        let frame = self.frames[number as usize];
+        let stored = objects
+            .read(&self.name, frame.offset, frame.stored as usize)
+            .map_err(|source| Error::Storage { action: "read", object: self.name.clone(), source })?;
+        frame::unpack(frame.codec, stored, frame.raw as usize)
+            .map_err(|what| Error::damaged(format!("pack {}", self.name), what))
+    }
+}
+
+fn parse_frame(bytes: &[u8; FRAME_ENTRY], body_end: u64) -> Option<FrameEntry> {
+    let entry = FrameEntry {
+        offset: u64_at(bytes, 0),
+        stored: u32_at(bytes, 8),
+        raw: u32_at(bytes, 12),
+        codec: Codec::from_byte(bytes[16])?,
+    };
+    let end = entry.offset.checked_add(u64::from(entry.stored))?;
+    (end <= body_end && entry.raw as usize <= frame::RAW_MAX).then_some(entry)
+}
+
+fn parse_block(bytes: &[u8; BLOCK_ENTRY], frames: &[FrameEntry]) -> Option<BlockEntry> {
+    let mut id = [0; 32];
+    id.copy_from_slice(&bytes[..32]);
+    let entry = BlockEntry {
+        id: BlockId::new(id),
+        frame: u32_at(bytes, 32),
+        offset: u32_at(bytes, 36),
+        length: u32_at(bytes, 40),
+    };
+    let frame = frames.get(entry.frame as usize)?;
+    (entry.offset.checked_add(entry.length)? <= frame.raw).then_some(entry)
+}

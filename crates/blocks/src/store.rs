@@ -1,0 +1,332 @@
+//! The store: batches that write packs, and verified reads from all of them.
+
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    io,
+    sync::Arc,
+};
+
+use parking_lot::{Mutex, RwLock};
+
+use crate::{
+    BlockId, BlockRef, Error,
+    frame::{self, Packer},
+    objects::Objects,
+    pack::{self, Builder, Index},
+};
+
+/// Unpacked frames that are kept for the next block of the same frame.
+const CACHED_FRAMES: usize = 32;
+
+/// Packs of blocks in object storage. Many processes may use one storage at once; each sees the others' packs when it
+/// misses a block.
+pub struct Store {
+    objects: Arc<dyn Objects>,
+    packs: RwLock<Packs>,
+    frames: Mutex<VecDeque<(u64, u32, Arc<Vec<u8>>)>>,
+}
+
+#[derive(Default)]
+struct Packs {
+    listed: bool,
+    /// A number that is never used twice, so that a cached frame cannot be taken for another pack's.
+    next: u64,
+    open: Vec<(u64, Arc<Index>)>,
+    /// Packs whose index could not be read, with the reason; asked again on every refresh.
+    broken: HashMap<String, String>,
+}
+
+/// What the packs hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Number of packs.
+    pub packs: u64,
+    /// Bytes of all packs as stored.
+    pub stored_bytes: u64,
+    /// Blocks in all packs; one that two packs hold counts twice.
+    pub blocks: u64,
+    /// Bytes of those blocks before compression.
+    pub raw_bytes: u64,
+}
+
+/// Something wrong in a pack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The pack.
+    pub object: String,
+    /// The block, when a single one is affected.
+    pub block: Option<BlockId>,
+    /// What does not fit.
+    pub what: String,
+}
+
+impl Store {
+    /// A store over `objects`. Nothing is read until a block is asked for.
+    pub fn new(objects: Arc<dyn Objects>) -> Self {
+        Self { objects, packs: RwLock::default(), frames: Mutex::default() }
+    }
+
+    pub(crate) fn objects(&self) -> &dyn Objects {
+        &*self.objects
+    }
+
+    pub(crate) fn objects_handle(&self) -> Arc<dyn Objects> {
+        self.objects.clone()
+    }
+
+    /// Reads one block, verified against its name.
+    pub fn read(&self, id: &BlockId) -> Result<Vec<u8>, Error> {
+        self.ensure_listed()?;
+        if let Some(found) = self.read_known(id) {
+            return found;
+        }
+        // Another process may have written it, or repacked it, since the folder was last listed.
+        self.refresh()?;
+        self.read_known(id).unwrap_or(Err(Error::Missing(*id)))
+    }
+
+    /// Whether some pack holds the block. Packs that other processes wrote since the last look may be overlooked:
+    /// then the block is stored twice, which costs room and nothing else.
+    pub fn contains(&self, id: &BlockId) -> Result<bool, Error> {
+        self.ensure_listed()?;
+        Ok(self.packs.read().open.iter().any(|(_, pack)| pack.find(id).is_some()))
+    }
+
+    /// Looks for new and vanished packs.
+    pub fn refresh(&self) -> Result<(), Error> {
+        let names = self.objects.list().map_err(|source| storage("list", "packs", source))?;
+        let names: HashSet<String> = names.into_iter().filter(|name| name.ends_with(".pack")).collect();
+        let mut packs = self.packs.write();
+        packs.listed = true;
+        packs.open.retain(|(_, pack)| names.contains(&pack.name));
+        packs.broken.retain(|name, _| names.contains(name));
+        let known: HashSet<String> = packs.open.iter().map(|(_, pack)| pack.name.clone()).collect();
+        for name in names.difference(&known) {
+            match Index::open(&*self.objects, name) {
+                Ok(index) => packs.add(index),
+                Err(Error::Storage { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => {
+                    packs.broken.insert(name.clone(), error.to_string());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts a batch of writes.
+    pub fn batch(&self) -> Batch<'_> {
+        Batch { store: self, open: Mutex::default(), seen: Mutex::default() }
+    }
+
+    /// What the packs hold.
+    pub fn usage(&self) -> Result<Usage, Error> {
+        self.refresh()?;
+        let packs = self.packs.read();
+        Ok(packs.open.iter().fold(Usage::default(), |sum, (_, pack)| Usage {
+            packs: sum.packs + 1,
+            stored_bytes: sum.stored_bytes + pack.length,
+            blocks: sum.blocks + pack.blocks.len() as u64,
+            raw_bytes: sum.raw_bytes + pack.blocks.iter().map(|block| u64::from(block.length)).sum::<u64>(),
+        }))
+    }
+
+    /// Reads every byte of every pack and compares every block with its name.
+    pub fn verify(&self, mut each_pack: impl FnMut(usize, usize) -> bool) -> Result<Vec<Problem>, Error> {
+        self.refresh()?;
+        let (packs, broken) = {
+            let packs = self.packs.read();
+            (packs.open.iter().map(|(_, pack)| pack.clone()).collect::<Vec<_>>(), packs.broken.clone())
+        };
+        let mut problems: Vec<Problem> =
+            broken.into_iter().map(|(object, what)| Problem { object, block: None, what }).collect();
+        for (done, pack) in packs.iter().enumerate() {
+            self.verify_pack(pack, &mut problems);
+            if !each_pack(done + 1, packs.len()) {
+                break;
+            }
+        }
+        problems.sort_by(|a, b| a.object.cmp(&b.object));
+        Ok(problems)
+    }
+
+    fn verify_pack(&self, pack: &Index, problems: &mut Vec<Problem>) {
+        let mut by_frame: Vec<Vec<_>> = vec![Vec::new(); pack.frames.len()];
+        for block in &pack.blocks {
+            by_frame[block.frame as usize].push(block);
+        }
+        for (number, blocks) in by_frame.iter().enumerate() {
+            let frame = pack.read_frame(&*self.objects, number as u32);
+            for block in blocks {
+                let what = match &frame {
+                    Err(error) => error.to_string(),
+                    Ok(raw) if BlockId::of(cut_out(raw, block)) != block.id => "its bytes do not have its hash".into(),
+                    Ok(_) => continue,
+                };
+                problems.push(Problem { object: pack.name.clone(), block: Some(block.id), what });
+            }
+        }
+    }
+
+    pub(crate) fn open_packs(&self) -> Vec<Arc<Index>> {
+        self.packs.read().open.iter().map(|(_, pack)| pack.clone()).collect()
+    }
+
+    pub(crate) fn forget(&self, name: &str) {
+        self.packs.write().open.retain(|(_, pack)| pack.name != name);
+    }
+
+    fn ensure_listed(&self) -> Result<(), Error> {
+        if self.packs.read().listed { Ok(()) } else { self.refresh() }
+    }
+
+    /// Tries every pack that holds the block: a second copy serves when the first is damaged.
+    fn read_known(&self, id: &BlockId) -> Option<Result<Vec<u8>, Error>> {
+        let holders: Vec<(u64, Arc<Index>)> =
+            self.packs.read().open.iter().rev().filter(|(_, pack)| pack.find(id).is_some()).cloned().collect();
+        let mut last = None;
+        for (number, pack) in holders {
+            match self.read_from(number, &pack, id) {
+                Ok(bytes) => return Some(Ok(bytes)),
+                // Deleted by a collection in another process: look again.
+                Err(Error::Storage { source, .. }) if source.kind() == io::ErrorKind::NotFound => self.forget(&pack.name),
+                Err(error) => last = Some(Err(error)),
+            }
+        }
+        last
+    }
+
+    fn read_from(&self, number: u64, pack: &Index, id: &BlockId) -> Result<Vec<u8>, Error> {
+        let entry = pack.find(id).ok_or(Error::Missing(*id))?;
+        let frame = self.frame(number, pack, entry.frame)?;
+        let block = cut_out(&frame, entry);
+        if BlockId::of(block) != *id {
+            let what = format!("block {id} does not have its hash");
+            return Err(Error::damaged(format!("pack {}", pack.name), what));
+        }
+        Ok(block.to_vec())
+    }
+
+    fn frame(&self, number: u64, pack: &Index, frame: u32) -> Result<Arc<Vec<u8>>, Error> {
+        let mut cached = self.frames.lock();
+        if let Some(at) = cached.iter().position(|(p, f, _)| (*p, *f) == (number, frame)) {
+            return Ok(cached[at].2.clone());
+        }
+        drop(cached);
+        let raw = Arc::new(pack.read_frame(&*self.objects, frame)?);
+        cached = self.frames.lock();
+        cached.push_front((number, frame, raw.clone()));
+        cached.truncate(CACHED_FRAMES);
+        Ok(raw)
+    }
+}
+
+fn cut_out<'a>(frame: &'a [u8], block: &pack::BlockEntry) -> &'a [u8] {
+    &frame[block.offset as usize..(block.offset + block.length) as usize]
+}
+
+fn storage(action: &'static str, object: &str, source: io::Error) -> Error {
+    Error::Storage { action, object: object.to_owned(), source }
+}
+
+impl Packs {
+    fn add(&mut self, index: Index) {
+        let number = self.next;
+        self.next += 1;
+        self.open.push((number, Arc::new(index)));
+    }
+}
+
+/// Proof that every block put into a batch is durable.
+#[derive(Debug)]
+#[must_use = "blocks may be referred to only after sealing"]
+pub struct Sealed(());
+
+/// A batch of writes, shared by any number of [`Lane`]s.
+pub struct Batch<'a> {
+    store: &'a Store,
+    open: Mutex<Builder>,
+    seen: Mutex<HashSet<BlockId>>,
+}
+
+impl<'a> Batch<'a> {
+    /// A lane: one thread's run of blocks that are compressed together.
+    pub fn lane(&self) -> Result<Lane<'_, 'a>, Error> {
+        let packer = Packer::new().map_err(|source| storage("compress", "a frame", source))?;
+        Ok(Lane { batch: self, packer, raw: Vec::new(), blocks: Vec::new() })
+    }
+
+    /// Writes what is left and makes it durable. All lanes must have been finished.
+    pub fn seal(&self) -> Result<Sealed, Error> {
+        let builder = std::mem::take(&mut *self.open.lock());
+        self.write(builder)?;
+        Ok(Sealed(()))
+    }
+
+    fn is_new(&self, id: BlockId) -> Result<bool, Error> {
+        Ok(!self.store.contains(&id)? && self.seen.lock().insert(id))
+    }
+
+    fn take_frame(&self, codec: frame::Codec, stored: &[u8], raw: usize, blocks: &[(BlockId, u32, u32)]) -> Result<(), Error> {
+        let mut open = self.open.lock();
+        open.push(codec, stored, raw, blocks);
+        if open.stored() < pack::TARGET {
+            return Ok(());
+        }
+        let full = std::mem::take(&mut *open);
+        drop(open);
+        self.write(full)
+    }
+
+    fn write(&self, builder: Builder) -> Result<(), Error> {
+        if builder.is_empty() {
+            return Ok(());
+        }
+        let finished = builder.finish();
+        let objects = self.store.objects();
+        objects
+            .put(&finished.name, &[&finished.body, &finished.index])
+            .map_err(|source| storage("write", &finished.name, source))?;
+        let index = Index::open(objects, &finished.name)?;
+        let mut packs = self.store.packs.write();
+        if !packs.open.iter().any(|(_, pack)| pack.name == index.name) {
+            packs.add(index);
+        }
+        Ok(())
+    }
+}
+
+/// One thread's way into a batch.
+pub struct Lane<'b, 'a> {
+    batch: &'b Batch<'a>,
+    packer: Packer,
+    raw: Vec<u8>,
+    blocks: Vec<(BlockId, u32, u32)>,
+}
+
+impl Lane<'_, '_> {
+    /// Takes a block; one that the store has already is left out.
+    pub fn put(&mut self, block: BlockRef, bytes: &[u8]) -> Result<(), Error> {
+        if !self.batch.is_new(block.id)? {
+            return Ok(());
+        }
+        self.blocks.push((block.id, self.raw.len() as u32, block.length));
+        self.raw.extend_from_slice(bytes);
+        if self.raw.len() >= frame::TARGET { self.flush() } else { Ok(()) }
+    }
+
+    /// Hands the rest to the batch.
+    pub fn finish(mut self) -> Result<(), Error> {
+        self.flush()
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        if self.blocks.is_empty() {
+            return Ok(());
+        }
+        let (codec, stored) = self.packer.pack(&self.raw).map_err(|source| storage("compress", "a frame", source))?;
+        self.batch.take_frame(codec, &stored, self.raw.len(), &self.blocks)?;
+        self.raw.clear();
+        self.blocks.clear();
+        Ok(())
+    }
+}

@@ -1,0 +1,78 @@
+//! What can go wrong with the catalog.
+
+use shelf_base::{Fault, Kind};
+
+/// A failure of the catalog. No text of it shows SQL or a path.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The database engine failed.
+    #[error("the catalog failed: {}", describe(.0))]
+    Engine(#[source] rusqlite::Error),
+    /// The data directory could not be used.
+    #[error("the catalog's files could not be opened: {0}")]
+    Files(#[source] std::io::Error),
+    /// Written by a newer program.
+    #[error("this library was written by a newer version of shelf (schema {found}, this program knows {known})")]
+    TooNew {
+        /// Schema version found.
+        found: u32,
+        /// Newest known.
+        known: u32,
+    },
+    /// A value read back is not of its form.
+    #[error("the catalog holds an unreadable value in {0}")]
+    Unreadable(&'static str),
+    /// Another document of the account has this resource id.
+    #[error("resource_id '{0}' already names another document")]
+    ResourceIdTaken(String),
+    /// The collection vanished while it was written to.
+    #[error("the collection no longer exists")]
+    NoCollection,
+    /// The writer has stopped.
+    #[error("the catalog is shutting down")]
+    Closed,
+}
+
+fn describe(error: &rusqlite::Error) -> String {
+    match error.sqlite_error_code() {
+        Some(code) => format!("{code:?}"),
+        None => "an unexpected value".into(),
+    }
+}
+
+impl From<rusqlite::Error> for Error {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Engine(error)
+    }
+}
+
+impl Fault for Error {
+    fn kind(&self) -> Kind {
+        use rusqlite::ErrorCode as Code;
+        match self {
+            Self::Engine(error) => match error.sqlite_error_code() {
+                Some(Code::DiskFull) => Kind::StorageFull,
+                Some(Code::DatabaseBusy | Code::DatabaseLocked) => Kind::Busy,
+                Some(Code::DatabaseCorrupt | Code::NotADatabase) => Kind::Corrupt,
+                Some(Code::ReadOnly | Code::PermissionDenied) => Kind::Denied,
+                Some(Code::SystemIoFailure | Code::CannotOpen) => Kind::Io,
+                _ => Kind::Internal,
+            },
+            Self::Files(error) => Kind::of_io(error),
+            Self::TooNew { .. } => Kind::Unavailable,
+            Self::Unreadable(_) => Kind::Corrupt,
+            Self::ResourceIdTaken(_) => Kind::Conflict,
+            Self::NoCollection => Kind::NotFound,
+            Self::Closed => Kind::Busy,
+        }
+    }
+
+    fn hints(&self) -> Vec<String> {
+        match self.kind() {
+            Kind::StorageFull => vec!["free some disk space, then repeat the call; nothing was lost".into()],
+            Kind::Corrupt => vec!["run `shelf check` to see what is affected".into()],
+            Kind::Unavailable => vec!["use the newer shelf for this data directory".into()],
+            _ => Vec::new(),
+        }
+    }
+}

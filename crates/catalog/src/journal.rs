@@ -1,0 +1,123 @@
+//! The journal: the ordered record of every change, each row sealed by a hash over itself and the row before.
+
+use shelf_base::{
+    Digest, DigestWriter, Moment,
+    ids::{AccountId, CollectionId, DocumentId},
+};
+
+/// What was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// A document was added.
+    Add,
+    /// A document got a new version.
+    Replace,
+    /// Metadata or tags changed.
+    Update,
+    /// A document was deleted.
+    Delete,
+    /// A snapshot was made.
+    Snapshot,
+    /// A collection was made.
+    CreateCollection,
+    /// A token was made.
+    CreateToken,
+    /// A token was revoked.
+    RevokeToken,
+    /// Unneeded blobs and snapshots were removed.
+    Collect,
+}
+
+impl Operation {
+    /// Every operation.
+    pub const ALL: [Self; 9] = [
+        Self::Add,
+        Self::Replace,
+        Self::Update,
+        Self::Delete,
+        Self::Snapshot,
+        Self::CreateCollection,
+        Self::CreateToken,
+        Self::RevokeToken,
+        Self::Collect,
+    ];
+
+    /// The word in the database and in replies.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Add => "add",
+            Self::Replace => "replace",
+            Self::Update => "update",
+            Self::Delete => "delete",
+            Self::Snapshot => "snapshot",
+            Self::CreateCollection => "create_collection",
+            Self::CreateToken => "create_token",
+            Self::RevokeToken => "revoke_token",
+            Self::Collect => "collect",
+        }
+    }
+
+    /// Reads the word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|operation| operation.word() == word)
+    }
+}
+
+/// One row of the journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// 1, 2, 3, … without gaps.
+    pub sequence: u64,
+    /// When.
+    pub at: Moment,
+    /// Whose account.
+    pub account: AccountId,
+    /// Which token, by label.
+    pub token: Option<String>,
+    /// What.
+    pub operation: Operation,
+    /// Where.
+    pub collection: Option<CollectionId>,
+    /// Which document.
+    pub document: Option<DocumentId>,
+    /// Its path, or the name of what was changed.
+    pub path: String,
+    /// Content before.
+    pub previous: Option<Digest>,
+    /// Content after.
+    pub new: Option<Digest>,
+    /// The seal: SHA-256 over the fields above and the seal of the row before.
+    pub seal: Digest,
+}
+
+impl Record {
+    /// The seal this row must have after a row sealed with `before`.
+    pub fn expected_seal(&self, before: &Digest) -> Digest {
+        let mut writer = DigestWriter::new();
+        writer.update(b"shelf-journal-1\0");
+        writer.update(before.as_bytes());
+        writer.update(&self.sequence.to_le_bytes());
+        writer.update(&self.at.micros().to_le_bytes());
+        writer.update(self.account.as_bytes());
+        field(&mut writer, self.token.as_deref().map(str::as_bytes));
+        field(&mut writer, Some(self.operation.word().as_bytes()));
+        field(&mut writer, self.collection.as_ref().map(|id| &id.as_bytes()[..]));
+        field(&mut writer, self.document.as_ref().map(|id| &id.as_bytes()[..]));
+        field(&mut writer, Some(self.path.as_bytes()));
+        field(&mut writer, self.previous.as_ref().map(|hash| &hash.as_bytes()[..]));
+        field(&mut writer, self.new.as_ref().map(|hash| &hash.as_bytes()[..]));
+        writer.finish()
+    }
+
+    /// The seal before the first row.
+    pub const fn genesis() -> Digest {
+        Digest::new([0; 32])
+    }
+}
+
+/// Absent fields and empty ones must not look alike, and neither may run into the next.
+fn field(writer: &mut DigestWriter, bytes: Option<&[u8]>) {
+    let length = bytes.map_or(u32::MAX, |bytes| bytes.len() as u32);
+    writer.update(&length.to_le_bytes());
+    writer.update(bytes.unwrap_or_default());
+}

@@ -1,0 +1,114 @@
+//! The catalog: the single source of truth.
+//!
+//! Documents, versions, blobs, collections, snapshots, tokens and the journal live here, and a write has happened
+//! exactly when its transaction has committed. The [`Catalog`] trait is what the rest of the house sees; [`sqlite`]
+//! is its first implementation, and [`suite`] holds the behaviour every implementation must show. No SQL is written
+//! outside this crate.
+//!
+//! Tenancy is a [`Scope`] that every query takes: it is part of the `WHERE`, never a check afterwards.
+
+mod error;
+mod journal;
+mod model;
+pub mod sqlite;
+pub mod suite;
+
+pub use error::Error;
+pub use journal::{Operation, Record};
+pub use model::{
+    Account, Actor, BlobRow, Chosen, Collection, CollectionKind, CollectionSummary, Document, Filter, Listed, LooseBlock,
+    Metadata, NewToken, Order, Page, Purge, Put, PutDocument, PutResult, PutState, Scope, Snapshot, SnapshotDraft, SortBy,
+    Source, TagChange, Token, TokenKind, TypeFigures, Update, Version, scopes,
+};
+
+use shelf_base::{
+    Digest, Moment,
+    ids::{AccountId, CollectionId, DocumentId, TokenId},
+};
+
+/// Shorthand for this crate's results.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What the house asks of a catalog. All methods may be called from many threads and many processes at once; each
+/// read sees every write that any process had acknowledged before it started.
+pub trait Catalog: Send + Sync {
+    /// An account by id.
+    fn account(&self, id: AccountId) -> Result<Option<Account>>;
+    /// Stores a token; only its hash is kept.
+    fn add_token(&self, actor: &Actor, token: &NewToken) -> Result<()>;
+    /// A token by the hash of its text, revoked and expired ones included.
+    fn token(&self, hash: &Digest) -> Result<Option<Token>>;
+    /// All tokens of an account, newest first.
+    fn tokens(&self, account: AccountId) -> Result<Vec<Token>>;
+    /// Revokes a token; `false` when the account has no such active token.
+    fn revoke_token(&self, actor: &Actor, id: TokenId, now: Moment) -> Result<bool>;
+    /// A random secret of this library, made from `fresh` when it is first asked for.
+    fn secret(&self, name: &str, fresh: [u8; 32]) -> Result<[u8; 32]>;
+
+    /// The collections in scope with their figures, by name.
+    fn collections(&self, scope: &Scope) -> Result<Vec<CollectionSummary>>;
+    /// A collection in scope by name.
+    fn collection(&self, scope: &Scope, name: &str) -> Result<Option<Collection>>;
+    /// The account's collection of that name, made when it is not there.
+    fn ensure_collection(&self, actor: &Actor, name: &str, now: Moment) -> Result<Collection>;
+
+    /// Writes documents, loose blocks and a snapshot in one transaction.
+    fn put(&self, put: Put) -> Result<(Vec<PutResult>, Option<Snapshot>)>;
+    /// Changes metadata and tags of one document.
+    fn update(&self, actor: &Actor, id: DocumentId, update: &Update, now: Moment) -> Result<Option<Vec<TagChange>>>;
+    /// Removes documents from every live view; those already gone are left out of the reply.
+    fn delete(&self, actor: &Actor, scope: &Scope, ids: &[DocumentId], now: Moment) -> Result<Vec<DocumentId>>;
+
+    /// One live document by id.
+    fn document(&self, scope: &Scope, id: DocumentId) -> Result<Option<Document>>;
+    /// Live documents that `name` means: a whole path, else a path suffix, else a title.
+    fn named(&self, scope: &Scope, collection: Option<&str>, name: &str, most: usize) -> Result<Vec<Document>>;
+    /// Live documents with a version whose hash begins with `prefix`.
+    fn hashed(&self, scope: &Scope, prefix: &str, most: usize) -> Result<Vec<(Document, Version)>>;
+    /// One page of live documents.
+    fn list(&self, scope: &Scope, filter: &Filter, page: &Page) -> Result<Listed>;
+    /// Path, id and hash of every live document that the filter takes, in path order.
+    fn choose(&self, scope: &Scope, filter: &Filter) -> Result<Vec<Chosen>>;
+    /// What the collection holds of files added from disk under `folder`.
+    fn sources(&self, collection: CollectionId, folder: &str) -> Result<Vec<Source>>;
+    /// All versions of a document, oldest first.
+    fn versions(&self, scope: &Scope, id: DocumentId) -> Result<Vec<Version>>;
+    /// Count and bytes of live documents by extension and MIME type.
+    fn type_figures(&self, scope: &Scope) -> Result<Vec<TypeFigures>>;
+    /// Calls `each` with hash, size and manifest under every live document in scope, one call a document.
+    fn live_manifests(&self, scope: &Scope, each: &mut dyn FnMut(u64, &[u8])) -> Result<()>;
+
+    /// A blob's size and manifest.
+    fn blob(&self, hash: &Digest) -> Result<Option<BlobRow>>;
+    /// Calls `each` with every blob.
+    fn blobs(&self, each: &mut dyn FnMut(Digest, BlobRow)) -> Result<()>;
+    /// Loose blocks among `ids`.
+    fn loose(&self, ids: &[[u8; 32]]) -> Result<Vec<LooseBlock>>;
+    /// Number and bytes of all loose blocks.
+    fn loose_figures(&self) -> Result<(u64, u64)>;
+    /// Up to `most` loose blocks, oldest first.
+    fn oldest_loose(&self, most: usize) -> Result<Vec<LooseBlock>>;
+    /// Forgets loose blocks that are in a pack now.
+    fn drop_loose(&self, ids: &[[u8; 32]]) -> Result<()>;
+
+    /// Snapshots in scope, newest first.
+    fn snapshots(&self, scope: &Scope, collection: Option<&str>) -> Result<Vec<Snapshot>>;
+
+    /// The last sequence number of the journal; 0 when it is empty.
+    fn sequence(&self) -> Result<u64>;
+    /// Journal records after `after`, in order, at most `most`.
+    fn journal(&self, after: u64, most: usize) -> Result<Vec<Record>>;
+
+    /// Hashes that versions refer to, each with whether a live document has it (in any version).
+    fn version_hashes(&self) -> Result<Vec<(Digest, bool)>>;
+    /// Every snapshot of the library, of all accounts.
+    fn all_snapshots(&self) -> Result<Vec<Snapshot>>;
+    /// Carries out a collection: forgets snapshots, versions of deleted documents and blobs that are not kept.
+    fn purge(&self, actor: &Actor, purge: &Purge, now: Moment) -> Result<()>;
+    /// What the storage engine itself finds wrong.
+    fn integrity(&self) -> Result<Vec<String>>;
+    /// Bytes the catalog takes on its storage.
+    fn bytes(&self) -> Result<u64>;
+    /// The version of the schema.
+    fn schema_version(&self) -> Result<u32>;
+}

@@ -1,0 +1,510 @@
+//! The plain values that go into and come out of the catalog.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+use shelf_base::{
+    Digest, Moment,
+    ids::{AccountId, CollectionId, DocumentId, LOCAL_ACCOUNT, TokenId},
+};
+
+/// A document's metadata: a JSON object.
+pub type Metadata = Map<String, Value>;
+
+/// Which documents a caller's queries cover.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Everything an account owns.
+    Account(AccountId),
+    /// One collection only.
+    Collection(CollectionId),
+    /// The whole library; for maintenance by the owner of the data directory.
+    Library,
+}
+
+/// Who changes something, as the journal records it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Actor {
+    /// The account.
+    pub account: AccountId,
+    /// The label of the token that was used, if any.
+    pub token: Option<String>,
+}
+
+impl Actor {
+    /// The owner of the data directory.
+    pub const fn local() -> Self {
+        Self { account: LOCAL_ACCOUNT, token: None }
+    }
+}
+
+/// An account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// Its id.
+    pub id: AccountId,
+    /// Its name.
+    pub username: String,
+    /// Whether it may do everything.
+    pub is_superuser: bool,
+    /// Whether its tokens work.
+    pub is_active: bool,
+    /// When it was made.
+    pub created_at: Moment,
+}
+
+/// Bits of what a token may do.
+pub mod scopes {
+    /// Read.
+    pub const READ: u8 = 1;
+    /// Write.
+    pub const WRITE: u8 = 2;
+    /// Administer.
+    pub const ADMIN: u8 = 4;
+}
+
+/// The two kinds of token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenKind {
+    /// Personal: acts as its account.
+    Personal,
+    /// Collection: acts on one collection.
+    Collection(CollectionId),
+}
+
+/// A token to be stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewToken {
+    /// Its id.
+    pub id: TokenId,
+    /// Whose it is.
+    pub account: AccountId,
+    /// Its kind.
+    pub kind: TokenKind,
+    /// What its owner calls it.
+    pub label: String,
+    /// SHA-256 of its text.
+    pub hash: Digest,
+    /// Bits of [`scopes`].
+    pub scopes: u8,
+    /// When it was made.
+    pub created_at: Moment,
+    /// When it stops working.
+    pub expires_at: Option<Moment>,
+}
+
+/// A stored token with its state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Token {
+    /// What was stored.
+    pub token: NewToken,
+    /// When it was revoked.
+    pub revoked_at: Option<Moment>,
+    /// Whether its account is active.
+    pub account_active: bool,
+    /// Whether its account is a superuser.
+    pub account_superuser: bool,
+}
+
+/// The kind of a collection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CollectionKind {
+    /// An ordinary one.
+    Plain,
+    /// A book.
+    Book,
+}
+
+impl CollectionKind {
+    /// The word in replies and in the database.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Book => "book",
+        }
+    }
+}
+
+/// A collection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Collection {
+    /// Its id.
+    pub id: CollectionId,
+    /// Whose it is.
+    pub owner: AccountId,
+    /// Its name, unique for its owner.
+    pub name: String,
+    /// Its kind.
+    pub kind: CollectionKind,
+    /// When it was made.
+    pub created_at: Moment,
+}
+
+/// A collection and its figures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CollectionSummary {
+    /// The collection.
+    pub collection: Collection,
+    /// Live documents.
+    pub documents: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Snapshots.
+    pub snapshots: u64,
+    /// The newest change of a document.
+    pub updated_at: Option<Moment>,
+}
+
+/// A document as it is now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Document {
+    /// The number of the document in this library.
+    pub number: i64,
+    /// Its id.
+    pub id: DocumentId,
+    /// Its collection.
+    pub collection: CollectionId,
+    /// Its collection's name.
+    pub collection_name: String,
+    /// Its path.
+    pub path: String,
+    /// Its title.
+    pub title: String,
+    /// Its citation resource id.
+    pub resource_id: Option<String>,
+    /// Its extension with the dot, lowercase; empty when none.
+    pub extension: String,
+    /// Its MIME type.
+    pub mime: String,
+    /// Whether its bytes are text.
+    pub is_text: bool,
+    /// The present version.
+    pub version: Version,
+    /// When the document was made.
+    pub created_at: Moment,
+    /// Its tags, sorted.
+    pub tags: Vec<String>,
+    /// Its metadata.
+    pub metadata: Metadata,
+}
+
+/// One version of a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// 1 for the first.
+    pub number: u32,
+    /// The content.
+    pub hash: Digest,
+    /// Its length.
+    pub size: u64,
+    /// The file's own modification time.
+    pub modified_at: Moment,
+    /// When this version was stored.
+    pub indexed_at: Moment,
+    /// Unix permission bits; 0 when unknown.
+    pub mode: u32,
+}
+
+/// One document to be written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PutDocument {
+    /// Its path.
+    pub path: String,
+    /// Its title.
+    pub title: String,
+    /// Extension with the dot.
+    pub extension: String,
+    /// MIME type.
+    pub mime: String,
+    /// Whether it is text.
+    pub is_text: bool,
+    /// The content.
+    pub hash: Digest,
+    /// Its length.
+    pub size: u64,
+    /// The blob's manifest, encoded.
+    pub manifest: Vec<u8>,
+    /// The blob's blocks, short names and lengths, for the account's own accounting.
+    pub blocks: Vec<(i64, u32)>,
+    /// The file's modification time.
+    pub modified_at: Moment,
+    /// Permission bits.
+    pub mode: u32,
+    /// What the file system said of the file, to recognise it unchanged.
+    pub stat: Option<[u8; 32]>,
+    /// Tags to add.
+    pub tags: BTreeSet<String>,
+    /// Metadata keys to set.
+    pub metadata: Metadata,
+    /// Resource id to give.
+    pub resource_id: Option<String>,
+}
+
+/// A transaction of writes.
+#[derive(Clone, Debug)]
+pub struct Put {
+    /// Who.
+    pub actor: Actor,
+    /// Where.
+    pub collection: CollectionId,
+    /// When.
+    pub now: Moment,
+    /// Documents.
+    pub documents: Vec<PutDocument>,
+    /// Blocks kept in the catalog for now.
+    pub loose: Vec<LooseBlock>,
+    /// A snapshot to make.
+    pub snapshot: Option<SnapshotDraft>,
+}
+
+/// What became of a written document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PutState {
+    /// It is new.
+    Added,
+    /// It has a new version.
+    Updated,
+    /// Its bytes were the same.
+    Unchanged,
+}
+
+/// The outcome for one document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PutResult {
+    /// The document.
+    pub id: DocumentId,
+    /// What became of it.
+    pub state: PutState,
+    /// Bytes of blocks that the account did not have.
+    pub stored: u64,
+    /// Bytes of blocks that it had.
+    pub deduplicated: u64,
+}
+
+/// A block that lies in the catalog until it is folded into a pack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LooseBlock {
+    /// Its name.
+    pub id: [u8; 32],
+    /// Its encoding.
+    pub bytes: Vec<u8>,
+}
+
+/// A snapshot to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SnapshotDraft {
+    /// Optional label.
+    pub label: Option<String>,
+    /// The folder that paths are relative to.
+    pub root: String,
+    /// The blob that lists the files, and its manifest and size.
+    pub listing: Digest,
+    /// Manifest of the listing.
+    pub listing_manifest: Vec<u8>,
+    /// Size of the listing.
+    pub listing_size: u64,
+    /// The Merkle root of the tree.
+    pub merkle: Digest,
+    /// Number of files.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Commit of the repository, when the folder is one.
+    pub git_commit: Option<String>,
+    /// Its branch.
+    pub git_branch: Option<String>,
+}
+
+/// A snapshot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// When it was made: unique in the library, and the snapshot's id.
+    pub at: Moment,
+    /// Its collection.
+    pub collection: CollectionId,
+    /// The collection's name.
+    pub collection_name: String,
+    /// What was drafted; the manifest and size of the listing are in its blob.
+    pub draft: SnapshotDraft,
+}
+
+/// What the file system said of a file when it was added.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The document.
+    pub id: DocumentId,
+    /// Its path.
+    pub path: String,
+    /// The stored facts.
+    pub stat: Option<[u8; 32]>,
+    /// The content.
+    pub hash: Digest,
+    /// Its length.
+    pub size: u64,
+    /// When it was stored.
+    pub indexed_at: Moment,
+    /// The file's own time.
+    pub modified_at: Moment,
+    /// Permission bits.
+    pub mode: u32,
+}
+
+/// A change of metadata or tags.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Update {
+    /// Keys to set.
+    pub set: Metadata,
+    /// Tags to add.
+    pub add_tags: BTreeSet<String>,
+    /// Tags to remove.
+    pub remove_tags: BTreeSet<String>,
+}
+
+/// One thing that an update changed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TagChange {
+    /// A metadata key.
+    Metadata {
+        /// The key.
+        key: String,
+        /// Its value before.
+        old: Option<Value>,
+        /// Its value now.
+        new: Value,
+    },
+    /// A tag that was added.
+    Added(String),
+    /// A tag that was removed.
+    Removed(String),
+}
+
+/// Which documents a list takes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Filter {
+    /// Only this collection.
+    pub collection: Option<String>,
+    /// Exact MIME type, or a prefix such as `image/`.
+    pub mime: Option<String>,
+    /// MIME types and prefixes of which one must fit.
+    pub mime_any: Vec<String>,
+    /// Extensions with the dot, lowercase.
+    pub extensions: Vec<String>,
+    /// Text or binary.
+    pub is_text: Option<bool>,
+    /// Tags.
+    pub tags: Vec<String>,
+    /// All tags must be there, not just one.
+    pub match_all_tags: bool,
+    /// Made at or after, made before.
+    pub created: (Option<Moment>, Option<Moment>),
+    /// The file's own time.
+    pub modified: (Option<Moment>, Option<Moment>),
+    /// Stored.
+    pub indexed: (Option<Moment>, Option<Moment>),
+    /// Only the newest so many (by storing time) of what fits.
+    pub recent: Option<u64>,
+    /// Only these documents (by number), for patterns that SQL cannot express.
+    pub numbers: Option<Vec<i64>>,
+}
+
+/// What a list is sorted by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SortBy {
+    /// The path.
+    #[default]
+    Name,
+    /// The length.
+    Size,
+    /// When the document was made.
+    Created,
+    /// The file's own time.
+    Modified,
+    /// When the version was stored.
+    Indexed,
+}
+
+/// Ascending or descending.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// Smallest first.
+    #[default]
+    Ascending,
+    /// Largest first.
+    Descending,
+}
+
+/// Which page of a list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Page {
+    /// Sorted by.
+    pub sort: SortBy,
+    /// In which order.
+    pub order: Order,
+    /// At most so many.
+    pub limit: usize,
+    /// Leave out so many first.
+    pub offset: u64,
+    /// Go on after this sort value and document number.
+    pub after: Option<(Value, i64)>,
+}
+
+/// A page and the true count of everything that fits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Listed {
+    /// The page.
+    pub documents: Vec<Document>,
+    /// How many fit in all.
+    pub total: u64,
+    /// Whether more follow.
+    pub more: bool,
+}
+
+/// One document of a choice: enough to match patterns and to restore.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chosen {
+    /// Its number.
+    pub number: i64,
+    /// Its id.
+    pub id: DocumentId,
+    /// Its collection's name.
+    pub collection_name: String,
+    /// Its path.
+    pub path: String,
+    /// Its present version.
+    pub version: Version,
+}
+
+/// Figures of one type of file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypeFigures {
+    /// Extension with the dot.
+    pub extension: String,
+    /// MIME type.
+    pub mime: String,
+    /// Whether it is text.
+    pub is_text: bool,
+    /// Documents.
+    pub count: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// A blob's row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlobRow {
+    /// Length.
+    pub size: u64,
+    /// Encoded manifest.
+    pub manifest: Vec<u8>,
+}
+
+/// What a collection removes from the catalog.
+#[derive(Clone, Debug, Default)]
+pub struct Purge {
+    /// Snapshots to forget, by id.
+    pub snapshots: Vec<Moment>,
+    /// Blobs to keep; versions of deleted documents that use others are forgotten.
+    pub keep: std::collections::HashSet<Digest>,
+    /// For every account, the short names of the blocks under its kept blobs are made anew from manifests by this.
+    pub blocks_of: Option<fn(&[u8]) -> Vec<i64>>,
+}

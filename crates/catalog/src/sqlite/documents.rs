@@ -1,0 +1,266 @@
+//! Finding documents: by id, by name, by hash, by filter.
+
+use rusqlite::{Connection, params, types::Value as SqlValue};
+use serde_json::Value;
+use shelf_base::{
+    Moment,
+    ids::{CollectionId, DocumentId},
+};
+
+use super::rows::{
+    Conditions, DOCUMENT, FROM, collect, digest, document, document_id, moment, version_at,
+};
+use crate::{Chosen, Document, Error, Filter, Listed, Order, Page, Result, Scope, SortBy, Source, Version};
+
+fn query(connection: &Connection, conditions: &Conditions, tail: &str) -> Result<Vec<Document>> {
+    let sql = format!("SELECT {DOCUMENT} FROM {FROM} WHERE {} {tail}", conditions.sql());
+    let mut query = connection.prepare_cached(&sql)?;
+    collect(query.query(conditions.parameters())?, document)
+}
+
+pub(super) fn by_id(connection: &Connection, scope: &Scope, id: DocumentId) -> Result<Option<Document>> {
+    let mut conditions = Conditions::live(scope);
+    conditions.add("d.uuid = ?", id.as_bytes().to_vec());
+    Ok(query(connection, &conditions, "")?.into_iter().next())
+}
+
+pub(super) fn named(
+    connection: &Connection,
+    scope: &Scope,
+    collection: Option<&str>,
+    name: &str,
+    most: usize,
+) -> Result<Vec<Document>> {
+    let tail = format!("ORDER BY d.path, d.id LIMIT {most}");
+    let live = || {
+        let mut conditions = Conditions::live(scope);
+        if let Some(collection) = collection {
+            conditions.add("c.name = ?", collection.to_owned());
+        }
+        conditions
+    };
+    let mut whole = live();
+    whole.add("d.path = ?", name.to_owned());
+    let found = query(connection, &whole, &tail)?;
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let suffix_text = format!("/{}", name.trim_start_matches('/'));
+    let mut suffix = live();
+    // SUBSTR counts characters, so the length does too.
+    suffix.add_many(
+        "SUBSTR(d.path, -?) = ?".into(),
+        [SqlValue::Integer(suffix_text.chars().count() as i64), SqlValue::Text(suffix_text)],
+    );
+    let found = query(connection, &suffix, &tail)?;
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let mut title = live();
+    title.add("d.title = ?", name.to_owned());
+    query(connection, &title, &tail)
+}
+
+pub(super) fn hashed(
+    connection: &Connection,
+    scope: &Scope,
+    prefix: &str,
+    most: usize,
+) -> Result<Vec<(Document, Version)>> {
+    let Some((low, high)) = bounds(prefix) else { return Ok(Vec::new()) };
+    let mut conditions = Conditions::live(scope);
+    conditions.add_many("vb.hash BETWEEN ? AND ?".into(), [low, high]);
+    let sql = format!(
+        "SELECT {DOCUMENT}, MAX(v.number), vb.hash, vb.size, v.modified_at, v.indexed_at, v.mode
+         FROM blobs vb JOIN versions v ON v.blob = vb.id JOIN documents d ON d.id = v.document
+              JOIN collections c ON c.id = d.collection JOIN blobs b ON b.id = d.blob
+         WHERE {} GROUP BY d.id, vb.id ORDER BY (b.id = vb.id) DESC, d.path, d.id LIMIT {most}",
+        conditions.sql()
+    );
+    let mut query = connection.prepare_cached(&sql)?;
+    collect(query.query(conditions.parameters())?, |row| Ok((document(row)?, version_at(row, 19)?)))
+}
+
+/// The smallest and largest hash that begin with the hexadecimal `prefix`.
+fn bounds(prefix: &str) -> Option<(Vec<u8>, Vec<u8>)> {
+    if prefix.len() > 64 || !prefix.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return None;
+    }
+    let low = shelf_base::hex::decode(&format!("{prefix:0<64}"))?;
+    let high = shelf_base::hex::decode(&format!("{prefix:f<64}"))?;
+    Some((low, high))
+}
+
+/// The conditions of a filter, `recent` aside.
+fn filtered(scope: &Scope, filter: &Filter) -> Conditions {
+    let mut conditions = Conditions::live(scope);
+    if let Some(collection) = &filter.collection {
+        conditions.add("c.name = ?", collection.clone());
+    }
+    if let Some(mime) = &filter.mime {
+        add_mimes(&mut conditions, std::slice::from_ref(mime));
+    }
+    add_mimes(&mut conditions, &filter.mime_any);
+    if !filter.extensions.is_empty() {
+        conditions.add_many(format!("d.extension IN ({})", marks(filter.extensions.len())), filter.extensions.clone());
+    }
+    if let Some(is_text) = filter.is_text {
+        conditions.add("d.is_text = ?", is_text);
+    }
+    add_tags(&mut conditions, filter);
+    for (column, (after, before)) in
+        [("d.created_at", filter.created), ("d.modified_at", filter.modified), ("d.indexed_at", filter.indexed)]
+    {
+        if let Some(after) = after {
+            conditions.add(&format!("{column} >= ?"), after.micros());
+        }
+        if let Some(before) = before {
+            conditions.add(&format!("{column} < ?"), before.micros());
+        }
+    }
+    if let Some(numbers) = &filter.numbers {
+        let list = serde_json::to_string(numbers).unwrap_or_default();
+        conditions.add("d.id IN (SELECT value FROM json_each(?))", list);
+    }
+    conditions
+}
+
+fn add_mimes(conditions: &mut Conditions, mimes: &[String]) {
+    if mimes.is_empty() {
+        return;
+    }
+    // `image/*` and `image/` mean every image type; anything else is a whole type.
+    let family = |mime: &str| mime.strip_suffix('*').unwrap_or(mime).strip_suffix('/').map(str::to_owned);
+    let parts: Vec<&str> =
+        mimes.iter().map(|mime| if family(mime).is_some() { "d.mime LIKE ? || '/%'" } else { "d.mime = ?" }).collect();
+    let values: Vec<String> = mimes.iter().map(|mime| family(mime).unwrap_or_else(|| mime.clone())).collect();
+    conditions.add_many(format!("({})", parts.join(" OR ")), values);
+}
+
+fn add_tags(conditions: &mut Conditions, filter: &Filter) {
+    let tags = &filter.tags;
+    if tags.is_empty() {
+        return;
+    }
+    let needed = if filter.match_all_tags { tags.len() } else { 1 };
+    conditions.add_many(
+        format!(
+            "(SELECT COUNT(*) FROM tags t WHERE t.document = d.id AND t.tag IN ({})) >= {needed}",
+            marks(tags.len())
+        ),
+        tags.clone(),
+    );
+}
+
+fn marks(count: usize) -> String {
+    vec!["?"; count].join(", ")
+}
+
+const fn column(sort: SortBy) -> &'static str {
+    match sort {
+        SortBy::Name => "d.path",
+        SortBy::Size => "d.size",
+        SortBy::Created => "d.created_at",
+        SortBy::Modified => "d.modified_at",
+        SortBy::Indexed => "d.indexed_at",
+    }
+}
+
+pub(super) fn list(connection: &Connection, scope: &Scope, filter: &Filter, page: &Page) -> Result<Listed> {
+    let mut conditions = filtered(scope, filter);
+    if let Some(recent) = filter.recent {
+        narrow_to_recent(connection, &mut conditions, recent)?;
+    }
+    let sql = format!("SELECT COUNT(*) FROM {FROM} WHERE {}", conditions.sql());
+    let total = connection.prepare_cached(&sql)?.query_row(conditions.parameters(), |row| row.get(0))?;
+    let (column, direction, sign) = match page.order {
+        Order::Ascending => (column(page.sort), "ASC", ">"),
+        Order::Descending => (column(page.sort), "DESC", "<"),
+    };
+    if let Some((value, number)) = &page.after {
+        let value = match value {
+            Value::String(text) => SqlValue::Text(text.clone()),
+            other => SqlValue::Integer(other.as_i64().ok_or(Error::Unreadable("a cursor"))?),
+        };
+        conditions.add_many(format!("({column}, d.id) {sign} (?, ?)"), [value, SqlValue::Integer(*number)]);
+    }
+    let tail = format!(
+        "ORDER BY {column} {direction}, d.id {direction} LIMIT {} OFFSET {}",
+        page.limit.saturating_add(1),
+        page.offset
+    );
+    let mut documents = query(connection, &conditions, &tail)?;
+    let more = documents.len() > page.limit;
+    documents.truncate(page.limit);
+    Ok(Listed { documents, total, more })
+}
+
+fn narrow_to_recent(connection: &Connection, conditions: &mut Conditions, recent: u64) -> Result<()> {
+    let sql = format!(
+        "SELECT d.id FROM {FROM} WHERE {} ORDER BY d.indexed_at DESC, d.id DESC LIMIT {}",
+        conditions.sql(),
+        i64::try_from(recent).unwrap_or(i64::MAX)
+    );
+    let mut query = connection.prepare_cached(&sql)?;
+    let numbers: Vec<i64> = collect(query.query(conditions.parameters())?, |row| Ok(row.get(0)?))?;
+    drop(query);
+    let list = serde_json::to_string(&numbers).unwrap_or_default();
+    conditions.add("d.id IN (SELECT value FROM json_each(?))", list);
+    Ok(())
+}
+
+pub(super) fn choose(connection: &Connection, scope: &Scope, filter: &Filter) -> Result<Vec<Chosen>> {
+    let conditions = filtered(scope, filter);
+    let sql = format!(
+        "SELECT d.id, d.uuid, c.name, d.path, d.version, b.hash, d.size, d.modified_at, d.indexed_at, d.mode
+         FROM {FROM} WHERE {} ORDER BY d.path, d.id",
+        conditions.sql()
+    );
+    let mut query = connection.prepare_cached(&sql)?;
+    collect(query.query(conditions.parameters())?, |row| {
+        Ok(Chosen {
+            number: row.get(0)?,
+            id: document_id(row, 1)?,
+            collection_name: row.get(2)?,
+            path: row.get(3)?,
+            version: version_at(row, 4)?,
+        })
+    })
+}
+
+pub(super) fn sources(connection: &Connection, collection: CollectionId, folder: &str) -> Result<Vec<Source>> {
+    // Everything that begins with `folder/`: `0` is the character after `/`.
+    let folder = folder.trim_end_matches('/');
+    let mut query = connection.prepare_cached(
+        "SELECT d.uuid, d.path, d.stat, b.hash, d.size, d.indexed_at, d.modified_at, d.mode
+         FROM documents d JOIN blobs b ON b.id = d.blob
+         WHERE d.collection = (SELECT id FROM collections WHERE uuid = ?1)
+           AND d.path >= ?2 AND d.path < ?3 AND d.deleted_at IS NULL",
+    )?;
+    collect(query.query(params![collection.as_bytes(), format!("{folder}/"), format!("{folder}0")])?, |row| {
+        let stat: Option<Vec<u8>> = row.get(2)?;
+        Ok(Source {
+            id: document_id(row, 0)?,
+            path: row.get(1)?,
+            stat: stat.and_then(|stat| stat.try_into().ok()),
+            hash: digest(row, 3)?,
+            size: row.get(4)?,
+            indexed_at: moment(row, 5)?,
+            modified_at: Moment::from_micros(row.get(6)?),
+            mode: row.get(7)?,
+        })
+    })
+}
+
+pub(super) fn versions(connection: &Connection, scope: &Scope, id: DocumentId) -> Result<Vec<Version>> {
+    let mut conditions = Conditions::live(scope);
+    conditions.add("d.uuid = ?", id.as_bytes().to_vec());
+    let sql = format!(
+        "SELECT v.number, vb.hash, vb.size, v.modified_at, v.indexed_at, v.mode
+         FROM {FROM} JOIN versions v ON v.document = d.id JOIN blobs vb ON vb.id = v.blob
+         WHERE {} ORDER BY v.number",
+        conditions.sql()
+    );
+    let mut query = connection.prepare_cached(&sql)?;
+    collect(query.query(conditions.parameters())?, |row| version_at(row, 0))
+}

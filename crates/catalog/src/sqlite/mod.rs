@@ -1,0 +1,271 @@
+//! The catalog on SQLite: write-ahead log, full sync, one writer thread a process with group commit.
+//!
+//! Writers of all processes line up at a lock file before they begin a transaction, so that nobody polls and no
+//! "database is locked" ever reaches a caller. Readers never wait.
+
+mod documents;
+mod put;
+mod read;
+mod rows;
+mod schema;
+mod tokens;
+mod upkeep;
+mod writer;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use rusqlite::{Connection, OpenFlags};
+use shelf_base::{
+    Digest, Moment,
+    ids::{AccountId, CollectionId, DocumentId, TokenId},
+};
+
+use crate::{
+    Account, Actor, BlobRow, Catalog, Chosen, Collection, CollectionSummary, Document, Error, Filter, Listed, LooseBlock,
+    NewToken, Page, Purge, Put, PutResult, Record, Result, Scope, Snapshot, Source, TagChange, Token, TypeFigures, Update,
+    Version,
+};
+use writer::Writer;
+
+/// Idle read connections that are kept.
+const KEPT_READERS: usize = 8;
+/// How long SQLite itself may wait for a lock that the lock file did not already order.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A catalog in one SQLite file.
+pub struct SqliteCatalog {
+    path: PathBuf,
+    readers: Mutex<Vec<Connection>>,
+    writer: Writer,
+}
+
+impl SqliteCatalog {
+    /// Opens or makes the catalog in `folder`.
+    pub fn open(folder: &Path) -> Result<Self> {
+        fs::create_dir_all(folder).map_err(Error::Files)?;
+        let path = folder.join("catalog.db");
+        let lock = folder.join("catalog.lock");
+        let reader = match open_current(&path)? {
+            Some(reader) => reader,
+            None => {
+                let _turn = writer::take_turn(&lock)?;
+                schema::migrate(&mut connect(&path)?)?;
+                connect(&path)?
+            }
+        };
+        let writer = Writer::start(path.clone(), lock);
+        Ok(Self { path, readers: Mutex::new(vec![reader]), writer })
+    }
+
+    /// Runs a query on a read connection.
+    fn read<T>(&self, query: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        let kept = self.readers.lock().pop();
+        let connection = kept.map_or_else(|| connect(&self.path), Ok)?;
+        let outcome = query(&connection);
+        let mut readers = self.readers.lock();
+        if readers.len() < KEPT_READERS {
+            readers.push(connection);
+        }
+        outcome
+    }
+
+    /// Runs several queries that must see one state.
+    fn view<T>(&self, query: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        self.read(|connection| {
+            let transaction = connection.unchecked_transaction()?;
+            let outcome = query(&transaction)?;
+            transaction.finish()?;
+            Ok(outcome)
+        })
+    }
+}
+
+/// A connection to a database that needs no migration, without waiting for anyone; `None` when it needs some.
+fn open_current(path: &Path) -> Result<Option<Connection>> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    let connection = connect(path)?;
+    match schema::version(&connection)? {
+        found if found == schema::KNOWN => Ok(Some(connection)),
+        found if found > schema::KNOWN => Err(Error::TooNew { found, known: schema::KNOWN }),
+        _ => Ok(None),
+    }
+}
+
+fn connect(path: &Path) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(PATIENCE)?;
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    connection.pragma_update(None, "synchronous", "full")?;
+    connection.pragma_update(None, "foreign_keys", "on")?;
+    connection.set_prepared_statement_cache_capacity(64);
+    Ok(connection)
+}
+
+impl Catalog for SqliteCatalog {
+    fn account(&self, id: AccountId) -> Result<Option<Account>> {
+        self.read(|connection| tokens::account(connection, id))
+    }
+
+    fn add_token(&self, actor: &Actor, token: &NewToken) -> Result<()> {
+        let (actor, token) = (actor.clone(), token.clone());
+        self.writer.write(move |turn| tokens::add(turn, &actor, &token))
+    }
+
+    fn token(&self, hash: &Digest) -> Result<Option<Token>> {
+        self.read(|connection| tokens::by_hash(connection, hash))
+    }
+
+    fn tokens(&self, account: AccountId) -> Result<Vec<Token>> {
+        self.read(|connection| tokens::of_account(connection, account))
+    }
+
+    fn revoke_token(&self, actor: &Actor, id: TokenId, now: Moment) -> Result<bool> {
+        let actor = actor.clone();
+        self.writer.write(move |turn| tokens::revoke(turn, &actor, id, now))
+    }
+
+    fn secret(&self, name: &str, fresh: [u8; 32]) -> Result<[u8; 32]> {
+        if let Some(found) = self.read(|connection| tokens::secret(connection, name))? {
+            return Ok(found);
+        }
+        let name = name.to_owned();
+        self.writer.write(move |turn| tokens::make_secret(turn, &name, fresh))
+    }
+
+    fn collections(&self, scope: &Scope) -> Result<Vec<CollectionSummary>> {
+        self.view(|connection| read::collections(connection, scope))
+    }
+
+    fn collection(&self, scope: &Scope, name: &str) -> Result<Option<Collection>> {
+        self.read(|connection| read::collection(connection, scope, name))
+    }
+
+    fn ensure_collection(&self, actor: &Actor, name: &str, now: Moment) -> Result<Collection> {
+        if let Some(found) = self.collection(&Scope::Account(actor.account), name)? {
+            return Ok(found);
+        }
+        let (actor, name) = (actor.clone(), name.to_owned());
+        self.writer.write(move |turn| put::make_collection(turn, &actor, &name, now))
+    }
+
+    fn put(&self, put: Put) -> Result<(Vec<PutResult>, Option<Snapshot>)> {
+        self.writer.write(move |turn| put::put(turn, &put))
+    }
+
+    fn update(&self, actor: &Actor, id: DocumentId, update: &Update, now: Moment) -> Result<Option<Vec<TagChange>>> {
+        let (actor, update) = (actor.clone(), update.clone());
+        self.writer.write(move |turn| put::update(turn, &actor, id, &update, now))
+    }
+
+    fn delete(&self, actor: &Actor, scope: &Scope, ids: &[DocumentId], now: Moment) -> Result<Vec<DocumentId>> {
+        let (actor, scope, ids) = (actor.clone(), scope.clone(), ids.to_vec());
+        self.writer.write(move |turn| put::delete(turn, &actor, &scope, &ids, now))
+    }
+
+    fn document(&self, scope: &Scope, id: DocumentId) -> Result<Option<Document>> {
+        self.read(|connection| documents::by_id(connection, scope, id))
+    }
+
+    fn named(&self, scope: &Scope, collection: Option<&str>, name: &str, most: usize) -> Result<Vec<Document>> {
+        self.view(|connection| documents::named(connection, scope, collection, name, most))
+    }
+
+    fn hashed(&self, scope: &Scope, prefix: &str, most: usize) -> Result<Vec<(Document, Version)>> {
+        self.view(|connection| documents::hashed(connection, scope, prefix, most))
+    }
+
+    fn list(&self, scope: &Scope, filter: &Filter, page: &Page) -> Result<Listed> {
+        self.view(|connection| documents::list(connection, scope, filter, page))
+    }
+
+    fn choose(&self, scope: &Scope, filter: &Filter) -> Result<Vec<Chosen>> {
+        self.read(|connection| documents::choose(connection, scope, filter))
+    }
+
+    fn sources(&self, collection: CollectionId, folder: &str) -> Result<Vec<Source>> {
+        self.read(|connection| documents::sources(connection, collection, folder))
+    }
+
+    fn versions(&self, scope: &Scope, id: DocumentId) -> Result<Vec<Version>> {
+        self.read(|connection| documents::versions(connection, scope, id))
+    }
+
+    fn type_figures(&self, scope: &Scope) -> Result<Vec<TypeFigures>> {
+        self.read(|connection| read::type_figures(connection, scope))
+    }
+
+    fn live_manifests(&self, scope: &Scope, each: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
+        self.read(|connection| read::live_manifests(connection, scope, each))
+    }
+
+    fn blob(&self, hash: &Digest) -> Result<Option<BlobRow>> {
+        self.read(|connection| read::blob(connection, hash))
+    }
+
+    fn blobs(&self, each: &mut dyn FnMut(Digest, BlobRow)) -> Result<()> {
+        self.read(|connection| read::blobs(connection, each))
+    }
+
+    fn loose(&self, ids: &[[u8; 32]]) -> Result<Vec<LooseBlock>> {
+        self.read(|connection| read::loose(connection, ids))
+    }
+
+    fn loose_figures(&self) -> Result<(u64, u64)> {
+        self.read(read::loose_figures)
+    }
+
+    fn oldest_loose(&self, most: usize) -> Result<Vec<LooseBlock>> {
+        self.read(|connection| read::oldest_loose(connection, most))
+    }
+
+    fn drop_loose(&self, ids: &[[u8; 32]]) -> Result<()> {
+        let ids = ids.to_vec();
+        self.writer.write(move |turn| upkeep::drop_loose(turn, &ids))
+    }
+
+    fn snapshots(&self, scope: &Scope, collection: Option<&str>) -> Result<Vec<Snapshot>> {
+        self.read(|connection| read::snapshots(connection, scope, collection))
+    }
+
+    fn sequence(&self) -> Result<u64> {
+        self.read(read::sequence)
+    }
+
+    fn journal(&self, after: u64, most: usize) -> Result<Vec<Record>> {
+        self.read(|connection| read::journal(connection, after, most))
+    }
+
+    fn version_hashes(&self) -> Result<Vec<(Digest, bool)>> {
+        self.read(upkeep::version_hashes)
+    }
+
+    fn all_snapshots(&self) -> Result<Vec<Snapshot>> {
+        self.snapshots(&Scope::Library, None)
+    }
+
+    fn purge(&self, actor: &Actor, purge: &Purge, now: Moment) -> Result<()> {
+        let (actor, purge) = (actor.clone(), purge.clone());
+        self.writer.write(move |turn| upkeep::purge(turn, &actor, &purge, now))
+    }
+
+    fn integrity(&self) -> Result<Vec<String>> {
+        self.read(upkeep::integrity)
+    }
+
+    fn bytes(&self) -> Result<u64> {
+        let file = |suffix: &str| fs::metadata(format!("{}{suffix}", self.path.display())).map_or(0, |found| found.len());
+        Ok(file("") + file("-wal"))
+    }
+
+    fn schema_version(&self) -> Result<u32> {
+        self.read(schema::version)
+    }
+}

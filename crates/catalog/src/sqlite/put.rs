@@ -1,0 +1,390 @@
+//! Writes: documents, versions, snapshots, changes and deletions, each with its journal record.
+
+use std::collections::BTreeSet;
+
+use rusqlite::{CachedStatement, OptionalExtension, params};
+use serde_json::Value;
+use shelf_base::{
+    Digest, Moment,
+    ids::{CollectionId, DocumentId},
+};
+
+use super::{
+    read,
+    rows::{Conditions, digest},
+    writer::Turn,
+};
+use crate::{
+    Actor, Collection, CollectionKind, Error, LooseBlock, Metadata, Operation, Put, PutDocument, PutResult, PutState, Result,
+    Scope, Snapshot, SnapshotDraft, TagChange, Update,
+};
+
+pub(super) fn make_collection(turn: &Turn<'_>, actor: &Actor, name: &str, now: Moment) -> Result<Collection> {
+    let scope = Scope::Account(actor.account);
+    if let Some(found) = read::collection(turn.connection, &scope, name)? {
+        return Ok(found);
+    }
+    let id = CollectionId::fresh();
+    turn.connection.execute(
+        "INSERT INTO collections (uuid, account, name, kind, created_at)
+         VALUES (?1, (SELECT id FROM accounts WHERE uuid = ?2), ?3, ?4, ?5)",
+        params![id.as_bytes(), actor.account.as_bytes(), name, CollectionKind::Plain.word(), now.micros()],
+    )?;
+    let mut record = Turn::blank(actor, now, Operation::CreateCollection);
+    record.collection = Some(id);
+    record.path = name.to_owned();
+    turn.record(record)?;
+    read::collection(turn.connection, &scope, name)?.ok_or(Error::NoCollection)
+}
+
+/// The collection as the writes need it: its row, its owner's row.
+struct Place {
+    id: CollectionId,
+    row: i64,
+    account: i64,
+}
+
+fn place(turn: &Turn<'_>, id: CollectionId) -> Result<Place> {
+    let found = turn
+        .connection
+        .query_row("SELECT id, account FROM collections WHERE uuid = ?1", [id.as_bytes()], |row| {
+            Ok(Place { id, row: row.get(0)?, account: row.get(1)? })
+        })
+        .optional()?;
+    found.ok_or(Error::NoCollection)
+}
+
+pub(super) fn put(turn: &Turn<'_>, put: &Put) -> Result<(Vec<PutResult>, Option<Snapshot>)> {
+    let place = place(turn, put.collection)?;
+    keep_loose(turn, &put.loose)?;
+    let results = put.documents.iter().map(|document| put_document(turn, put, &place, document)).collect::<Result<_>>()?;
+    let snapshot = put.snapshot.as_ref().map(|draft| make_snapshot(turn, put, &place, draft)).transpose()?;
+    Ok((results, snapshot))
+}
+
+fn keep_loose(turn: &Turn<'_>, loose: &[LooseBlock]) -> Result<()> {
+    let mut insert = turn.connection.prepare_cached("INSERT OR IGNORE INTO loose_blocks (id, bytes) VALUES (?1, ?2)")?;
+    for block in loose {
+        insert.execute(params![block.id, block.bytes])?;
+    }
+    Ok(())
+}
+
+/// What is stored at the path now.
+struct Present {
+    row: i64,
+    id: DocumentId,
+    blob: i64,
+    hash: Digest,
+    version: u32,
+    tags: BTreeSet<String>,
+    metadata: Metadata,
+    resource_id: Option<String>,
+}
+
+fn put_document(turn: &Turn<'_>, put: &Put, place: &Place, document: &PutDocument) -> Result<PutResult> {
+    let blob = ensure_blob(turn, &document.hash, document.size, &document.manifest)?;
+    let (stored, deduplicated) = account_blocks(turn, place.account, &document.blocks)?;
+    let present = present(turn, place.row, &document.path)?;
+    if let Some(resource_id) = &document.resource_id {
+        claim_resource_id(turn, place, resource_id, present.as_ref().map(|present| present.row))?;
+    }
+    let (id, state) = match present {
+        None => (insert(turn, put, place, document, blob)?, PutState::Added),
+        Some(present) => (present.id, replace(turn, put, place, document, blob, &present)?),
+    };
+    Ok(PutResult { id, state, stored, deduplicated })
+}
+
+fn ensure_blob(turn: &Turn<'_>, hash: &Digest, size: u64, manifest: &[u8]) -> Result<i64> {
+    let mut find = turn.connection.prepare_cached("SELECT id FROM blobs WHERE hash = ?1")?;
+    if let Some(id) = find.query_row([hash.as_bytes()], |row| row.get(0)).optional()? {
+        return Ok(id);
+    }
+    let mut insert = turn.connection.prepare_cached("INSERT INTO blobs (hash, size, manifest) VALUES (?1, ?2, ?3)")?;
+    insert.execute(params![hash.as_bytes(), size, manifest])?;
+    Ok(turn.connection.last_insert_rowid())
+}
+
+/// Adds the blocks to the account's own and tells new bytes from known ones.
+fn account_blocks(turn: &Turn<'_>, account: i64, blocks: &[(i64, u32)]) -> Result<(u64, u64)> {
+    let mut insert =
+        turn.connection.prepare_cached("INSERT OR IGNORE INTO account_blocks (account, block) VALUES (?1, ?2)")?;
+    let (mut stored, mut deduplicated) = (0, 0);
+    for (block, length) in blocks {
+        match insert.execute(params![account, block])? {
+            0 => deduplicated += u64::from(*length),
+            _ => stored += u64::from(*length),
+        }
+    }
+    Ok((stored, deduplicated))
+}
+
+const PRESENT: &str = "SELECT d.id, d.uuid, d.blob, b.hash, d.version, d.tags, d.metadata, d.resource_id
+     FROM documents d JOIN blobs b ON b.id = d.blob";
+
+fn present(turn: &Turn<'_>, collection: i64, path: &str) -> Result<Option<Present>> {
+    let find = format!("{PRESENT} WHERE d.collection = ?1 AND d.path = ?2 AND d.deleted_at IS NULL");
+    read_present(turn.connection.prepare_cached(&find)?, params![collection, path])
+}
+
+fn read_present(mut query: CachedStatement<'_>, parameters: impl rusqlite::Params) -> Result<Option<Present>> {
+    let mut rows = query.query(parameters)?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let unreadable = |_| Error::Unreadable("tags or metadata");
+    Ok(Some(Present {
+        row: row.get(0)?,
+        id: super::rows::document_id(row, 1)?,
+        blob: row.get(2)?,
+        hash: digest(row, 3)?,
+        version: row.get(4)?,
+        tags: serde_json::from_str(&row.get::<_, String>(5)?).map_err(unreadable)?,
+        metadata: serde_json::from_str(&row.get::<_, String>(6)?).map_err(unreadable)?,
+        resource_id: row.get(7)?,
+    }))
+}
+
+fn claim_resource_id(turn: &Turn<'_>, place: &Place, resource_id: &str, own: Option<i64>) -> Result<()> {
+    let mut find = turn.connection.prepare_cached(
+        "SELECT d.id FROM documents d JOIN collections c ON c.id = d.collection
+         WHERE d.resource_id = ?1 AND c.account = ?2 AND d.deleted_at IS NULL",
+    )?;
+    let taken: Option<i64> = find.query_row(params![resource_id, place.account], |row| row.get(0)).optional()?;
+    match taken {
+        Some(row) if Some(row) != own => Err(Error::ResourceIdTaken(resource_id.to_owned())),
+        _ => Ok(()),
+    }
+}
+
+fn to_json(value: &impl serde::Serialize) -> Result<String> {
+    serde_json::to_string(value).map_err(|_| Error::Unreadable("tags or metadata"))
+}
+
+fn insert(turn: &Turn<'_>, put: &Put, place: &Place, document: &PutDocument, blob: i64) -> Result<DocumentId> {
+    let id = DocumentId::fresh();
+    let now = put.now.micros();
+    let mut insert = turn.connection.prepare_cached(
+        "INSERT INTO documents (uuid, collection, path, title, resource_id, extension, mime, is_text, blob, size, version,
+             modified_at, indexed_at, created_at, mode, stat, tags, metadata)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 1, ?11, ?12, ?12, ?13, ?14, ?15, ?16)",
+    )?;
+    insert.execute(params![
+        id.as_bytes(),
+        place.row,
+        document.path,
+        document.title,
+        document.resource_id,
+        document.extension,
+        document.mime,
+        document.is_text,
+        blob,
+        document.size,
+        document.modified_at.micros(),
+        now,
+        document.mode,
+        document.stat,
+        to_json(&document.tags)?,
+        to_json(&document.metadata)?,
+    ])?;
+    let row = turn.connection.last_insert_rowid();
+    insert_version(turn, row, 1, blob, document, put.now)?;
+    insert_tags(turn, row, &document.tags)?;
+    record_document(turn, put, place, Operation::Add, id, &document.path, (None, Some(document.hash)))?;
+    Ok(id)
+}
+
+/// Writes over a document: a new version when the bytes differ, and whatever tags and metadata came along.
+fn replace(
+    turn: &Turn<'_>,
+    put: &Put,
+    place: &Place,
+    document: &PutDocument,
+    blob: i64,
+    present: &Present,
+) -> Result<PutState> {
+    let changed = present.blob != blob;
+    let tags: BTreeSet<String> = present.tags.union(&document.tags).cloned().collect();
+    let mut metadata = present.metadata.clone();
+    metadata.extend(document.metadata.clone());
+    let resource_id = document.resource_id.clone().or_else(|| present.resource_id.clone());
+    let described = tags != present.tags || metadata != present.metadata || resource_id != present.resource_id;
+    let version = present.version + u32::from(changed);
+    let mut update = turn.connection.prepare_cached(
+        "UPDATE documents SET title = ?2, resource_id = ?3, extension = ?4, mime = ?5, is_text = ?6, blob = ?7, size = ?8,
+             version = ?9, modified_at = ?10, indexed_at = ?11, mode = ?12, stat = ?13, tags = ?14, metadata = ?15
+         WHERE id = ?1",
+    )?;
+    update.execute(params![
+        present.row,
+        document.title,
+        resource_id,
+        document.extension,
+        document.mime,
+        document.is_text,
+        blob,
+        document.size,
+        version,
+        document.modified_at.micros(),
+        put.now.micros(),
+        document.mode,
+        document.stat,
+        to_json(&tags)?,
+        to_json(&metadata)?,
+    ])?;
+    insert_tags(turn, present.row, &document.tags)?;
+    if changed {
+        insert_version(turn, present.row, version, blob, document, put.now)?;
+        let hashes = (Some(present.hash), Some(document.hash));
+        record_document(turn, put, place, Operation::Replace, present.id, &document.path, hashes)?;
+    } else if described {
+        let hashes = (Some(present.hash), Some(present.hash));
+        record_document(turn, put, place, Operation::Update, present.id, &document.path, hashes)?;
+    }
+    Ok(if changed { PutState::Updated } else { PutState::Unchanged })
+}
+
+fn insert_version(turn: &Turn<'_>, row: i64, number: u32, blob: i64, document: &PutDocument, now: Moment) -> Result<()> {
+    let mut insert = turn.connection.prepare_cached(
+        "INSERT INTO versions (document, number, blob, modified_at, indexed_at, mode) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?;
+    insert.execute(params![row, number, blob, document.modified_at.micros(), now.micros(), document.mode])?;
+    Ok(())
+}
+
+fn insert_tags(turn: &Turn<'_>, row: i64, tags: &BTreeSet<String>) -> Result<()> {
+    let mut insert = turn.connection.prepare_cached("INSERT OR IGNORE INTO tags (tag, document) VALUES (?1, ?2)")?;
+    for tag in tags {
+        insert.execute(params![tag, row])?;
+    }
+    Ok(())
+}
+
+fn record_document(
+    turn: &Turn<'_>,
+    put: &Put,
+    place: &Place,
+    operation: Operation,
+    id: DocumentId,
+    path: &str,
+    (previous, new): (Option<Digest>, Option<Digest>),
+) -> Result<()> {
+    let mut record = Turn::blank(&put.actor, put.now, operation);
+    record.collection = Some(place.id);
+    record.document = Some(id);
+    record.path = path.to_owned();
+    record.previous = previous;
+    record.new = new;
+    turn.record(record)?;
+    Ok(())
+}
+
+fn make_snapshot(turn: &Turn<'_>, put: &Put, place: &Place, draft: &SnapshotDraft) -> Result<Snapshot> {
+    ensure_blob(turn, &draft.listing, draft.listing_size, &draft.listing_manifest)?;
+    let newest: Option<i64> = turn.connection.query_row("SELECT MAX(at) FROM snapshots", [], |row| row.get(0))?;
+    let at = put.now.micros().max(newest.map_or(i64::MIN, |newest| newest + 1));
+    let mut insert = turn.connection.prepare_cached(
+        "INSERT INTO snapshots (at, collection, label, root, listing, merkle, files, bytes, git_commit, git_branch)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+    )?;
+    insert.execute(params![
+        at,
+        place.row,
+        draft.label,
+        draft.root,
+        draft.listing.as_bytes(),
+        draft.merkle.as_bytes(),
+        draft.files,
+        draft.bytes,
+        draft.git_commit,
+        draft.git_branch,
+    ])?;
+    let at = Moment::from_micros(at);
+    let mut record = Turn::blank(&put.actor, put.now, Operation::Snapshot);
+    record.collection = Some(place.id);
+    record.path = at.with_micros();
+    record.new = Some(draft.listing);
+    turn.record(record)?;
+    let name = turn.connection.query_row("SELECT name FROM collections WHERE id = ?1", [place.row], |row| row.get(0))?;
+    Ok(Snapshot { at, collection: place.id, collection_name: name, draft: draft.clone() })
+}
+
+pub(super) fn update(
+    turn: &Turn<'_>,
+    actor: &Actor,
+    id: DocumentId,
+    update: &Update,
+    now: Moment,
+) -> Result<Option<Vec<TagChange>>> {
+    let find = turn.connection.prepare_cached(&format!("{PRESENT} WHERE d.uuid = ?1 AND d.deleted_at IS NULL"))?;
+    let Some(present) = read_present(find, params![id.as_bytes()])? else { return Ok(None) };
+    let (metadata, tags, changes) = apply(&present, update);
+    if changes.is_empty() {
+        return Ok(Some(changes));
+    }
+    let mut write = turn.connection.prepare_cached("UPDATE documents SET tags = ?2, metadata = ?3 WHERE id = ?1")?;
+    write.execute(params![present.row, to_json(&tags)?, to_json(&metadata)?])?;
+    turn.connection.execute("DELETE FROM tags WHERE document = ?1", [present.row])?;
+    insert_tags(turn, present.row, &tags)?;
+    let (path, collection) = turn.connection.query_row(
+        "SELECT d.path, c.uuid FROM documents d JOIN collections c ON c.id = d.collection WHERE d.id = ?1",
+        [present.row],
+        |row| Ok((row.get::<_, String>(0)?, row.get::<_, Vec<u8>>(1)?)),
+    )?;
+    let mut record = Turn::blank(actor, now, Operation::Update);
+    record.collection = CollectionId::from_slice(&collection);
+    record.document = Some(id);
+    record.path = path;
+    record.previous = Some(present.hash);
+    record.new = Some(present.hash);
+    turn.record(record)?;
+    Ok(Some(changes))
+}
+
+fn apply(present: &Present, update: &Update) -> (Metadata, BTreeSet<String>, Vec<TagChange>) {
+    let mut metadata = present.metadata.clone();
+    let mut tags = present.tags.clone();
+    let mut changes = Vec::new();
+    for (key, new) in &update.set {
+        let old: Option<Value> = metadata.insert(key.clone(), new.clone());
+        if old.as_ref() != Some(new) {
+            changes.push(TagChange::Metadata { key: key.clone(), old, new: new.clone() });
+        }
+    }
+    changes.extend(update.remove_tags.iter().filter(|tag| tags.remove(*tag)).cloned().map(TagChange::Removed));
+    changes.extend(update.add_tags.iter().filter(|tag| tags.insert((*tag).clone())).cloned().map(TagChange::Added));
+    (metadata, tags, changes)
+}
+
+pub(super) fn delete(
+    turn: &Turn<'_>,
+    actor: &Actor,
+    scope: &Scope,
+    ids: &[DocumentId],
+    now: Moment,
+) -> Result<Vec<DocumentId>> {
+    let mut deleted = Vec::new();
+    for id in ids {
+        let mut conditions = Conditions::live(scope);
+        conditions.add("d.uuid = ?", id.as_bytes().to_vec());
+        let find = format!(
+            "SELECT d.id, d.path, b.hash, c.uuid FROM {} WHERE {}",
+            super::rows::FROM,
+            conditions.sql()
+        );
+        let mut query = turn.connection.prepare_cached(&find)?;
+        let found = super::rows::collect(query.query(conditions.parameters())?, |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, digest(row, 2)?, super::rows::collection_id(row, 3)?))
+        })?;
+        let Some((row, path, hash, collection)) = found.into_iter().next() else { continue };
+        let mut mark = turn.connection.prepare_cached("UPDATE documents SET deleted_at = ?2 WHERE id = ?1")?;
+        mark.execute(params![row, now.micros()])?;
+        let mut record = Turn::blank(actor, now, Operation::Delete);
+        record.collection = Some(collection);
+        record.document = Some(*id);
+        record.path = path;
+        record.previous = Some(hash);
+        turn.record(record)?;
+        deleted.push(*id);
+    }
+    Ok(deleted)
+}

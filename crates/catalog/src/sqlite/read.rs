@@ -1,0 +1,205 @@
+//! Reads that are not about single documents: collections, snapshots, blobs, the journal.
+
+use rusqlite::{Connection, OptionalExtension, params};
+use shelf_base::Digest;
+
+use super::rows::{
+    Conditions, account_id, collect, collection_id, digest, document_id, moment, optional_digest, optional_moment,
+};
+use crate::{
+    BlobRow, Collection, CollectionKind, CollectionSummary, Error, LooseBlock, Operation, Record, Result, Scope, Snapshot,
+    SnapshotDraft, TypeFigures,
+};
+
+const COLLECTION: &str = "c.uuid, a.uuid, c.name, c.kind, c.created_at";
+
+fn read_collection(row: &rusqlite::Row<'_>) -> Result<Collection> {
+    let kind = match row.get::<_, String>(3)?.as_str() {
+        "plain" => CollectionKind::Plain,
+        "book" => CollectionKind::Book,
+        _ => return Err(Error::Unreadable("a collection's kind")),
+    };
+    Ok(Collection {
+        id: collection_id(row, 0)?,
+        owner: account_id(row, 1)?,
+        name: row.get(2)?,
+        kind,
+        created_at: moment(row, 4)?,
+    })
+}
+
+pub(super) fn collections(connection: &Connection, scope: &Scope) -> Result<Vec<CollectionSummary>> {
+    let conditions = Conditions::in_scope(scope);
+    let sql = format!(
+        "SELECT {COLLECTION},
+             (SELECT COUNT(*) FROM documents d WHERE d.collection = c.id AND d.deleted_at IS NULL),
+             (SELECT COALESCE(SUM(d.size), 0) FROM documents d WHERE d.collection = c.id AND d.deleted_at IS NULL),
+             (SELECT COUNT(*) FROM snapshots s WHERE s.collection = c.id),
+             (SELECT MAX(d.indexed_at) FROM documents d WHERE d.collection = c.id AND d.deleted_at IS NULL)
+         FROM collections c JOIN accounts a ON a.id = c.account WHERE {} ORDER BY c.name, c.id",
+        conditions.sql()
+    );
+    let mut query = connection.prepare_cached(&sql)?;
+    collect(query.query(conditions.parameters())?, |row| {
+        Ok(CollectionSummary {
+            collection: read_collection(row)?,
+            documents: row.get(5)?,
+            bytes: row.get(6)?,
+            snapshots: row.get(7)?,
+            updated_at: optional_moment(row, 8)?,
+        })
+    })
+}
+
+pub(super) fn collection(connection: &Connection, scope: &Scope, name: &str) -> Result<Option<Collection>> {
+    let mut conditions = Conditions::in_scope(scope);
+    conditions.add("c.name = ?", name.to_owned());
+    let sql = format!(
+        "SELECT {COLLECTION} FROM collections c JOIN accounts a ON a.id = c.account WHERE {} ORDER BY c.id LIMIT 1",
+        conditions.sql()
+    );
+    let mut query = connection.prepare_cached(&sql)?;
+    Ok(collect(query.query(conditions.parameters())?, read_collection)?.into_iter().next())
+}
+
+pub(super) fn type_figures(connection: &Connection, scope: &Scope) -> Result<Vec<TypeFigures>> {
+    let conditions = Conditions::live(scope);
+    let sql = format!(
+        "SELECT d.extension, d.mime, d.is_text, COUNT(*), SUM(d.size)
+         FROM documents d JOIN collections c ON c.id = d.collection WHERE {}
+         GROUP BY d.extension, d.mime, d.is_text ORDER BY COUNT(*) DESC, d.extension, d.mime",
+        conditions.sql()
+    );
+    let mut query = connection.prepare_cached(&sql)?;
+    collect(query.query(conditions.parameters())?, |row| {
+        Ok(TypeFigures {
+            extension: row.get(0)?,
+            mime: row.get(1)?,
+            is_text: row.get(2)?,
+            count: row.get(3)?,
+            bytes: row.get(4)?,
+        })
+    })
+}
+
+pub(super) fn live_manifests(connection: &Connection, scope: &Scope, each: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
+    let conditions = Conditions::live(scope);
+    let sql = format!("SELECT d.size, b.manifest FROM {} WHERE {}", super::rows::FROM, conditions.sql());
+    let mut query = connection.prepare_cached(&sql)?;
+    let mut rows = query.query(conditions.parameters())?;
+    while let Some(row) = rows.next()? {
+        let manifest = row.get_ref(1)?.as_blob().map_err(|_| Error::Unreadable("a manifest"))?;
+        each(row.get(0)?, manifest);
+    }
+    Ok(())
+}
+
+pub(super) fn blob(connection: &Connection, hash: &Digest) -> Result<Option<BlobRow>> {
+    let mut query = connection.prepare_cached("SELECT size, manifest FROM blobs WHERE hash = ?1")?;
+    let row = query.query_row([hash.as_bytes()], |row| Ok(BlobRow { size: row.get(0)?, manifest: row.get(1)? }));
+    Ok(row.optional()?)
+}
+
+pub(super) fn blobs(connection: &Connection, each: &mut dyn FnMut(Digest, BlobRow)) -> Result<()> {
+    let mut query = connection.prepare_cached("SELECT hash, size, manifest FROM blobs ORDER BY id")?;
+    let mut rows = query.query([])?;
+    while let Some(row) = rows.next()? {
+        each(digest(row, 0)?, BlobRow { size: row.get(1)?, manifest: row.get(2)? });
+    }
+    Ok(())
+}
+
+fn read_loose(row: &rusqlite::Row<'_>) -> Result<LooseBlock> {
+    let id: Vec<u8> = row.get(0)?;
+    Ok(LooseBlock { id: id.try_into().map_err(|_| Error::Unreadable("a loose block"))?, bytes: row.get(1)? })
+}
+
+pub(super) fn loose(connection: &Connection, ids: &[[u8; 32]]) -> Result<Vec<LooseBlock>> {
+    let mut query = connection.prepare_cached("SELECT id, bytes FROM loose_blocks WHERE id = ?1")?;
+    let mut found = Vec::new();
+    for id in ids {
+        found.extend(collect(query.query([id])?, read_loose)?);
+    }
+    Ok(found)
+}
+
+pub(super) fn loose_figures(connection: &Connection) -> Result<(u64, u64)> {
+    let figures = connection.query_row("SELECT COUNT(*), COALESCE(SUM(LENGTH(bytes)), 0) FROM loose_blocks", [], |row| {
+        Ok((row.get(0)?, row.get(1)?))
+    })?;
+    Ok(figures)
+}
+
+pub(super) fn oldest_loose(connection: &Connection, most: usize) -> Result<Vec<LooseBlock>> {
+    let mut query = connection.prepare_cached("SELECT id, bytes FROM loose_blocks ORDER BY rowid LIMIT ?1")?;
+    collect(query.query([most as i64])?, read_loose)
+}
+
+pub(super) fn snapshots(connection: &Connection, scope: &Scope, collection: Option<&str>) -> Result<Vec<Snapshot>> {
+    let mut conditions = Conditions::in_scope(scope);
+    if let Some(name) = collection {
+        conditions.add("c.name = ?", name.to_owned());
+    }
+    let sql = format!(
+        "SELECT s.at, c.uuid, c.name, s.label, s.root, s.listing, b.manifest, b.size, s.merkle, s.files, s.bytes,
+             s.git_commit, s.git_branch
+         FROM snapshots s JOIN collections c ON c.id = s.collection JOIN blobs b ON b.hash = s.listing
+         WHERE {} ORDER BY s.at DESC",
+        conditions.sql()
+    );
+    let mut query = connection.prepare_cached(&sql)?;
+    collect(query.query(conditions.parameters())?, |row| {
+        Ok(Snapshot {
+            at: moment(row, 0)?,
+            collection: collection_id(row, 1)?,
+            collection_name: row.get(2)?,
+            draft: SnapshotDraft {
+                label: row.get(3)?,
+                root: row.get(4)?,
+                listing: digest(row, 5)?,
+                listing_manifest: row.get(6)?,
+                listing_size: row.get(7)?,
+                merkle: digest(row, 8)?,
+                files: row.get(9)?,
+                bytes: row.get(10)?,
+                git_commit: row.get(11)?,
+                git_branch: row.get(12)?,
+            },
+        })
+    })
+}
+
+pub(super) fn sequence(connection: &Connection) -> Result<u64> {
+    Ok(journal_end(connection)?.0)
+}
+
+/// The last sequence number and its seal.
+pub(super) fn journal_end(connection: &Connection) -> Result<(u64, Digest)> {
+    let mut query = connection.prepare_cached("SELECT sequence, seal FROM journal ORDER BY sequence DESC LIMIT 1")?;
+    let last = collect(query.query([])?, |row| Ok((row.get(0)?, digest(row, 1)?)))?;
+    Ok(last.into_iter().next().unwrap_or((0, Record::genesis())))
+}
+
+pub(super) fn journal(connection: &Connection, after: u64, most: usize) -> Result<Vec<Record>> {
+    let mut query = connection.prepare_cached(
+        "SELECT sequence, at, account, token, operation, collection, document, path, previous, new, seal
+         FROM journal WHERE sequence > ?1 ORDER BY sequence LIMIT ?2",
+    )?;
+    collect(query.query(params![after, most as i64])?, |row| {
+        let operation = Operation::from_word(&row.get::<_, String>(4)?).ok_or(Error::Unreadable("an operation"))?;
+        let present = |at: usize| row.get_ref(at).is_ok_and(|value| value != rusqlite::types::ValueRef::Null);
+        Ok(Record {
+            sequence: row.get(0)?,
+            at: moment(row, 1)?,
+            account: account_id(row, 2)?,
+            token: row.get(3)?,
+            operation,
+            collection: if present(5) { Some(collection_id(row, 5)?) } else { None },
+            document: if present(6) { Some(document_id(row, 6)?) } else { None },
+            path: row.get(7)?,
+            previous: optional_digest(row, 8)?,
+            new: optional_digest(row, 9)?,
+            seal: digest(row, 10)?,
+        })
+    })
+}

@@ -1,0 +1,139 @@
+//! Reading values out of rows.
+
+use rusqlite::{Row, types::ToSql};
+use shelf_base::{
+    Digest, Moment,
+    ids::{AccountId, CollectionId, DocumentId},
+};
+
+use crate::{Document, Error, Result, Scope, Version};
+
+/// The columns of [`document`], in its order. `d` is the document, `c` its collection, `b` its blob.
+pub(super) const DOCUMENT: &str = "d.id, d.uuid, c.uuid, c.name, d.path, d.title, d.resource_id, d.extension, d.mime, \
+     d.is_text, d.version, b.hash, d.size, d.modified_at, d.indexed_at, d.mode, d.created_at, d.tags, d.metadata";
+
+/// The tables of a query over live documents.
+pub(super) const FROM: &str =
+    "documents d JOIN collections c ON c.id = d.collection JOIN blobs b ON b.id = d.blob";
+
+pub(super) fn document(row: &Row<'_>) -> Result<Document> {
+    Ok(Document {
+        number: row.get(0)?,
+        id: document_id(row, 1)?,
+        collection: collection_id(row, 2)?,
+        collection_name: row.get(3)?,
+        path: row.get(4)?,
+        title: row.get(5)?,
+        resource_id: row.get(6)?,
+        extension: row.get(7)?,
+        mime: row.get(8)?,
+        is_text: row.get(9)?,
+        version: version_at(row, 10)?,
+        created_at: moment(row, 16)?,
+        tags: json(row, 17, "tags")?,
+        metadata: json(row, 18, "metadata")?,
+    })
+}
+
+/// A version from six columns: number, hash, size, modified, indexed, mode.
+pub(super) fn version_at(row: &Row<'_>, at: usize) -> Result<Version> {
+    Ok(Version {
+        number: row.get(at)?,
+        hash: digest(row, at + 1)?,
+        size: row.get(at + 2)?,
+        modified_at: moment(row, at + 3)?,
+        indexed_at: moment(row, at + 4)?,
+        mode: row.get(at + 5)?,
+    })
+}
+
+pub(super) fn digest(row: &Row<'_>, at: usize) -> Result<Digest> {
+    Digest::from_slice(row.get_ref(at)?.as_blob().unwrap_or_default()).ok_or(Error::Unreadable("a hash"))
+}
+
+pub(super) fn optional_digest(row: &Row<'_>, at: usize) -> Result<Option<Digest>> {
+    let bytes: Option<Vec<u8>> = row.get(at)?;
+    bytes.map(|bytes| Digest::from_slice(&bytes).ok_or(Error::Unreadable("a hash"))).transpose()
+}
+
+pub(super) fn document_id(row: &Row<'_>, at: usize) -> Result<DocumentId> {
+    DocumentId::from_slice(row.get_ref(at)?.as_blob().unwrap_or_default()).ok_or(Error::Unreadable("a document id"))
+}
+
+pub(super) fn collection_id(row: &Row<'_>, at: usize) -> Result<CollectionId> {
+    CollectionId::from_slice(row.get_ref(at)?.as_blob().unwrap_or_default()).ok_or(Error::Unreadable("a collection id"))
+}
+
+pub(super) fn account_id(row: &Row<'_>, at: usize) -> Result<AccountId> {
+    AccountId::from_slice(row.get_ref(at)?.as_blob().unwrap_or_default()).ok_or(Error::Unreadable("an account id"))
+}
+
+pub(super) fn moment(row: &Row<'_>, at: usize) -> Result<Moment> {
+    Ok(Moment::from_micros(row.get(at)?))
+}
+
+pub(super) fn optional_moment(row: &Row<'_>, at: usize) -> Result<Option<Moment>> {
+    Ok(row.get::<_, Option<i64>>(at)?.map(Moment::from_micros))
+}
+
+fn json<T: serde::de::DeserializeOwned>(row: &Row<'_>, at: usize, what: &'static str) -> Result<T> {
+    let text = row.get_ref(at)?.as_str().map_err(|_| Error::Unreadable(what))?;
+    serde_json::from_str(text).map_err(|_| Error::Unreadable(what))
+}
+
+/// Collects rows with a function that gives this crate's errors.
+pub(super) fn collect<T>(mut rows: rusqlite::Rows<'_>, read: impl Fn(&Row<'_>) -> Result<T>) -> Result<Vec<T>> {
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(read(row)?);
+    }
+    Ok(found)
+}
+
+/// Conditions and their parameters, joined by `AND`.
+#[derive(Default)]
+pub(super) struct Conditions {
+    text: Vec<String>,
+    pub values: Vec<Box<dyn ToSql>>,
+}
+
+impl Conditions {
+    /// Live documents in scope: every query over documents starts here.
+    pub(super) fn live(scope: &Scope) -> Self {
+        let mut conditions = Self::in_scope(scope);
+        conditions.text.push("d.deleted_at IS NULL".into());
+        conditions
+    }
+
+    /// Only the scope, over the collection `c`.
+    pub(super) fn in_scope(scope: &Scope) -> Self {
+        let mut conditions = Self::default();
+        match scope {
+            Scope::Account(id) => {
+                conditions.add("c.account = (SELECT id FROM accounts WHERE uuid = ?)", id.as_bytes().to_vec());
+            }
+            Scope::Collection(id) => conditions.add("c.uuid = ?", id.as_bytes().to_vec()),
+            Scope::Library => conditions.text.push("1".into()),
+        }
+        conditions
+    }
+
+    pub(super) fn add(&mut self, condition: &str, value: impl ToSql + 'static) {
+        self.text.push(condition.into());
+        self.values.push(Box::new(value));
+    }
+
+    pub(super) fn add_many(&mut self, condition: String, values: impl IntoIterator<Item = impl ToSql + 'static>) {
+        self.text.push(condition);
+        self.values.extend(values.into_iter().map(|value| Box::new(value) as Box<dyn ToSql>));
+    }
+
+
+    pub(super) fn sql(&self) -> String {
+        self.text.join(" AND ")
+    }
+
+    pub(super) fn parameters(&self) -> rusqlite::ParamsFromIter<impl Iterator<Item = &dyn ToSql>> {
+        rusqlite::params_from_iter(self.values.iter().map(|value| &**value))
+    }
+}

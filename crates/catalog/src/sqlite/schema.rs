@@ -1,0 +1,169 @@
+//! The schema, as steps that are walked forward one at a time. A step that has shipped is never edited.
+
+use rusqlite::{Connection, TransactionBehavior};
+use shelf_base::ids::{LOCAL_ACCOUNT, LOCAL_ACCOUNT_NAME};
+
+use crate::{Error, Result};
+
+/// Each step brings the schema from version N to N + 1.
+const STEPS: &[&str] = &[
+    // 1: the first schema.
+    "
+    CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+
+    CREATE TABLE accounts (
+        id INTEGER PRIMARY KEY,
+        uuid BLOB NOT NULL UNIQUE,
+        username TEXT NOT NULL UNIQUE,
+        is_superuser INTEGER NOT NULL,
+        is_active INTEGER NOT NULL,
+        created_at INTEGER NOT NULL
+    );
+
+    CREATE TABLE collections (
+        id INTEGER PRIMARY KEY,
+        uuid BLOB NOT NULL UNIQUE,
+        account INTEGER NOT NULL REFERENCES accounts (id),
+        name TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        created_at INTEGER NOT NULL,
+        UNIQUE (account, name)
+    );
+
+    CREATE TABLE tokens (
+        id INTEGER PRIMARY KEY,
+        uuid BLOB NOT NULL UNIQUE,
+        account INTEGER NOT NULL REFERENCES accounts (id),
+        collection INTEGER REFERENCES collections (id),
+        label TEXT NOT NULL,
+        hash BLOB NOT NULL UNIQUE,
+        scopes INTEGER NOT NULL,
+        created_at INTEGER NOT NULL,
+        expires_at INTEGER,
+        revoked_at INTEGER
+    );
+
+    CREATE TABLE blobs (
+        id INTEGER PRIMARY KEY,
+        hash BLOB NOT NULL UNIQUE,
+        size INTEGER NOT NULL,
+        manifest BLOB NOT NULL
+    );
+
+    CREATE TABLE documents (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        uuid BLOB NOT NULL UNIQUE,
+        collection INTEGER NOT NULL REFERENCES collections (id),
+        path TEXT NOT NULL,
+        title TEXT NOT NULL,
+        resource_id TEXT,
+        extension TEXT NOT NULL,
+        mime TEXT NOT NULL,
+        is_text INTEGER NOT NULL,
+        blob INTEGER NOT NULL REFERENCES blobs (id),
+        size INTEGER NOT NULL,
+        version INTEGER NOT NULL,
+        modified_at INTEGER NOT NULL,
+        indexed_at INTEGER NOT NULL,
+        created_at INTEGER NOT NULL,
+        mode INTEGER NOT NULL,
+        stat BLOB,
+        tags TEXT NOT NULL,
+        metadata TEXT NOT NULL,
+        deleted_at INTEGER
+    );
+    CREATE UNIQUE INDEX documents_by_path ON documents (collection, path) WHERE deleted_at IS NULL;
+    CREATE INDEX documents_by_resource ON documents (resource_id) WHERE resource_id IS NOT NULL;
+
+    CREATE TABLE versions (
+        document INTEGER NOT NULL REFERENCES documents (id),
+        number INTEGER NOT NULL,
+        blob INTEGER NOT NULL REFERENCES blobs (id),
+        modified_at INTEGER NOT NULL,
+        indexed_at INTEGER NOT NULL,
+        mode INTEGER NOT NULL,
+        PRIMARY KEY (document, number)
+    ) WITHOUT ROWID;
+    CREATE INDEX versions_by_blob ON versions (blob);
+
+    CREATE TABLE tags (
+        tag TEXT NOT NULL,
+        document INTEGER NOT NULL REFERENCES documents (id),
+        PRIMARY KEY (tag, document)
+    ) WITHOUT ROWID;
+    CREATE INDEX tags_by_document ON tags (document);
+
+    CREATE TABLE account_blocks (
+        account INTEGER NOT NULL,
+        block INTEGER NOT NULL,
+        PRIMARY KEY (account, block)
+    ) WITHOUT ROWID;
+
+    CREATE TABLE loose_blocks (
+        id BLOB PRIMARY KEY,
+        bytes BLOB NOT NULL
+    );
+
+    CREATE TABLE snapshots (
+        at INTEGER PRIMARY KEY,
+        collection INTEGER NOT NULL REFERENCES collections (id),
+        label TEXT,
+        root TEXT NOT NULL,
+        listing BLOB NOT NULL,
+        merkle BLOB NOT NULL,
+        files INTEGER NOT NULL,
+        bytes INTEGER NOT NULL,
+        git_commit TEXT,
+        git_branch TEXT
+    );
+    CREATE INDEX snapshots_by_collection ON snapshots (collection);
+
+    CREATE TABLE journal (
+        sequence INTEGER PRIMARY KEY,
+        at INTEGER NOT NULL,
+        account BLOB NOT NULL,
+        token TEXT,
+        operation TEXT NOT NULL,
+        collection BLOB,
+        document BLOB,
+        path TEXT NOT NULL,
+        previous BLOB,
+        new BLOB,
+        seal BLOB NOT NULL
+    );
+    ",
+];
+
+/// The newest version that this program knows.
+pub(super) const KNOWN: u32 = STEPS.len() as u32;
+
+/// The version a database has.
+pub(super) fn version(connection: &Connection) -> Result<u32> {
+    Ok(connection.pragma_query_value(None, "user_version", |row| row.get(0))?)
+}
+
+/// Walks the schema forward, one committed step at a time.
+pub(super) fn migrate(connection: &mut Connection) -> Result<()> {
+    loop {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let found = version(&transaction)?;
+        if found > KNOWN {
+            return Err(Error::TooNew { found, known: KNOWN });
+        }
+        let Some(step) = STEPS.get(found as usize) else { return Ok(()) };
+        transaction.execute_batch(step)?;
+        if found == 0 {
+            make_local_account(&transaction)?;
+        }
+        transaction.pragma_update(None, "user_version", found + 1)?;
+        transaction.commit()?;
+    }
+}
+
+fn make_local_account(connection: &Connection) -> Result<()> {
+    connection.execute(
+        "INSERT INTO accounts (uuid, username, is_superuser, is_active, created_at) VALUES (?1, ?2, 1, 1, 0)",
+        (LOCAL_ACCOUNT.as_bytes(), LOCAL_ACCOUNT_NAME),
+    )?;
+    Ok(())
+}

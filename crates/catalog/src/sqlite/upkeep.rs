@@ -1,0 +1,106 @@
+//! Upkeep: what a collection keeps and forgets, and the database's own check.
+
+use rusqlite::{Connection, params};
+use shelf_base::{Digest, Moment};
+
+use super::{
+    rows::{collect, digest},
+    writer::Turn,
+};
+use crate::{Actor, Operation, Purge, Result};
+
+pub(super) fn drop_loose(turn: &Turn<'_>, ids: &[[u8; 32]]) -> Result<()> {
+    let mut delete = turn.connection.prepare_cached("DELETE FROM loose_blocks WHERE id = ?1")?;
+    for id in ids {
+        delete.execute([id])?;
+    }
+    Ok(())
+}
+
+pub(super) fn version_hashes(connection: &Connection) -> Result<Vec<(Digest, bool)>> {
+    let mut query = connection.prepare_cached(
+        "SELECT b.hash, MAX(d.deleted_at IS NULL) FROM versions v
+         JOIN blobs b ON b.id = v.blob JOIN documents d ON d.id = v.document GROUP BY b.id",
+    )?;
+    collect(query.query([])?, |row| Ok((digest(row, 0)?, row.get(1)?)))
+}
+
+pub(super) fn purge(turn: &Turn<'_>, actor: &Actor, purge: &Purge, now: Moment) -> Result<()> {
+    let connection = turn.connection;
+    for at in &purge.snapshots {
+        connection.execute("DELETE FROM snapshots WHERE at = ?1", [at.micros()])?;
+    }
+    forget_deleted(connection, purge)?;
+    let doomed = doomed_blobs(connection, purge)?;
+    for id in &doomed {
+        connection.prepare_cached("DELETE FROM blobs WHERE id = ?1")?.execute([id])?;
+    }
+    rebuild_account_blocks(connection, purge)?;
+    let mut record = Turn::blank(actor, now, Operation::Collect);
+    record.path = format!("{} blobs, {} snapshots", doomed.len(), purge.snapshots.len());
+    turn.record(record)?;
+    Ok(())
+}
+
+/// Forgets deleted documents none of whose versions is kept.
+fn forget_deleted(connection: &Connection, purge: &Purge) -> Result<()> {
+    let mut query = connection.prepare(
+        "SELECT v.document, v.number, b.hash FROM versions v JOIN blobs b ON b.id = v.blob
+         JOIN documents d ON d.id = v.document WHERE d.deleted_at IS NOT NULL",
+    )?;
+    let versions: Vec<(i64, i64, Digest)> =
+        collect(query.query([])?, |row| Ok((row.get(0)?, row.get(1)?, digest(row, 2)?)))?;
+    for (document, number, _) in versions.iter().filter(|(_, _, hash)| !purge.keep.contains(hash)) {
+        connection
+            .prepare_cached("DELETE FROM versions WHERE document = ?1 AND number = ?2")?
+            .execute(params![document, number])?;
+    }
+    connection.execute_batch(
+        "DELETE FROM tags WHERE document IN (SELECT d.id FROM documents d WHERE d.deleted_at IS NOT NULL
+             AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.document = d.id));
+         DELETE FROM documents WHERE deleted_at IS NOT NULL
+             AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.document = documents.id);
+         UPDATE documents SET blob = (SELECT v.blob FROM versions v WHERE v.document = documents.id
+                 ORDER BY v.number DESC LIMIT 1)
+             WHERE deleted_at IS NOT NULL;",
+    )?;
+    Ok(())
+}
+
+fn doomed_blobs(connection: &Connection, purge: &Purge) -> Result<Vec<i64>> {
+    let mut query = connection.prepare("SELECT id, hash FROM blobs")?;
+    let blobs: Vec<(i64, Digest)> = collect(query.query([])?, |row| Ok((row.get(0)?, digest(row, 1)?)))?;
+    Ok(blobs.into_iter().filter(|(_, hash)| !purge.keep.contains(hash)).map(|(id, _)| id).collect())
+}
+
+/// The accounts' own blocks are made anew from the versions that are left.
+fn rebuild_account_blocks(connection: &Connection, purge: &Purge) -> Result<()> {
+    let Some(blocks_of) = purge.blocks_of else { return Ok(()) };
+    connection.execute("DELETE FROM account_blocks", [])?;
+    let mut query = connection.prepare(
+        "SELECT DISTINCT c.account, b.id, b.manifest FROM versions v JOIN blobs b ON b.id = v.blob
+         JOIN documents d ON d.id = v.document JOIN collections c ON c.id = d.collection",
+    )?;
+    let mut insert =
+        connection.prepare_cached("INSERT OR IGNORE INTO account_blocks (account, block) VALUES (?1, ?2)")?;
+    let mut rows = query.query([])?;
+    while let Some(row) = rows.next()? {
+        let account: i64 = row.get(0)?;
+        for block in blocks_of(row.get_ref(2)?.as_blob().unwrap_or_default()) {
+            insert.execute(params![account, block])?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn integrity(connection: &Connection) -> Result<Vec<String>> {
+    let mut query = connection.prepare("PRAGMA quick_check(100)")?;
+    let mut found: Vec<String> = collect(query.query([])?, |row| Ok(row.get(0)?))?;
+    found.retain(|line| line != "ok");
+    let mut query = connection.prepare("PRAGMA foreign_key_check")?;
+    let broken: Vec<String> = collect(query.query([])?, |row| {
+        Ok(format!("a row of {} refers to a missing row of {}", row.get::<_, String>(0)?, row.get::<_, String>(2)?))
+    })?;
+    found.extend(broken);
+    Ok(found)
+}

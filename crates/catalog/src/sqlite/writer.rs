@@ -1,0 +1,209 @@
+//! One writer thread a process. Jobs that arrive while a commit is being synced share the next one: a group commit.
+
+use std::{
+    cell::RefCell,
+    fs::{File, OpenOptions},
+    path::{Path, PathBuf},
+    sync::mpsc::{self, Receiver, Sender},
+    thread,
+};
+
+use parking_lot::Mutex;
+use rusqlite::{Connection, ErrorCode, ffi};
+use rustix::fs::{FlockOperation, flock};
+use shelf_base::Digest;
+
+use super::{connect, read};
+use crate::{Actor, Error, Record, Result};
+
+/// The most jobs that share one commit.
+const GROUP: usize = 128;
+/// Page cache of the writer, in KiB: enough that the random inserts of a large ingest stay in memory.
+const CACHE_KIB: i64 = 24 * 1_024;
+
+/// A transaction under way: the connection and the end of the journal.
+pub(super) struct Turn<'a> {
+    pub connection: &'a Connection,
+    end: RefCell<(u64, Digest)>,
+}
+
+impl Turn<'_> {
+    /// Appends a record; its sequence and seal are filled in here.
+    pub(super) fn record(&self, mut record: Record) -> Result<u64> {
+        let mut end = self.end.borrow_mut();
+        record.sequence = end.0 + 1;
+        record.seal = record.expected_seal(&end.1);
+        let mut insert = self.connection.prepare_cached(
+            "INSERT INTO journal (sequence, at, account, token, operation, collection, document, path, previous, new, seal)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        )?;
+        insert.execute(rusqlite::params![
+            record.sequence,
+            record.at.micros(),
+            record.account.as_bytes(),
+            record.token,
+            record.operation.word(),
+            record.collection.as_ref().map(|id| id.as_bytes()),
+            record.document.as_ref().map(|id| id.as_bytes()),
+            record.path,
+            record.previous.as_ref().map(|hash| hash.as_bytes()),
+            record.new.as_ref().map(|hash| hash.as_bytes()),
+            record.seal.as_bytes(),
+        ])?;
+        *end = (record.sequence, record.seal);
+        Ok(record.sequence)
+    }
+
+    /// The fields of a record that are the same for all of a call's records.
+    pub(super) fn blank(actor: &Actor, at: shelf_base::Moment, operation: crate::Operation) -> Record {
+        Record {
+            sequence: 0,
+            at,
+            account: actor.account,
+            token: actor.token.clone(),
+            operation,
+            collection: None,
+            document: None,
+            path: String::new(),
+            previous: None,
+            new: None,
+            seal: Record::genesis(),
+        }
+    }
+}
+
+type Deliver = Box<dyn FnOnce(Option<ffi::Error>) + Send>;
+/// Runs in the turn it is given, or not at all when there is none; gives back what tells its caller.
+type Job = Box<dyn FnOnce(Option<&Turn<'_>>) -> Deliver + Send>;
+
+/// The queue to the writer thread, which starts with the first write.
+pub(super) struct Writer {
+    path: PathBuf,
+    lock: PathBuf,
+    queue: Mutex<Option<Sender<Job>>>,
+}
+
+impl Writer {
+    pub(super) fn start(path: PathBuf, lock: PathBuf) -> Self {
+        Self { path, lock, queue: Mutex::default() }
+    }
+
+    /// Runs `work` in a transaction; returns when it is durable.
+    pub(super) fn write<T: Send + 'static>(&self, work: impl FnOnce(&Turn<'_>) -> Result<T> + Send + 'static) -> Result<T> {
+        let (reply, outcome) = mpsc::sync_channel(1);
+        let job: Job = Box::new(move |turn| {
+            let result = turn.map_or(Err(Error::Closed), |turn| in_savepoint(turn, work));
+            Box::new(move |failure| {
+                let _ = reply.send(match failure {
+                    None => result,
+                    Some(failure) => Err(Error::Engine(rusqlite::Error::SqliteFailure(failure, None))),
+                });
+            })
+        });
+        self.send(job)?;
+        outcome.recv().map_err(|_| Error::Closed)?
+    }
+
+    fn send(&self, job: Job) -> Result<()> {
+        let mut queue = self.queue.lock();
+        if queue.is_none() {
+            let connection = connect(&self.path)?;
+            connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
+            connection.pragma_update(None, "wal_autocheckpoint", 4_000)?;
+            let (sender, jobs) = mpsc::channel();
+            let lock = self.lock.clone();
+            thread::Builder::new()
+                .name("catalog-writer".into())
+                .spawn(move || run(&connection, &lock, &jobs))
+                .map_err(Error::Files)?;
+            *queue = Some(sender);
+        }
+        let sent = queue.as_ref().ok_or(Error::Closed)?.send(job);
+        if sent.is_err() {
+            // The thread died of a defect; the next write starts another.
+            *queue = None;
+        }
+        sent.map_err(|_| Error::Closed)
+    }
+}
+
+fn run(connection: &Connection, lock: &Path, jobs: &Receiver<Job>) {
+    while let Ok(first) = jobs.recv() {
+        let mut waiting = Vec::new();
+        let failure = group(connection, lock, first, jobs, &mut waiting).err();
+        for deliver in waiting {
+            deliver(failure);
+        }
+    }
+}
+
+/// One transaction for the first job and all that are queued behind it.
+fn group(
+    connection: &Connection,
+    lock: &Path,
+    first: Job,
+    jobs: &Receiver<Job>,
+    waiting: &mut Vec<Deliver>,
+) -> std::result::Result<(), ffi::Error> {
+    let turn_of_process = take_turn(lock);
+    let begun = turn_of_process.and_then(|guard| Ok((guard, begin(connection)?)));
+    let (_guard, turn) = match begun {
+        Ok(begun) => begun,
+        Err(error) => {
+            waiting.push(first(None));
+            return Err(code_of(&error));
+        }
+    };
+    waiting.push(first(Some(&turn)));
+    while waiting.len() < GROUP
+        && let Ok(next) = jobs.try_recv()
+    {
+        waiting.push(next(Some(&turn)));
+    }
+    connection.execute_batch("COMMIT").map_err(|error| {
+        let _ = connection.execute_batch("ROLLBACK");
+        code_of(&Error::Engine(error))
+    })
+}
+
+fn in_savepoint<T>(turn: &Turn<'_>, work: impl FnOnce(&Turn<'_>) -> Result<T>) -> Result<T> {
+    let end = *turn.end.borrow();
+    turn.connection.prepare_cached("SAVEPOINT job")?.execute([])?;
+    let result = work(turn);
+    if result.is_err() {
+        *turn.end.borrow_mut() = end;
+        turn.connection.prepare_cached("ROLLBACK TO job")?.execute([])?;
+    }
+    turn.connection.prepare_cached("RELEASE job")?.execute([])?;
+    result
+}
+
+fn begin(connection: &Connection) -> Result<Turn<'_>> {
+    connection.execute_batch("BEGIN IMMEDIATE")?;
+    match read::journal_end(connection) {
+        Ok(end) => Ok(Turn { connection, end: RefCell::new(end) }),
+        Err(error) => {
+            connection.execute_batch("ROLLBACK")?;
+            Err(error)
+        }
+    }
+}
+
+fn code_of(error: &Error) -> ffi::Error {
+    match error {
+        Error::Engine(rusqlite::Error::SqliteFailure(code, _)) => *code,
+        _ => ffi::Error { code: ErrorCode::SystemIoFailure, extended_code: ffi::SQLITE_IOERR },
+    }
+}
+
+/// Waits for this process's turn to write. The kernel lines waiters up; the lock falls when the file is dropped.
+pub(super) fn take_turn(lock: &Path) -> Result<File> {
+    let file = OpenOptions::new().create(true).truncate(false).write(true).open(lock).map_err(Error::Files)?;
+    loop {
+        match flock(&file, FlockOperation::LockExclusive) {
+            Ok(()) => return Ok(file),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(Error::Files(error.into())),
+        }
+    }
+}

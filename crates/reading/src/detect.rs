@@ -1,0 +1,160 @@
+//! Type detection from the first bytes and the name.
+
+/// Bytes of the beginning that detection looks at.
+pub const SAMPLE: usize = 8 * 1_024;
+
+/// What a document is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Detected {
+    /// MIME type.
+    pub mime: String,
+    /// Whether the bytes are text.
+    pub is_text: bool,
+}
+
+/// Text types that the general table of extensions lacks or takes for something else (`.ts` is no video here).
+const TEXT_TYPES: &[(&str, &str)] = &[
+    ("adoc", "text/asciidoc"),
+    ("bash", "text/x-shellscript"),
+    ("c", "text/x-c"),
+    ("cc", "text/x-c++"),
+    ("cfg", "text/plain"),
+    ("conf", "text/plain"),
+    ("cpp", "text/x-c++"),
+    ("cs", "text/x-csharp"),
+    ("go", "text/x-go"),
+    ("h", "text/x-c"),
+    ("hpp", "text/x-c++"),
+    ("ini", "text/plain"),
+    ("java", "text/x-java"),
+    ("js", "text/javascript"),
+    ("jsx", "text/javascript"),
+    ("json", "application/json"),
+    ("jsonl", "application/jsonl"),
+    ("kt", "text/x-kotlin"),
+    ("lock", "text/plain"),
+    ("log", "text/plain"),
+    ("lua", "text/x-lua"),
+    ("md", "text/markdown"),
+    ("mdx", "text/markdown"),
+    ("mjs", "text/javascript"),
+    ("php", "text/x-php"),
+    ("pl", "text/x-perl"),
+    ("proto", "text/x-protobuf"),
+    ("py", "text/x-python"),
+    ("rb", "text/x-ruby"),
+    ("rs", "text/x-rust"),
+    ("rst", "text/x-rst"),
+    ("scala", "text/x-scala"),
+    ("sh", "text/x-shellscript"),
+    ("sql", "text/x-sql"),
+    ("swift", "text/x-swift"),
+    ("tex", "text/x-tex"),
+    ("toml", "application/toml"),
+    ("ts", "text/x-typescript"),
+    ("tsx", "text/x-typescript"),
+    ("txt", "text/plain"),
+    ("yaml", "application/yaml"),
+    ("yml", "application/yaml"),
+];
+
+/// The extension of a path, lowercase and with its dot; empty when it has none.
+pub fn extension_of(path: &str) -> String {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    match name.rfind('.') {
+        Some(dot) if dot > 0 && dot + 1 < name.len() => name[dot..].to_lowercase(),
+        _ => String::new(),
+    }
+}
+
+/// Tells the type of a document from the first bytes and its path.
+pub fn detect(path: &str, sample: &[u8]) -> Detected {
+    let sample = &sample[..sample.len().min(SAMPLE)];
+    let extension = extension_of(path);
+    let extension = extension.trim_start_matches('.');
+    if is_text(sample) {
+        return Detected { mime: text_type(extension, sample), is_text: true };
+    }
+    let by_content = infer::get(sample).map(|found| found.mime_type().to_owned());
+    let mime = match by_content {
+        // Office files are archives to the eye of a sniffer; the name knows better.
+        Some(mime) if mime != "application/zip" => mime,
+        found => guess(extension).or(found).unwrap_or_else(|| "application/octet-stream".into()),
+    };
+    Detected { mime, is_text: false }
+}
+
+fn text_type(extension: &str, sample: &[u8]) -> String {
+    if let Some((_, mime)) = TEXT_TYPES.iter().find(|(known, _)| *known == extension) {
+        return (*mime).into();
+    }
+    match guess(extension) {
+        Some(mime) if is_textual(&mime) => mime,
+        _ if sample.trim_ascii_start().to_ascii_lowercase().starts_with(b"<!doctype html") => "text/html".into(),
+        _ => "text/plain".into(),
+    }
+}
+
+fn guess(extension: &str) -> Option<String> {
+    mime_guess::from_ext(extension).first().map(|mime| mime.essence_str().to_owned())
+}
+
+fn is_textual(mime: &str) -> bool {
+    mime.starts_with("text/")
+        || mime.ends_with("+xml")
+        || mime.ends_with("+json")
+        || matches!(mime, "application/json" | "application/xml" | "application/javascript" | "application/x-sh")
+}
+
+fn is_text(sample: &[u8]) -> bool {
+    if sample.starts_with(&[0xFF, 0xFE]) || sample.starts_with(&[0xFE, 0xFF]) {
+        return infer::get(sample).is_none();
+    }
+    if sample.contains(&0) || infer::get(sample).is_some_and(|found| !is_textual(found.mime_type())) {
+        return false;
+    }
+    match std::str::from_utf8(sample) {
+        Ok(_) => true,
+        // A character cut by the end of the sample is no fault.
+        Err(error) if error.error_len().is_none() => true,
+        // Older one-byte encodings: text when it has almost no control characters.
+        Err(_) => {
+            let control = |byte: &&u8| **byte < 32 && !matches!(**byte, b'\t' | b'\n' | b'\r' | 0x0C | 0x1B);
+            sample.iter().filter(control).count() * 100 <= sample.len()
+                && sample.iter().filter(|byte| **byte >= 128).count() * 3 <= sample.len()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(path: &str, bytes: &[u8], mime: &str, is_text: bool) {
+        assert_eq!(detect(path, bytes), Detected { mime: mime.into(), is_text }, "{path}");
+    }
+
+    #[test]
+    fn content_first_then_the_name() {
+        check("a.rs", b"fn main() {}", "text/x-rust", true);
+        check("a.ts", b"const x = 1;", "text/x-typescript", true);
+        check("README.md", b"# Hi", "text/markdown", true);
+        check("data.json", b"{}", "application/json", true);
+        check("LICENSE", b"Apache", "text/plain", true);
+        check("empty", b"", "text/plain", true);
+        check("notes.txt", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "image/png", false);
+        check("x.bin", &[0, 1, 2, 3], "application/octet-stream", false);
+        check("caf\u{e9}.txt", b"caf\xe9 au lait, s'il vous pla\xeet", "text/plain", true);
+        check("page", b"<!DOCTYPE html><html></html>", "text/html", true);
+        check("b.txt", "é".repeat(SAMPLE).as_bytes(), "text/plain", true);
+    }
+
+    #[test]
+    fn extensions_are_lowercase_and_dotted() {
+        assert_eq!(extension_of("/a/b/Photo.JPG"), ".jpg");
+        assert_eq!(extension_of(".bashrc"), "");
+        assert_eq!(extension_of("a.tar.gz"), ".gz");
+        assert_eq!(extension_of("dir.d/name"), "");
+        assert_eq!(extension_of("name."), "");
+    }
+}

@@ -1,0 +1,76 @@
+//! One large file that is not text: half of it noise, half of it records, as in images and databases.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+use super::random::Random;
+use super::{Scale, corpus};
+
+/// Bytes of the file at full scale.
+const SIZE: usize = 1_000_000_000;
+
+/// How much is made at once.
+const PIECE: usize = 1_000_000;
+
+const SEED: u64 = 0x5eed_0003;
+
+/// Makes the file unless it is there already, and says which folder holds it.
+pub fn ensure(work: &Path, scale: Scale) -> Result<PathBuf> {
+    let size = scale.of(SIZE);
+    corpus::ensure(work, "binary", &format!("{size} {SEED}"), |folder| make(&folder.join("image.bin"), size))
+}
+
+fn make(place: &Path, size: usize) -> Result<()> {
+    let mut random = Random::new(SEED);
+    let mut output = BufWriter::with_capacity(PIECE, File::create(place)?);
+    let mut piece = vec![0; PIECE];
+    let pieces = size / PIECE;
+    for _ in 0..pieces / 2 {
+        random.fill(&mut piece);
+        output.write_all(&piece)?;
+    }
+    let mut records = Records { random, serial: 0, measure: 20_000 };
+    for _ in pieces / 2..pieces {
+        records.fill(&mut piece);
+        output.write_all(&piece)?;
+    }
+    output.flush()?;
+    Ok(())
+}
+
+/// Fixed-width records: a counter, a slowly moving measure, a small code, a padded label, some noise.
+struct Records {
+    random: Random,
+    serial: u64,
+    measure: i32,
+}
+
+impl Records {
+    const WIDTH: usize = 40;
+    const LABELS: [&[u8; 12]; 4] =
+        [b"temperature\0", b"pressure\0\0\0\0", b"humidity\0\0\0\0", b"voltage\0\0\0\0\0"];
+
+    fn fill(&mut self, piece: &mut [u8]) {
+        for record in piece.chunks_mut(Self::WIDTH) {
+            let bytes = self.record();
+            record.copy_from_slice(&bytes[..record.len()]);
+        }
+    }
+
+    fn record(&mut self) -> [u8; Self::WIDTH] {
+        self.serial += 1;
+        let noise = self.random.bits();
+        self.measure += (noise % 17) as i32 - 8;
+        let label = Self::LABELS[(noise >> 8) as usize % Self::LABELS.len()];
+        let mut record = [0; Self::WIDTH];
+        record[..8].copy_from_slice(&self.serial.to_le_bytes());
+        record[8..12].copy_from_slice(&self.measure.to_le_bytes());
+        record[12] = (noise >> 16) as u8 & 7;
+        record[16..28].copy_from_slice(label);
+        record[28..32].copy_from_slice(&(noise as u32).to_le_bytes());
+        record
+    }
+}

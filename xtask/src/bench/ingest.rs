@@ -1,0 +1,178 @@
+//! `bench ingest`: what storing costs, next to two programs that do the same kind of work.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+use super::corpus::{self, Tree};
+use super::generations::{self, Generations};
+use super::programs::{self, Program};
+use super::report::{Report, Target};
+use super::timing::{self, Taken};
+use super::words::Words;
+use super::{Scale, binary};
+use crate::places;
+
+/// MB of text per second of processor time.
+const TEXT_TARGET: f64 = 60.0;
+/// MB of binary per second of processor time.
+const BINARY_TARGET: f64 = 250.0;
+/// Seconds to add what is there already.
+const AGAIN_TARGET: f64 = 1.0;
+/// MB stored for each MB of all generations together.
+const GENERATIONS_TARGET: f64 = 100.0 / 769.0;
+
+/// Steps are measured this often, and slow ones less.
+const OFTEN: usize = 5;
+const SELDOM: usize = 3;
+/// From so many seconds on a step counts as slow.
+const SLOW: f64 = 20.0;
+
+/// The corpora and where stores are made.
+struct Bench<'words> {
+    tree: PathBuf,
+    binary: PathBuf,
+    generations: Generations<'words>,
+    work: PathBuf,
+}
+
+/// Measures every program that is installed.
+pub fn run(scale: Scale) -> Result<()> {
+    let shelf = places::built_shelf()?;
+    let work = places::root().join("bench").join("work").join(scale.folder());
+    fs::create_dir_all(&work)?;
+    let words = Words::new();
+    let tree =
+        Tree { name: "tree", files: scale.of(55_000), bytes: scale.of(275_000_000), seed: 0x5eed_0010 };
+    let bench = Bench {
+        tree: tree.ensure(&work, &words)?,
+        binary: binary::ensure(&work, scale)?,
+        generations: Generations::ensure(&work, &words, scale)?,
+        work: work.clone(),
+    };
+    let mut report = Report::new("ingest", scale, &work);
+    for program in [Program::Shelf(shelf), Program::Restic, Program::Borg] {
+        let version = program.version();
+        report.fact(program.name(), version.clone().unwrap_or_else(|| "absent".to_owned()));
+        if version.is_some() {
+            println!("== measuring {}", program.name());
+            bench.measure(&program, &mut report)?;
+        } else {
+            report.absent(program.name());
+        }
+    }
+    report.finish()
+}
+
+impl Bench<'_> {
+    fn measure(&self, program: &Program, report: &mut Report) -> Result<()> {
+        let text = self.adding(program, &self.tree)?;
+        rows(report, "add text tree", program, &self.tree, &text, TEXT_TARGET)?;
+        let again = self.adding_again(program)?;
+        let walls = again.iter().map(|taken| taken.wall).collect();
+        let target = ours(program, Target::AtMost(AGAIN_TARGET));
+        report.samples("re-add unchanged, wall", program.name(), "s", walls, target);
+        let processor = again.iter().map(|taken| taken.processor).collect();
+        report.samples("re-add unchanged, CPU", program.name(), "s", processor, Target::None);
+        let binary = self.adding(program, &self.binary)?;
+        rows(report, "add binary", program, &self.binary, &binary, BINARY_TARGET)?;
+        self.storing_generations(program, report)?;
+        corpus::remove(&self.place(program))
+    }
+
+    fn place(&self, program: &Program) -> PathBuf {
+        self.work.join("stores").join(program.name())
+    }
+
+    fn figures(&self) -> PathBuf {
+        self.work.join("figures")
+    }
+
+    /// Adds a folder to a new store, several times; the last store stays.
+    fn adding(&self, program: &Program, folder: &Path) -> Result<Vec<Taken>> {
+        warm(folder)?;
+        let mut taken: Vec<Taken> = Vec::new();
+        while taken.len() < wanted(&taken) {
+            program.prepare(&self.place(program))?;
+            taken
+                .push(timing::measure(&program.add(&self.place(program), folder, "first"), &self.figures())?);
+        }
+        Ok(taken)
+    }
+
+    /// Adds the text tree to the store that has it already.
+    fn adding_again(&self, program: &Program) -> Result<Vec<Taken>> {
+        let mut taken: Vec<Taken> = Vec::new();
+        while taken.len() < wanted(&taken) {
+            let invocation = program.add(&self.place(program), &self.tree, &format!("again-{}", taken.len()));
+            taken.push(timing::measure(&invocation, &self.figures())?);
+        }
+        Ok(taken)
+    }
+
+    /// Adds each generation from the same path to one store and looks at its size at the end.
+    fn storing_generations(&self, program: &Program, report: &mut Report) -> Result<()> {
+        let place = self.place(program);
+        let working = self.work.join("working");
+        program.prepare(&place)?;
+        let mut logical = 0;
+        for number in 1..=generations::COUNT {
+            self.generations.sync(&working, number)?;
+            logical += corpus::bytes_below(&working)?;
+            let invocation = program.add(&place, &working, &format!("generation-{number}"));
+            timing::measure(&invocation, &self.figures())?;
+        }
+        let logical = logical as f64 / 1e6;
+        let stored = corpus::bytes_below(&programs::store(&place))? as f64 / 1e6;
+        let what = format!("stored after {} generations of together {logical:.0} MB", generations::COUNT);
+        let target = ours(program, Target::AtMost(logical * GENERATIONS_TARGET));
+        report.single(&what, program.name(), "MB", stored, target);
+        corpus::remove(&working)
+    }
+}
+
+/// Wall, processor time and speed of one step.
+fn rows(
+    report: &mut Report,
+    what: &str,
+    program: &Program,
+    folder: &Path,
+    taken: &[Taken],
+    target: f64,
+) -> Result<()> {
+    let name = program.name();
+    let megabytes = corpus::bytes_below(folder)? as f64 / 1e6;
+    let walls = taken.iter().map(|taken| taken.wall).collect();
+    let processor = taken.iter().map(|taken| taken.processor).collect();
+    let speeds = taken.iter().map(|taken| megabytes / taken.processor.max(0.001)).collect();
+    report.samples(&format!("{what} ({megabytes:.0} MB), wall"), name, "s", walls, Target::None);
+    report.samples(&format!("{what}, CPU"), name, "s", processor, Target::None);
+    report.samples(
+        &format!("{what}, speed"),
+        name,
+        "MB/CPU-s",
+        speeds,
+        ours(program, Target::AtLeast(target)),
+    );
+    Ok(())
+}
+
+/// Targets are ours; the others are there to compare with.
+fn ours(program: &Program, target: Target) -> Target {
+    if matches!(program, Program::Shelf(_)) { target } else { Target::None }
+}
+
+fn wanted(taken: &[Taken]) -> usize {
+    let slow = !taken.is_empty() && taken.iter().all(|taken| taken.wall > SLOW);
+    if slow { SELDOM } else { OFTEN }
+}
+
+/// Reads everything once, so that every program finds it in memory.
+fn warm(folder: &Path) -> Result<()> {
+    for (path, _) in corpus::files_below(folder)? {
+        io::copy(&mut File::open(path)?, &mut io::sink())?;
+    }
+    Ok(())
+}

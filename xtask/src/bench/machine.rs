@@ -1,0 +1,49 @@
+//! What the figures were measured on: without it a figure means nothing.
+
+use std::fs;
+use std::path::Path;
+use std::thread;
+
+use crate::step;
+
+/// Names and values, in the order they are shown. No name of the machine and no path is among them.
+pub fn facts(work: &Path) -> Vec<(String, String)> {
+    let cores =
+        thread::available_parallelism().map_or_else(|_| "unknown".to_owned(), |count| count.to_string());
+    let facts = [
+        ("cores", cores),
+        ("processor", field("/proc/cpuinfo", "model name")),
+        ("memory", field("/proc/meminfo", "MemTotal")),
+        ("kernel", first_line_of("/proc/sys/kernel/osrelease")),
+        ("file system", answer("stat", &["-f", "-c", "%T", &work.to_string_lossy()])),
+        ("compiler", answer("rustc", &["--version"])),
+    ];
+    facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// The resident memory of a process in MB, from the kernel.
+pub fn resident_megabytes(process: u32) -> Option<f64> {
+    let text = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kibibytes: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024.0 / 1e6)
+}
+
+fn field(file: &str, name: &str) -> String {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    let line = text.lines().find(|line| line.starts_with(name));
+    line.and_then(|line| line.split_once(':')).map_or_else(unknown, |(_, value)| value.trim().to_owned())
+}
+
+fn first_line_of(file: &str) -> String {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    text.lines().next().map_or_else(unknown, str::to_owned)
+}
+
+fn answer(program: &str, arguments: &[&str]) -> String {
+    step::first_line(program, arguments).unwrap_or_else(unknown)
+}
+
+fn unknown() -> String {
+    "unknown".to_owned()
+}

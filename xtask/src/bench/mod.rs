@@ -1,0 +1,68 @@
+//! `cargo xtask bench`: the figures we promise, measured the same way every time and written down.
+
+mod binary;
+mod corpus;
+mod generations;
+mod ingest;
+mod line_client;
+mod machine;
+mod programs;
+mod random;
+mod report;
+mod serve;
+mod synced;
+mod text;
+mod timing;
+mod words;
+mod writes;
+
+use anyhow::{Result, bail};
+
+use crate::arguments::Arguments;
+
+/// How large the corpora and how long the runs are.
+#[derive(Clone, Copy)]
+pub enum Scale {
+    /// The sizes that figures are quoted for.
+    Full,
+    /// One twentieth of it.
+    Quick,
+}
+
+impl Scale {
+    /// `count` at this scale.
+    pub fn of(self, count: usize) -> usize {
+        match self {
+            Self::Full => count,
+            Self::Quick => (count / 20).max(1),
+        }
+    }
+
+    /// The folder below `bench/work` where this scale keeps its files.
+    pub fn folder(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Quick => "quick",
+        }
+    }
+
+    /// What the name of a run gets at its end.
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Self::Full => "",
+            Self::Quick => "-quick",
+        }
+    }
+}
+
+/// Runs the benchmark the next word names.
+pub fn run(mut arguments: Arguments) -> Result<()> {
+    let scale = if arguments.take_flag("--quick") { Scale::Quick } else { Scale::Full };
+    let name = arguments.take_word();
+    arguments.finish()?;
+    match name.as_deref() {
+        Some("ingest") => ingest::run(scale),
+        Some("serve") => serve::run(scale),
+        _ => bail!("say which benchmark: `cargo xtask bench ingest` or `cargo xtask bench serve`"),
+    }
+}

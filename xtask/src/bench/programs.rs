@@ -1,0 +1,108 @@
+//! The programs that are measured side by side, and how each is told to store a path.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use super::corpus;
+use super::timing::Invocation;
+use crate::step;
+
+/// A program that stores files without storing the same bytes twice.
+pub enum Program {
+    /// Ours, at this path.
+    Shelf(PathBuf),
+    /// Restic with its defaults.
+    Restic,
+    /// Borg without encryption and with zstd, the compression the two others use.
+    Borg,
+}
+
+impl Program {
+    /// The name the results use.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Shelf(_) => "shelf",
+            Self::Restic => "restic",
+            Self::Borg => "borg",
+        }
+    }
+
+    /// What the program says its version is; nothing when it is not installed.
+    pub fn version(&self) -> Option<String> {
+        match self {
+            Self::Shelf(path) => step::first_line(&path.to_string_lossy(), &["--version"]),
+            Self::Restic => step::first_line("restic", &["version"]),
+            Self::Borg => step::first_line("borg", &["--version"]),
+        }
+    }
+
+    /// Makes an empty store in `place`; what was there goes away.
+    pub fn prepare(&self, place: &Path) -> Result<()> {
+        corpus::remove(place)?;
+        fs::create_dir_all(place)?;
+        let words: Vec<OsString> = match self {
+            Self::Shelf(_) => return Ok(()),
+            Self::Restic => vec!["restic".into(), "init".into()],
+            Self::Borg => vec!["borg".into(), "init".into(), "--encryption=none".into(), store(place).into()],
+        };
+        let output = Command::new(&words[0])
+            .args(&words[1..])
+            .envs(self.variables(place))
+            .stdin(Stdio::null())
+            .output()
+            .with_context(|| format!("cannot start {}", self.name()))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            bail!("{} could not make an empty store; it said:\n{said}", self.name());
+        }
+        Ok(())
+    }
+
+    /// The command that stores `path`; `label` has to be new for each call on the same store.
+    pub fn add(&self, place: &Path, path: &Path, label: &str) -> Invocation {
+        let store = store(place);
+        let words = match self {
+            Self::Shelf(program) => vec![
+                program.into(),
+                "--data-dir".into(),
+                store.into(),
+                "add".into(),
+                path.into(),
+                "--json".into(),
+                "--quiet".into(),
+            ],
+            Self::Restic => vec!["restic".into(), "backup".into(), "--quiet".into(), path.into()],
+            Self::Borg => {
+                let mut archive = store.into_os_string();
+                archive.push(format!("::{label}"));
+                vec!["borg".into(), "create".into(), "--compression=zstd,3".into(), archive, path.into()]
+            }
+        };
+        Invocation { words, variables: self.variables(place) }
+    }
+
+    /// Caches lie beside the store: they are not part of what is stored, and not in anyone's home.
+    fn variables(&self, place: &Path) -> Vec<(&'static str, OsString)> {
+        match self {
+            Self::Shelf(_) => Vec::new(),
+            Self::Restic => vec![
+                ("RESTIC_REPOSITORY", store(place).into()),
+                ("RESTIC_PASSWORD", "benchmark".into()),
+                ("RESTIC_CACHE_DIR", place.join("cache").into()),
+            ],
+            Self::Borg => vec![
+                ("BORG_BASE_DIR", place.join("base").into()),
+                ("BORG_UNKNOWN_UNENCRYPTED_REPO_ACCESS_IS_OK", "yes".into()),
+            ],
+        }
+    }
+}
+
+/// The folder whose bytes count as stored.
+pub fn store(place: &Path) -> PathBuf {
+    place.join("store")
+}

@@ -1,0 +1,158 @@
+//! `bench serve`: what an agent feels on a library of 50,000 documents: start, memory, and small reads.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+
+use super::corpus::{self, Tree};
+use super::line_client::{Call, LineClient};
+use super::programs::{self, Program};
+use super::random::Random;
+use super::report::{Report, Target};
+use super::words::Words;
+use super::{Scale, timing, writes};
+use crate::places;
+
+/// How many requests are under way at once where it is not one.
+pub const TOGETHER: usize = 16;
+
+/// Documents up to this size count as small.
+const SMALL: u64 = 8_000;
+
+/// A library on disk and the program to serve it.
+pub struct Library {
+    shelf: PathBuf,
+    data: PathBuf,
+    log: PathBuf,
+}
+
+impl Library {
+    /// Starts a server and waits for its first reply.
+    pub fn open(&self) -> Result<LineClient> {
+        LineClient::start(&self.shelf, &self.data, &self.log)
+    }
+}
+
+/// Makes the library anew and measures serving it.
+pub fn run(scale: Scale) -> Result<()> {
+    let shelf = places::built_shelf()?;
+    let work = places::root().join("bench").join("work").join(scale.folder());
+    fs::create_dir_all(&work)?;
+    let files = scale.of(50_000);
+    let library = make_library(shelf, &work, files, scale.of(250_000_000))?;
+    let mut report = Report::new("serve", scale, &work);
+    let version = Program::Shelf(library.shelf.clone()).version();
+    report.fact("shelf", version.unwrap_or_else(|| "unknown".to_owned()));
+    println!("== measuring shelf serve");
+    cold_start(&library, &mut report)?;
+    let mut client = library.open()?;
+    client.initialized()?;
+    thread::sleep(Duration::from_secs(1));
+    report.single("idle memory", "shelf", "MB", client.resident()?, Target::AtMost(30.0));
+    let hashes = small_documents(&mut client, files, &mut report)?;
+    small_reads(&mut client, &hashes, scale, &mut report)?;
+    memory_after_reads(&mut client, &hashes, scale, &mut report)?;
+    client.close()?;
+    writes::measure(&library, &work, scale, &mut report)?;
+    corpus::remove(&work.join("stores"))?;
+    report.finish()
+}
+
+fn make_library(shelf: PathBuf, work: &Path, files: usize, bytes: usize) -> Result<Library> {
+    let tree = Tree { name: "library-tree", files, bytes, seed: 0x5eed_0020 };
+    let tree = tree.ensure(work, &Words::new())?;
+    println!("== making a library of {files} documents");
+    let place = work.join("stores").join("library");
+    let program = Program::Shelf(shelf.clone());
+    program.prepare(&place)?;
+    timing::measure(&program.add(&place, &tree, "library"), &work.join("figures"))?;
+    Ok(Library { shelf, data: programs::store(&place), log: work.join("serve.log") })
+}
+
+/// A new process each time; its files are in memory, as they are for a person who starts an agent again.
+fn cold_start(library: &Library, report: &mut Report) -> Result<()> {
+    let mut samples = Vec::new();
+    for _ in 0..20 {
+        let start = Instant::now();
+        let client = library.open()?;
+        samples.push(start.elapsed().as_secs_f64() * 1e3);
+        client.close()?;
+    }
+    report.samples("cold start to first reply", "shelf", "ms", samples, Target::AtMost(20.0));
+    Ok(())
+}
+
+/// Hashes of small documents; fails when the library is not what it should be.
+fn small_documents(client: &mut LineClient, files: usize, report: &mut Report) -> Result<Vec<String>> {
+    let reply =
+        client.call(&("list", json!({ "limit": 1000 }))).or_else(|_| client.call(&("list", json!({}))))?;
+    let total = reply["total"].as_u64().context("`list` gave no `total`")?;
+    if (total as usize) < files {
+        bail!("the library has {total} documents, not {files}: `shelf add` left some out");
+    }
+    report.fact("documents", total.to_string());
+    let documents = reply["documents"].as_array().context("`list` gave no `documents`")?;
+    let small = documents.iter().filter(|document| size(document).is_none_or(|size| size <= SMALL));
+    let hashes: Vec<String> =
+        small.filter_map(|document| document["hash"].as_str()).take(1_000).map(str::to_owned).collect();
+    if hashes.is_empty() {
+        bail!("`list` named no small document with a `hash`");
+    }
+    Ok(hashes)
+}
+
+fn size(document: &Value) -> Option<u64> {
+    ["size", "size_bytes", "bytes"].iter().find_map(|name| document[*name].as_u64())
+}
+
+fn small_read(hashes: &[String], random: &mut Random) -> Call {
+    ("get", json!({ "hash": random.pick(hashes), "include_content": true }))
+}
+
+fn small_reads(client: &mut LineClient, hashes: &[String], scale: Scale, report: &mut Report) -> Result<()> {
+    let mut random = Random::new(0x5eed_0030);
+    let mut calls = |count| (0..count).map(|_| small_read(hashes, &mut random)).collect::<Vec<_>>();
+    for call in calls(hashes.len()) {
+        client.timed(&call)?;
+    }
+    let samples =
+        calls(scale.of(10_000)).iter().map(|call| client.timed(call)).collect::<Result<Vec<_>>>()?;
+    let slow = timing::quantile(&samples, 0.95);
+    report.samples("small read, p50", "shelf", "ms", samples.clone(), Target::AtMost(0.3));
+    report.figure("small read, p95", "shelf", "ms", slow, samples, Target::None);
+    let mut rates = Vec::new();
+    for _ in 0..5 {
+        rates.push(client.in_flight(&calls(scale.of(10_000)), TOGETHER)?);
+    }
+    report.samples("small reads, 16 in flight", "shelf", "/s", rates, Target::AtLeast(5_000.0));
+    Ok(())
+}
+
+/// What 10,000 calls of all reading tools leave in memory.
+fn memory_after_reads(
+    client: &mut LineClient,
+    hashes: &[String],
+    scale: Scale,
+    report: &mut Report,
+) -> Result<()> {
+    let mut random = Random::new(0x5eed_0031);
+    let count = scale.of(10_000);
+    for _ in 0..count {
+        let call = match random.below(100) {
+            0..=69 => small_read(hashes, &mut random),
+            70..=79 => ("list", json!({ "limit": 20 })),
+            80..=84 => ("status", json!({})),
+            85..=89 => ("list_collections", json!({})),
+            90..=94 => ("list_snapshots", json!({})),
+            _ => ("hello", json!({})),
+        };
+        client.timed(&call)?;
+    }
+    let what = format!("memory after {count} mixed reads");
+    report.single(&what, "shelf", "MB", client.resident()?, Target::AtMost(150.0));
+    Ok(())
+}

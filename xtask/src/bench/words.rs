@@ -1,0 +1,88 @@
+//! A vocabulary with the skew of real language: compressors and indexes behave otherwise on uniform words.
+
+use super::random::Random;
+
+/// How many words are made up.
+const MADE_UP: usize = 40_000;
+
+/// Flattens the very top of the distribution, as in real texts.
+const SHIFT: f64 = 2.7;
+
+/// The words every English text is full of, the most frequent first.
+const COMMON: &str = "the of and to a in is that for it as was with be by on not he his but at are this have from \
+    or had an they which one you were all her she there would their we him been has when who will no more if out so \
+    up said what its about than into them can only other time new some could these two may first then do any like my \
+    now over such our man me even most made after also did many off before must well back through years where much \
+    your way down should because long each just state those people too mr how little good world make very year still \
+    see work life men day get here between both under never same another know while last might us great old file \
+    value number system page line table part name list order server client request error path version key data user";
+
+const STARTS: [&str; 24] = [
+    "b", "br", "c", "ch", "d", "dr", "f", "g", "gr", "h", "j", "k", "l", "m", "n", "p", "pl", "qu", "r", "s",
+    "st", "t", "v", "w",
+];
+const MIDDLES: [&str; 10] = ["a", "e", "i", "o", "u", "ai", "ea", "io", "ou", "y"];
+const ENDS: [&str; 12] = ["", "", "", "n", "r", "s", "l", "m", "nd", "st", "x", "ck"];
+
+/// Words by rank, with the sums of their weights for drawing them.
+pub struct Words {
+    words: Vec<String>,
+    sums: Vec<f64>,
+}
+
+impl Words {
+    /// The one vocabulary all corpora share.
+    pub fn new() -> Self {
+        let mut random = Random::new(0x5eed_0001);
+        let mut words: Vec<String> = COMMON.split_whitespace().map(str::to_owned).collect();
+        words.extend((0..MADE_UP).map(|_| made_up(&mut random)));
+        let mut sum = 0.0;
+        let sums = (1..=words.len())
+            .map(|rank| {
+                sum += 1.0 / (rank as f64 + SHIFT);
+                sum
+            })
+            .collect();
+        Self { words, sums }
+    }
+
+    /// Draws a word: the word of rank `n` comes up about `1/n` as often as the first.
+    pub fn draw(&self, random: &mut Random) -> &str {
+        let total = self.sums.last().copied().unwrap_or_default();
+        let point = random.unit() * total;
+        let rank = self.sums.partition_point(|sum| *sum <= point);
+        &self.words[rank.min(self.words.len() - 1)]
+    }
+
+    /// Draws a made-up word, every one as likely: for names.
+    pub fn name(&self, random: &mut Random) -> &str {
+        let first = self.words.len() - MADE_UP;
+        &self.words[first + random.below(MADE_UP)]
+    }
+}
+
+fn made_up(random: &mut Random) -> String {
+    let mut word = String::new();
+    for _ in 0..random.between(1, 4) {
+        word.push_str(random.pick(&STARTS));
+        word.push_str(random.pick(&MIDDLES));
+    }
+    word.push_str(random.pick(&ENDS));
+    word
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Random, Words};
+
+    #[test]
+    fn the_first_word_leads_and_the_tail_is_reached() {
+        let words = Words::new();
+        let mut random = Random::new(5);
+        let drawn: Vec<&str> = (0..20_000).map(|_| words.draw(&mut random)).collect();
+        let of_first = drawn.iter().filter(|word| **word == "the").count();
+        assert!((300..1_000).contains(&of_first), "{of_first}");
+        let distinct: std::collections::HashSet<_> = drawn.into_iter().collect();
+        assert!(distinct.len() > 4_000);
+    }
+}

@@ -1,0 +1,73 @@
+//! Small durable writes next to the least they can cost: a SQLite commit that waits for the same disk.
+
+use std::path::Path;
+
+use anyhow::Result;
+use serde_json::json;
+
+use super::Scale;
+use super::line_client::Call;
+use super::report::{Report, Target};
+use super::serve::{Library, TOGETHER};
+use super::synced::SyncedCommits;
+use super::text::Writer;
+use super::timing;
+use super::words::Words;
+
+/// Bytes of one small document.
+const BODY: usize = 1_000;
+
+/// Both sides take turns this often, so that a slow minute of the disk is slow for both.
+const ROUNDS: usize = 10;
+
+/// New documents, no two alike.
+struct Documents<'words> {
+    writer: Writer<'words>,
+    serial: usize,
+}
+
+impl Documents<'_> {
+    fn body(&mut self) -> String {
+        let mut body = self.writer.prose(BODY);
+        body.truncate(BODY);
+        body
+    }
+
+    fn add(&mut self) -> Call {
+        self.serial += 1;
+        ("add", json!({ "content": self.body(), "name": format!("bench/note-{}.md", self.serial) }))
+    }
+}
+
+/// Measures one write at a time, the yardstick, and writes side by side.
+pub fn measure(library: &Library, work: &Path, scale: Scale, report: &mut Report) -> Result<()> {
+    let words = Words::new();
+    let mut documents = Documents { writer: Writer::new(&words, 0x5eed_0040), serial: 0 };
+    let synced = SyncedCommits::open(work)?;
+    let mut client = library.open()?;
+    client.initialized()?;
+    for _ in 0..20 {
+        client.timed(&documents.add())?;
+        synced.commit(&documents.body())?;
+    }
+    let (mut adds, mut commits) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        for _ in 0..scale.of(1_000) / ROUNDS {
+            adds.push(client.timed(&documents.add())?);
+        }
+        for _ in 0..scale.of(1_000) / ROUNDS {
+            commits.push(synced.commit(&documents.body())?);
+        }
+    }
+    let ratio = timing::median(&adds) / timing::median(&commits);
+    report.samples("small durable write, p50", "shelf", "ms", adds, Target::None);
+    report.samples("synced commit, p50", "sqlite", "ms", commits, Target::None);
+    report.single("small durable write / synced commit", "shelf", "times", ratio, Target::AtMost(1.5));
+    let mut rates = Vec::new();
+    for _ in 0..5 {
+        let calls: Vec<Call> = (0..scale.of(2_000)).map(|_| documents.add()).collect();
+        rates.push(client.in_flight(&calls, TOGETHER)?);
+    }
+    report.samples("small durable writes, 16 in flight", "shelf", "/s", rates, Target::AtLeast(1_000.0));
+    client.close()
+}

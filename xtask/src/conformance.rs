@@ -1,0 +1,88 @@
+//! `cargo xtask conformance`: holds the server to the official MCP conformance suite, with a strict baseline.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::scratch::Scratch;
+use crate::server::Server;
+use crate::{places, step};
+
+/// The suite, pinned: another version has other scenarios and another baseline.
+const SUITE: &str = "@modelcontextprotocol/conformance@0.2.0-alpha.12";
+
+/// The suite needs a newer Node than many systems have, so its own comes with it.
+const NODE: &str = "node@22";
+
+/// The protocol revisions the server promises.
+const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
+
+/// Runs the suite for every revision against one live server.
+pub fn run() -> Result<()> {
+    let folder = places::target()?.join("conformance");
+    install(&folder)?;
+    let shelf = places::built_shelf()?;
+    let scratch = Scratch::new("conformance")?;
+    let server = Server::start(&shelf, &scratch.path().join("library"))?;
+    for revision in REVISIONS {
+        judge(&folder, &server, revision)?;
+    }
+    println!("conformance: {} match conformance/baseline.yml", REVISIONS.join(" and "));
+    Ok(())
+}
+
+/// Installs suite and Node once; the stamp names what is installed.
+fn install(folder: &Path) -> Result<()> {
+    let stamp = folder.join("installed");
+    let wanted = format!("{SUITE} {NODE}\n");
+    if fs::read_to_string(&stamp).is_ok_and(|found| found == wanted) && node(folder).is_file() {
+        return Ok(());
+    }
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    fs::write(folder.join("package.json"), "{\"private\": true}\n")?;
+    step::run(
+        "installing the conformance suite",
+        "Install npm (Debian: npm), and see that it reaches its registry and may run install scripts.",
+        Command::new("npm")
+            .args(["install", "--no-audit", "--no-fund", "--loglevel=error"])
+            .args([SUITE, NODE])
+            .current_dir(folder),
+    )?;
+    fs::write(stamp, wanted)?;
+    Ok(())
+}
+
+/// One revision; the suite ends badly on an unexpected failure and on a stale baseline entry alike.
+fn judge(folder: &Path, server: &Server, revision: &str) -> Result<()> {
+    let results = folder.join("results").join(revision);
+    if results.is_dir() {
+        fs::remove_dir_all(&results)?;
+    }
+    fs::create_dir_all(&results)?;
+    let remedy = format!(
+        "Correct the unexpected failures; take stale entries out of conformance/baseline.yml. \
+         What was asked and answered: {}",
+        results.display()
+    );
+    step::run(
+        &format!("conformance with {revision}"),
+        &remedy,
+        Command::new(node(folder))
+            .arg(suite(folder))
+            .args(["server", "--url", &server.endpoint(), "--requirements", revision])
+            .arg("--expected-failures")
+            .arg(places::root().join("conformance").join("baseline.yml"))
+            .arg("-o")
+            .arg(&results),
+    )
+}
+
+fn node(folder: &Path) -> PathBuf {
+    folder.join("node_modules/node/bin/node")
+}
+
+fn suite(folder: &Path) -> PathBuf {
+    folder.join("node_modules/@modelcontextprotocol/conformance/dist/index.js")
+}

@@ -1,0 +1,73 @@
+//! Finds out what the tests need from the system before they start, and installs it where that is possible.
+
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use crate::step;
+
+/// One thing that has to be on the system.
+struct Need {
+    what: &'static str,
+    present: fn() -> bool,
+    packages: &'static [&'static str],
+}
+
+const NEEDS: [Need; 2] = [
+    Need { what: "a C compiler", present: has_compiler, packages: &["gcc", "libc6-dev"] },
+    Need {
+        what: "python3 with the venv module",
+        present: has_python,
+        packages: &["python3", "python3-venv"],
+    },
+];
+
+/// Makes sure everything is there: installs it as root with apt, otherwise says what to install.
+pub fn ensure() -> Result<()> {
+    let missing = missing();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let packages: Vec<&str> = missing.iter().flat_map(|need| need.packages.iter().copied()).collect();
+    if !can_install() {
+        bail!("the tests need {}. Install: {}", listed(&missing), packages.join(" "));
+    }
+    install(&packages)?;
+    let still = self::missing();
+    if still.is_empty() {
+        return Ok(());
+    }
+    bail!("apt-get ran, but the tests still need {}. Install it by hand.", listed(&still))
+}
+
+fn missing() -> Vec<&'static Need> {
+    NEEDS.iter().filter(|need| !(need.present)()).collect()
+}
+
+fn listed(needs: &[&Need]) -> String {
+    needs.iter().map(|need| need.what).collect::<Vec<_>>().join(" and ")
+}
+
+fn can_install() -> bool {
+    step::first_line("id", &["-u"]).as_deref() == Some("0") && step::succeeds("apt-get", &["--version"])
+}
+
+fn install(packages: &[&str]) -> Result<()> {
+    let remedy = format!("Install by hand: {}", packages.join(" "));
+    step::run("reading the package lists", &remedy, apt().arg("update"))?;
+    step::run("installing what the tests need", &remedy, apt().args(["install", "--yes"]).args(packages))
+}
+
+fn apt() -> Command {
+    let mut command = Command::new("apt-get");
+    command.env("DEBIAN_FRONTEND", "noninteractive").arg("--quiet");
+    command
+}
+
+fn has_compiler() -> bool {
+    step::succeeds("cc", &["--version"])
+}
+
+fn has_python() -> bool {
+    step::succeeds("python3", &["-c", "import venv, ensurepip"])
+}

@@ -1,0 +1,54 @@
+//! Keeps a Python environment with the official MCP client, the one client here that we did not write ourselves.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::{places, step};
+
+/// The client package; version 2 is the first that speaks both protocol eras.
+const CLIENT: &str = "mcp>=2";
+
+/// Fails unless the client is there in a version with both eras.
+const PROBE: &str = "from mcp import Client, MCPError, StdioServerParameters";
+
+/// Runs the client test against the given program.
+pub fn client_test(shelf: &Path) -> Result<()> {
+    let interpreter = interpreter()?;
+    let script = places::root().join("tests").join("python").join("client_test.py");
+    step::run(
+        "testing with the Python client",
+        "Correct what the client saw, or run tests/python/client_test.py by hand to look closer.",
+        Command::new(interpreter).arg(script).arg(shelf).env("PYTHONDONTWRITEBYTECODE", "1"),
+    )
+}
+
+/// The environment's interpreter, made ready on first use.
+fn interpreter() -> Result<PathBuf> {
+    let folder = places::target()?.join("python");
+    let interpreter = folder.join("bin").join("python");
+    let name = interpreter.to_string_lossy().into_owned();
+    if step::succeeds(&name, &["-c", PROBE]) {
+        return Ok(interpreter);
+    }
+    step::run(
+        "making a Python environment",
+        "Install python3-venv (or the venv module of your Python).",
+        Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder),
+    )?;
+    step::run(
+        "installing the Python MCP client",
+        &format!(
+            "pip could not install `{CLIENT}`: it needs Python 3.10 or newer and a reachable package index. \
+             Install it yourself with `{name} -m pip install '{CLIENT}'`."
+        ),
+        Command::new(&interpreter).args(["-m", "pip", "install", "--quiet", CLIENT]),
+    )?;
+    step::run(
+        "checking the Python MCP client",
+        &format!("Remove {} and run the test again.", folder.display()),
+        Command::new(&interpreter).args(["-c", PROBE]),
+    )?;
+    Ok(interpreter)
+}

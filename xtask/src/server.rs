@@ -1,0 +1,109 @@
+//! Starts `shelf serve` on a free port and stops it again, for tasks that need a live HTTP server.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+/// How long a start may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What stands before the address in the line the server prints.
+const ANNOUNCEMENT: &str = "listening on http://127.0.0.1:";
+
+/// A running server; dropping it ends the process.
+pub struct Server {
+    child: Child,
+    port: u16,
+}
+
+impl Server {
+    /// Starts a server without authorisation on a library in `data`.
+    pub fn start(shelf: &Path, data: &Path) -> Result<Self> {
+        let mut child = Command::new(shelf)
+            .arg("--data-dir")
+            .arg(data)
+            .args(["serve", "--http", "127.0.0.1:0", "--no-auth", "--admin-listen", "off"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("cannot start {}", shelf.display()))?;
+        let Some(stderr) = child.stderr.take() else { bail!("the server has no stderr to read") };
+        let lines = follow(stderr);
+        let mut server = Self { child, port: 0 };
+        server.port = wait_for_port(&lines)?;
+        Ok(server)
+    }
+
+    /// The address of the MCP endpoint.
+    pub fn endpoint(&self) -> String {
+        format!("http://127.0.0.1:{}/mcp", self.port)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let ended = self.child.kill().and_then(|()| self.child.wait());
+        if let Err(error) = ended {
+            eprintln!("xtask: the server could not be stopped: {error}");
+        }
+    }
+}
+
+/// Reads stderr to its end in a thread, so that the server never blocks on a full pipe.
+fn follow(stderr: ChildStderr) -> Receiver<String> {
+    let (sender, receiver): (Sender<String>, _) = mpsc::channel();
+    thread::spawn(move || {
+        for line in BufReader::new(stderr).lines() {
+            let Ok(line) = line else { break };
+            // The receiver is gone once the port is known; reading goes on all the same.
+            let _ = sender.send(line);
+        }
+    });
+    receiver
+}
+
+fn wait_for_port(lines: &Receiver<String>) -> Result<u16> {
+    let deadline = Instant::now() + PATIENCE;
+    let mut seen = Vec::new();
+    loop {
+        match lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            Ok(line) => match port_in(&line) {
+                Some(port) => return Ok(port),
+                None => seen.push(line),
+            },
+            Err(RecvTimeoutError::Timeout) => {
+                bail!(
+                    "the server named no port within {} s; it said:\n{}",
+                    PATIENCE.as_secs(),
+                    seen.join("\n")
+                )
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                bail!("the server ended before it listened; it said:\n{}", seen.join("\n"))
+            }
+        }
+    }
+}
+
+fn port_in(line: &str) -> Option<u16> {
+    let (_, rest) = line.split_once(ANNOUNCEMENT)?;
+    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::port_in;
+
+    #[test]
+    fn the_port_is_read_from_the_announcement() {
+        assert_eq!(port_in("INFO listening on http://127.0.0.1:40123/mcp"), Some(40123));
+        assert_eq!(port_in("opening the library"), None);
+    }
+}

@@ -1,0 +1,55 @@
+//! `cargo xtask test`: everything that has to hold before a change goes in, in the order that fails soonest.
+
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::arguments::Arguments;
+use crate::{conformance, needs, places, python, step};
+
+/// Runs the tests. With filters only the Rust tests whose names match run; the rest needs no filter.
+pub fn run(mut arguments: Arguments) -> Result<()> {
+    let full = arguments.take_flag("--full");
+    let filters = arguments.take_rest()?;
+    needs::ensure()?;
+    let shelf = places::built_shelf()?;
+    rust_tests(&filters)?;
+    doc_tests(&filters)?;
+    if filters.is_empty() {
+        python::client_test(&shelf)?;
+    }
+    if full {
+        conformance::run()?;
+    }
+    println!("test: all passed");
+    Ok(())
+}
+
+fn rust_tests(filters: &[String]) -> Result<()> {
+    let remedy = "Correct the tests named above; `cargo xtask test NAME` runs one alone.";
+    let mut command = step::cargo();
+    if step::succeeds("cargo-nextest", &["nextest", "--version"]) {
+        command.args(["nextest", "run", "--release", "--workspace"]).args(filters);
+    } else {
+        command.args(["test", "--release", "--workspace", "--bins", "--lib", "--tests", "--"]).args(filters);
+    }
+    step::run("running the Rust tests", remedy, without_personal_settings(&mut command))
+}
+
+fn doc_tests(filters: &[String]) -> Result<()> {
+    step::run(
+        "running the documentation tests",
+        "Correct the examples named above.",
+        step::cargo().args(["test", "--release", "--workspace", "--doc", "--"]).args(filters),
+    )
+}
+
+/// Settings of the person running the tests must not change what the tests see.
+fn without_personal_settings(command: &mut Command) -> &mut Command {
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(|name| name.starts_with("SHELF_")) {
+            command.env_remove(name);
+        }
+    }
+    command
+}
