@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::scratch::Scratch;
 use crate::server::Server;
@@ -26,8 +26,11 @@ pub fn run() -> Result<()> {
     let shelf = places::built_shelf()?;
     let scratch = Scratch::new("conformance")?;
     let server = Server::start(&shelf, &scratch.path().join("library"))?;
-    for revision in REVISIONS {
-        judge(&folder, &server, revision)?;
+    let verdicts = REVISIONS.map(|revision| judge(&folder, &server, revision));
+    let complaints: Vec<String> =
+        verdicts.into_iter().filter_map(Result::err).map(|error| format!("{error:#}")).collect();
+    if !complaints.is_empty() {
+        bail!("{}", complaints.join("\n"));
     }
     println!("conformance: {} match conformance/baseline.yml", REVISIONS.join(" and "));
     Ok(())

@@ -76,13 +76,18 @@ impl Store {
 
     /// Reads one block, verified against its name.
     pub fn read(&self, id: &BlockId) -> Result<Vec<u8>, Error> {
-        self.ensure_listed()?;
-        if let Some(found) = self.read_known(id) {
-            return found;
+        if let Some(found) = self.read_known(id)? {
+            return Ok(found);
         }
         // Another process may have written it, or repacked it, since the folder was last listed.
         self.refresh()?;
-        self.read_known(id).unwrap_or(Err(Error::Missing(*id)))
+        self.read_known(id)?.ok_or(Error::Missing(*id))
+    }
+
+    /// Reads one block from the packs seen so far; `None` when none of them holds it.
+    pub fn read_known(&self, id: &BlockId) -> Result<Option<Vec<u8>>, Error> {
+        self.ensure_listed()?;
+        self.try_holders(id).transpose()
     }
 
     /// Whether some pack holds the block. Packs that other processes wrote since the last look may be overlooked:
@@ -180,7 +185,7 @@ impl Store {
     }
 
     /// Tries every pack that holds the block: a second copy serves when the first is damaged.
-    fn read_known(&self, id: &BlockId) -> Option<Result<Vec<u8>, Error>> {
+    fn try_holders(&self, id: &BlockId) -> Option<Result<Vec<u8>, Error>> {
         let holders: Vec<(u64, Arc<Index>)> =
             self.packs.read().open.iter().rev().filter(|(_, pack)| pack.find(id).is_some()).cloned().collect();
         let mut last = None;

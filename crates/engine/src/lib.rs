@@ -1,1 +1,44 @@
-//! x
+//! The workshop: the only place where the rooms meet.
+//!
+//! A [`House`] joins the catalog, the block store and the readers into what tools ask for: [`add`](House::add),
+//! [`get`](House::get), [`list`](House::list), [`restore`](House::restore) and the rest, each a plain request and a
+//! plain reply. Nothing here knows JSON-RPC, HTTP or a terminal.
+//!
+//! Writing goes one way: blocks are stored first (idempotent, durable), then one catalog transaction makes the write
+//! true. Reading goes the other way: the catalog says which blob, the blocks give its bytes, verified.
+
+mod blobs;
+mod cursor;
+mod delete;
+mod error;
+mod get;
+mod house;
+mod ingest;
+mod list;
+mod locks;
+pub mod maintain;
+mod pattern;
+mod restore;
+mod shelves;
+mod status;
+mod tree;
+mod update;
+mod validate;
+
+pub use delete::{DeleteRequest, Deleted};
+pub use error::Error;
+pub use get::{Content, GetRequest, Got, Window};
+pub use house::{Caller, House, Options, Reach};
+pub use ingest::{AddReply, AddRequest, FailedFile, What};
+pub use list::{ListReply, ListRequest};
+pub use restore::{RestoreReply, RestoreRequest, Restored};
+pub use shelf_accounts::{Bearer, MintError, Minted, Pass, Refusal};
+pub use shelf_catalog::{
+    CollectionSummary, Document, Filter, Metadata, Order, Snapshot, SortBy, TagChange, TypeFigures, Version,
+};
+pub use status::{Figures, StatusReply};
+pub use tree::{Entry, Listing};
+pub use update::{UpdateReply, UpdateRequest};
+
+/// Shorthand for this crate's results.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

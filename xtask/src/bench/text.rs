@@ -20,22 +20,37 @@ const HEADER: &str = "\
 
 ";
 
+/// How many words and names a file remembers.
+const MEMORY: usize = 300;
+
+/// Of a hundred words, so many were used before in the same file.
+const WORDS_AGAIN: usize = 40;
+
+/// Of a hundred identifiers, so many were used before in the same file.
+const NAMES_AGAIN: usize = 60;
+
 /// Makes texts from the shared vocabulary.
 pub struct Writer<'words> {
     words: &'words Words,
     /// Where the choices come from.
     pub random: Random,
+    /// What this file speaks of: words it used before come up again, as in real texts.
+    topic: Vec<&'words str>,
+    /// The identifiers of this file.
+    names: Vec<String>,
 }
 
 impl<'words> Writer<'words> {
     /// A writer whose texts follow from `seed`.
     pub fn new(words: &'words Words, seed: u64) -> Self {
-        Self { words, random: Random::new(seed) }
+        Self { words, random: Random::new(seed), topic: Vec::new(), names: Vec::new() }
     }
 
     /// A text of exactly `size` bytes, all of them ASCII.
     pub fn text(&mut self, kind: Kind, size: usize) -> String {
         let mut text = String::with_capacity(size + 2_000);
+        self.topic.clear();
+        self.names.clear();
         match kind {
             Kind::Markdown => self.heading(&mut text, 1),
             Kind::Braces => text.push_str(HEADER),
@@ -83,7 +98,7 @@ impl<'words> Writer<'words> {
         text.push_str(&"#".repeat(level));
         for _ in 0..self.random.between(2, 5) {
             text.push(' ');
-            text.push_str(self.words.draw(&mut self.random));
+            text.push_str(self.word());
         }
         text.push_str("\n\n");
     }
@@ -110,7 +125,7 @@ impl<'words> Writer<'words> {
             if position > 0 {
                 text.push_str(if self.random.percent(6) { ", " } else { " " });
             }
-            text.push_str(self.words.draw(&mut self.random));
+            text.push_str(self.word());
         }
         text[start..=start].make_ascii_uppercase();
         text.push_str(". ");
@@ -173,7 +188,7 @@ impl<'words> Writer<'words> {
             }
             _ => {
                 text.push_str(".get(\"");
-                text.push_str(self.words.draw(&mut self.random));
+                text.push_str(self.word());
                 text.push_str("\")");
             }
         }
@@ -182,11 +197,30 @@ impl<'words> Writer<'words> {
     }
 
     fn identifier(&mut self, text: &mut String) {
-        text.push_str(self.words.draw(&mut self.random));
-        for _ in 0..self.random.below(3) {
-            text.push('_');
-            text.push_str(self.words.draw(&mut self.random));
+        if !self.names.is_empty() && self.random.percent(NAMES_AGAIN) {
+            text.push_str(self.random.pick::<String>(&self.names));
+            return;
         }
+        let mut name = self.word().to_owned();
+        for _ in 0..self.random.below(3) {
+            name.push('_');
+            name.push_str(self.word());
+        }
+        text.push_str(&name);
+        if self.names.len() < MEMORY {
+            self.names.push(name);
+        }
+    }
+
+    fn word(&mut self) -> &'words str {
+        if !self.topic.is_empty() && self.random.percent(WORDS_AGAIN) {
+            return self.random.pick::<&str>(&self.topic);
+        }
+        let word = self.words.draw(&mut self.random);
+        if self.topic.len() < MEMORY {
+            self.topic.push(word);
+        }
+        word
     }
 }
 

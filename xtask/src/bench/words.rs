@@ -64,10 +64,10 @@ impl Words {
 fn made_up(random: &mut Random) -> String {
     let mut word = String::new();
     for _ in 0..random.between(1, 4) {
-        word.push_str(random.pick(&STARTS));
-        word.push_str(random.pick(&MIDDLES));
+        word.push_str(random.pick::<&str>(&STARTS));
+        word.push_str(random.pick::<&str>(&MIDDLES));
     }
-    word.push_str(random.pick(&ENDS));
+    word.push_str(random.pick::<&str>(&ENDS));
     word
 }
 

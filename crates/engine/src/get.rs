@@ -1,0 +1,275 @@
+//! Getting a document back: whole, in part, or into a file.
+
+use std::{
+    fs::{self, File},
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use cap_std::{ambient_authority, fs::Dir};
+use shelf_base::{Call, Digest, bounds};
+use shelf_catalog::{Document, Version};
+
+use crate::{Caller, Error, House, Reach, Result, validate};
+
+/// Candidates that an ambiguous name lists.
+const CANDIDATES: usize = 10;
+/// The most content that one reply carries.
+const CONTENT_BYTES: u64 = bounds::REQUEST_BYTES as u64;
+
+/// Which part of the content.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Window {
+    /// First byte.
+    pub offset: Option<u64>,
+    /// Number of bytes.
+    pub length: Option<u64>,
+    /// First line, from 1.
+    pub start_line: Option<u64>,
+    /// Last line, included.
+    pub end_line: Option<u64>,
+}
+
+/// A request for a document.
+#[derive(Clone, Debug, Default)]
+pub struct GetRequest {
+    /// By content: whole hash or unique prefix.
+    pub hash: Option<String>,
+    /// By name.
+    pub name: Option<String>,
+    /// Only in this collection.
+    pub collection: Option<String>,
+    /// Write the content here.
+    pub output_path: Option<PathBuf>,
+    /// Give the content back.
+    pub include_content: bool,
+    /// Only this part of it.
+    pub window: Window,
+}
+
+/// Content in a reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Content {
+    /// The text, or base64.
+    pub text: String,
+    /// `utf-8` or `base64`.
+    pub encoding: &'static str,
+    /// Whether the document goes on after this part.
+    pub truncated: bool,
+    /// Length of the whole.
+    pub total_bytes: u64,
+    /// Where to go on.
+    pub next_offset: Option<u64>,
+    /// Lines of the whole, when lines were asked for.
+    pub total_lines: Option<u64>,
+}
+
+/// A document that was found.
+#[derive(Clone, Debug)]
+pub struct Got {
+    /// The document.
+    pub document: Document,
+    /// The version that was asked for: the present one unless a hash named an older one.
+    pub version: Version,
+    /// Other paths with the same content.
+    pub also_at: Vec<String>,
+    /// Where the content was written.
+    pub written_to: Option<String>,
+    /// The content.
+    pub content: Option<Content>,
+}
+
+impl House {
+    /// Gets a document by hash or name; `None` when there is none.
+    pub fn get(&self, caller: &Caller, request: &GetRequest, call: &Call) -> Result<Option<Got>> {
+        caller.must_read()?;
+        let Some((document, version, also_at)) = self.find(caller, request)? else { return Ok(None) };
+        let written_to = match &request.output_path {
+            Some(path) => Some(self.write_out(caller, path, &version, call)?),
+            None => None,
+        };
+        let content = if request.include_content {
+            Some(self.content(&document, &version.hash, version.size, request.window, call)?)
+        } else {
+            None
+        };
+        Ok(Some(Got { document, version, also_at, written_to, content }))
+    }
+
+    fn find(&self, caller: &Caller, request: &GetRequest) -> Result<Option<(Document, Version, Vec<String>)>> {
+        match (&request.hash, &request.name) {
+            (Some(hash), _) => {
+                let prefix = validate::hash_prefix(hash)?;
+                let mut found = self.catalog.hashed(caller.pass.scope(), &prefix, 2 * CANDIDATES)?;
+                if let Some(collection) = &request.collection {
+                    found.retain(|(document, _)| document.collection_name == *collection);
+                }
+                one_content(hash, found)
+            }
+            (None, Some(name)) => {
+                let found = self.one_named(caller, request.collection.as_deref(), name)?;
+                Ok(found.map(|document| {
+                    let version = document.version.clone();
+                    (document, version, Vec::new())
+                }))
+            }
+            (None, None) => Err(Error::invalid("hash", "or name is needed to say which document")),
+        }
+    }
+
+    /// The one document a name means.
+    pub(crate) fn one_named(&self, caller: &Caller, collection: Option<&str>, name: &str) -> Result<Option<Document>> {
+        let mut found = self.catalog.named(caller.pass.scope(), collection, name, CANDIDATES + 1)?;
+        match found.len() {
+            0 => Ok(None),
+            1 => Ok(found.pop()),
+            _ => Err(Error::Ambiguous { name: name.to_owned(), candidates: found.iter().map(describe).collect() }),
+        }
+    }
+
+    fn content(&self, document: &Document, hash: &Digest, total: u64, window: Window, call: &Call) -> Result<Content> {
+        if window.start_line.is_some() || window.end_line.is_some() {
+            return self.lines(document, hash, window, call);
+        }
+        let start = window.offset.unwrap_or(0).min(total);
+        let end = start.saturating_add(window.length.unwrap_or(u64::MAX).min(CONTENT_BYTES)).min(total);
+        let whole = start == 0 && end == total;
+        let bytes = if whole { self.read_blob(call, hash)? } else { self.read_range(call, hash, start..end)? };
+        Ok(encode(document.is_text, bytes, start, total))
+    }
+
+    fn lines(&self, document: &Document, hash: &Digest, window: Window, call: &Call) -> Result<Content> {
+        if window.offset.is_some() || window.length.is_some() {
+            return Err(Error::invalid("start_line", "and end_line cannot be combined with offset and length"));
+        }
+        let bytes = self.read_blob(call, hash)?;
+        let first = window.start_line.unwrap_or(1).max(1);
+        let last = window.end_line.unwrap_or(u64::MAX);
+        if last < first {
+            return Err(Error::invalid("end_line", format!("must not be before start_line {first}")));
+        }
+        let mut start = bytes.len();
+        let mut end = bytes.len();
+        let (mut line, mut at) = (0, 0);
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            line += 1;
+            if line == first {
+                start = at;
+            }
+            at += piece.len();
+            if line == last {
+                end = at;
+            }
+        }
+        let total = bytes.len() as u64;
+        let mut content = encode(document.is_text, bytes[start..end.max(start)].to_vec(), start as u64, total);
+        content.total_lines = Some(line);
+        Ok(content)
+    }
+
+    /// Writes a version to a file: whole or not at all.
+    fn write_out(&self, caller: &Caller, path: &Path, version: &Version, call: &Call) -> Result<String> {
+        let shown = path.display().to_string();
+        match caller.reach {
+            Reach::OperatingSystem => {
+                let path = std::path::absolute(path).map_err(|error| Error::writing(&shown, error))?;
+                let failed = |error| Error::writing(&shown, error);
+                let parent = path.parent().ok_or_else(|| Error::invalid("outputPath", "must name a file"))?;
+                if path.is_dir() {
+                    return Err(Error::invalid("outputPath", "must name a file, not a folder"));
+                }
+                fs::create_dir_all(parent).map_err(failed)?;
+                let folder = Dir::open_ambient_dir(parent, ambient_authority()).map_err(failed)?;
+                let name = path.file_name().ok_or_else(|| Error::invalid("outputPath", "must name a file"))?;
+                self.write_atomic(&folder, Path::new(name), version, call, &shown)?;
+                Ok(path.display().to_string())
+            }
+            Reach::Configured => {
+                let (folder, inside) = crate::restore::export_place(&self.options.export_roots, path)?;
+                let parent = inside.parent().filter(|parent| !parent.as_os_str().is_empty());
+                if let Some(parent) = parent {
+                    folder.create_dir_all(parent).map_err(|error| Error::writing(&shown, error))?;
+                }
+                self.write_atomic(&folder, &inside, version, call, &shown)?;
+                Ok(shown)
+            }
+        }
+    }
+
+    /// Writes a version beneath `folder` under a temporary name, syncs it and renames it.
+    pub(crate) fn write_atomic(&self, folder: &Dir, path: &Path, version: &Version, call: &Call, shown: &str) -> Result<()> {
+        let failed = |error| Error::writing(shown, error);
+        let name = path.file_name().ok_or_else(|| Error::invalid("path", "must name a file"))?.to_string_lossy();
+        let temporary = path.with_file_name(format!(".{}.{}.shelf", shorten(&name), std::process::id()));
+        let _ = folder.remove_file(&temporary);
+        let mut options = cap_std::fs::OpenOptions::new();
+        let mut file: File = folder.open_with(&temporary, options.write(true).create_new(true)).map_err(failed)?.into_std();
+        let written = self
+            .stream_blob(call, &version.hash, |piece| file.write_all(piece).map_err(failed))
+            .and_then(|_| keep_facts(&file, version).map_err(failed))
+            .and_then(|()| file.sync_all().map_err(failed))
+            .and_then(|()| folder.rename(&temporary, folder, path).map_err(failed));
+        if written.is_err() {
+            let _ = folder.remove_file(&temporary);
+        }
+        written
+    }
+}
+
+fn shorten(name: &str) -> String {
+    name.chars().take(40).collect()
+}
+
+/// Gives the file the mode and time of the version.
+fn keep_facts(file: &File, version: &Version) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    if version.mode != 0 {
+        // Setuid and setgid bits do not come back: a restored file must not be more powerful than a copied one.
+        file.set_permissions(fs::Permissions::from_mode(version.mode & 0o777))?;
+    }
+    let micros = version.modified_at.micros();
+    let time = if micros >= 0 {
+        std::time::UNIX_EPOCH + std::time::Duration::from_micros(micros.unsigned_abs())
+    } else {
+        std::time::UNIX_EPOCH - std::time::Duration::from_micros(micros.unsigned_abs())
+    };
+    file.set_modified(time)
+}
+
+/// Several documents may share one content; several contents are ambiguous.
+fn one_content(asked: &str, found: Vec<(Document, Version)>) -> Result<Option<(Document, Version, Vec<String>)>> {
+    let mut found = found.into_iter();
+    let Some((document, version)) = found.next() else { return Ok(None) };
+    let rest: Vec<(Document, Version)> = found.collect();
+    if rest.iter().any(|(_, other)| other.hash != version.hash) {
+        let all = std::iter::once((&document, &version)).chain(rest.iter().map(|(d, v)| (d, v)));
+        let candidates = all.take(CANDIDATES).map(|(document, version)| format!("{} {}", version.hash, document.path));
+        return Err(Error::Ambiguous { name: asked.to_owned(), candidates: candidates.collect() });
+    }
+    let also_at = rest.into_iter().map(|(other, _)| other.path).collect();
+    Ok(Some((document, version, also_at)))
+}
+
+fn describe(document: &Document) -> String {
+    format!("{} (collection {}, hash {})", document.path, document.collection_name, document.version.hash)
+}
+
+fn encode(is_text: bool, mut bytes: Vec<u8>, start: u64, total: u64) -> Content {
+    if is_text && start + (bytes.len() as u64) < total {
+        // End on a character, so that the next part begins with one.
+        let cut = std::str::from_utf8(&bytes).err().filter(|error| error.error_len().is_none());
+        if let Some(error) = cut.filter(|error| error.valid_up_to() > 0) {
+            bytes.truncate(error.valid_up_to());
+        }
+    }
+    let end = start + bytes.len() as u64;
+    let (text, encoding) = match String::from_utf8(bytes) {
+        Ok(text) if is_text => (text, "utf-8"),
+        Ok(text) => (STANDARD.encode(text), "base64"),
+        Err(error) => (STANDARD.encode(error.into_bytes()), "base64"),
+    };
+    let truncated = end < total;
+    let next_offset = truncated.then_some(end);
+    Content { text, encoding, truncated, total_bytes: total, next_offset, total_lines: None }
+}

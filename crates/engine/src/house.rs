@@ -1,0 +1,155 @@
+//! The house itself: one open library.
+
+use std::{
+    fs, io,
+    os::unix::fs::DirBuilderExt,
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
+};
+
+use parking_lot::Mutex;
+use shelf_accounts::{Minted, Pass, Refusal};
+use shelf_base::{
+    Clock, Moment, SystemClock,
+    ids::{LOCAL_ACCOUNT, TokenId},
+};
+use shelf_blocks::{
+    Store,
+    objects::{Folder, Objects},
+};
+use shelf_catalog::{Actor, Catalog, Scope, Token, sqlite::SqliteCatalog};
+
+use crate::{Error, Result, ingest::Folding, locks::Locks, status::Figures};
+
+/// Where the library may read and write files on behalf of callers who are not the OS user.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Folders that `add` may read from over HTTP.
+    pub import_roots: Vec<PathBuf>,
+    /// Folders that `get` and `restore` may write to over HTTP.
+    pub export_roots: Vec<PathBuf>,
+}
+
+/// Which files of the machine a caller reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Whatever the OS user may: stdio and the command line.
+    OperatingSystem,
+    /// The configured roots only: HTTP.
+    Configured,
+}
+
+/// Who asks, and what of the machine it reaches.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    /// The checked identity.
+    pub pass: Pass,
+    /// The reach.
+    pub reach: Reach,
+}
+
+impl Caller {
+    /// The owner of the data directory, at the machine itself.
+    pub const fn owner() -> Self {
+        Self { pass: Pass::owner(), reach: Reach::OperatingSystem }
+    }
+
+    pub(crate) fn must_read(&self) -> Result<()> {
+        if self.pass.may_read() { Ok(()) } else { Err(denied("read")) }
+    }
+
+    pub(crate) fn must_write(&self) -> Result<()> {
+        if self.pass.may_write() { Ok(()) } else { Err(denied("write")) }
+    }
+}
+
+fn denied(access: &str) -> Error {
+    Error::Denied(format!("Insufficient permissions: {access} access required"))
+}
+
+/// An open library.
+pub struct House {
+    pub(crate) catalog: Arc<dyn Catalog>,
+    pub(crate) blocks: Arc<Store>,
+    pub(crate) locks: Locks,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) options: Options,
+    pub(crate) folding: Folding,
+    pub(crate) figures: Mutex<Option<(Scope, u64, Figures)>>,
+    pub(crate) cursor_key: OnceLock<[u8; 32]>,
+    folder: PathBuf,
+}
+
+impl House {
+    /// Opens the library in `folder`, making it when it is not there.
+    pub fn open(folder: &Path, options: Options) -> Result<Self> {
+        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        made.map_err(|source| Error::File { action: "cannot make the data directory", path: folder.display().to_string(), source })?;
+        let objects = Arc::new(Folder::new(folder.join("packs")));
+        Self::with(folder, objects, Arc::new(SystemClock), options)
+    }
+
+    /// Opens the library in `folder` with its packs in `objects`, by another clock: for other storage and for tests.
+    pub fn with(folder: &Path, objects: Arc<dyn Objects>, clock: Arc<dyn Clock>, options: Options) -> Result<Self> {
+        let catalog: Arc<dyn Catalog> = Arc::new(SqliteCatalog::open(folder)?);
+        let locks = Locks::in_folder(folder.join("locks")).map_err(Error::Lock)?;
+        Ok(Self {
+            catalog,
+            blocks: Arc::new(Store::new(objects)),
+            locks,
+            clock,
+            options,
+            folding: Folding::default(),
+            figures: Mutex::default(),
+            cursor_key: OnceLock::new(),
+            folder: folder.to_owned(),
+        })
+    }
+
+    /// The data directory.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The present moment by the house's clock.
+    pub fn now(&self) -> Moment {
+        self.clock.now()
+    }
+
+    /// The last sequence number of the journal.
+    pub fn sequence(&self) -> Result<u64> {
+        Ok(self.catalog.sequence()?)
+    }
+
+    /// Checks the text of a token.
+    pub fn verify_token(&self, text: &str) -> Result<Pass, Refusal> {
+        shelf_accounts::verify(&*self.catalog, text, self.now())
+    }
+
+    /// Makes a personal token for the account `local`.
+    pub fn mint_local_token(&self, label: &str, expires_at: Option<Moment>) -> Result<Minted> {
+        let minted = shelf_accounts::mint_personal(&*self.catalog, LOCAL_ACCOUNT, label, true, self.now(), expires_at)?;
+        Ok(minted)
+    }
+
+    /// The tokens of the account `local`, newest first.
+    pub fn local_tokens(&self) -> Result<Vec<Token>> {
+        Ok(self.catalog.tokens(LOCAL_ACCOUNT)?)
+    }
+
+    /// Revokes a token of the account `local`; `false` when there is no such active one.
+    pub fn revoke_local_token(&self, id: TokenId) -> Result<bool> {
+        Ok(self.catalog.revoke_token(&Actor::local(), id, self.now())?)
+    }
+
+    /// A 32-byte secret of this library, for signing what goes out and must come back unchanged.
+    pub(crate) fn secret(&self, name: &str) -> Result<[u8; 32]> {
+        let mut fresh = [0; 32];
+        getrandom::fill(&mut fresh).map_err(|_| Error::Lock(io::Error::other("the system gave no random bytes")))?;
+        Ok(self.catalog.secret(name, fresh)?)
+    }
+
+    pub(crate) fn writing(&self) -> Result<crate::locks::Guard> {
+        self.locks.write().map_err(Error::Lock)
+    }
+}

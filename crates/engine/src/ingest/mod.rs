@@ -1,0 +1,251 @@
+//! Adding: content, a file, or a folder; each makes a snapshot.
+
+mod fold;
+mod folder;
+mod git;
+mod single;
+mod source;
+
+use std::{collections::BTreeSet, path::PathBuf};
+
+use shelf_base::{Call, Digest, Moment, ids::DocumentId};
+use shelf_catalog::{Collection, Metadata, PutDocument, PutState};
+use shelf_reading::{detect, extension_of};
+
+pub(crate) use fold::Folding;
+use source::Source;
+
+use crate::{Caller, Entry, Error, House, Listing, Result, validate};
+
+/// What to add.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A file or folder of the machine.
+    Path(PathBuf),
+    /// Content under a name.
+    Content {
+        /// The name, which becomes the path.
+        name: String,
+        /// The bytes.
+        bytes: Vec<u8>,
+    },
+}
+
+/// A request to add.
+#[derive(Clone, Debug)]
+pub struct AddRequest {
+    /// What.
+    pub what: What,
+    /// Collection; `default` when not given.
+    pub collection: Option<String>,
+    /// Tags to give.
+    pub tags: Vec<String>,
+    /// Metadata to give.
+    pub metadata: Metadata,
+    /// Label of the snapshot.
+    pub snapshot_label: Option<String>,
+    /// Whether a folder is walked below its first level.
+    pub recursive: bool,
+    /// Only these files of a folder.
+    pub include: Vec<String>,
+    /// Not these files of a folder.
+    pub exclude: Vec<String>,
+    /// MIME type, when the caller knows better than the content.
+    pub mime_type: Option<String>,
+    /// Citation resource id.
+    pub resource_id: Option<String>,
+}
+
+impl AddRequest {
+    /// Adds `what` with nothing special.
+    pub fn new(what: What) -> Self {
+        Self {
+            what,
+            collection: None,
+            tags: Vec::new(),
+            metadata: Metadata::new(),
+            snapshot_label: None,
+            recursive: true,
+            include: Vec::new(),
+            exclude: Vec::new(),
+            mime_type: None,
+            resource_id: None,
+        }
+    }
+}
+
+/// A file that could not be added.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedFile {
+    /// Its path.
+    pub path: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// What an add did.
+#[derive(Clone, Debug)]
+pub struct AddReply {
+    /// The file's hash, or the Merkle root of a folder.
+    pub hash: Digest,
+    /// Bytes that were new to the caller's library.
+    pub bytes_stored: u64,
+    /// Bytes that it had already.
+    pub bytes_deduped: u64,
+    /// The document, when one was added.
+    pub document_id: Option<DocumentId>,
+    /// The path it is known by: of the document, or of the folder.
+    pub path: String,
+    /// The collection.
+    pub collection: String,
+    /// The snapshot.
+    pub snapshot: Moment,
+    /// Files stored: new or changed.
+    pub files_added: u64,
+    /// Of those, files that were changed.
+    pub files_updated: u64,
+    /// Files that were there already with the same bytes.
+    pub files_unchanged: u64,
+    /// Files that could not be added.
+    pub failed: Vec<FailedFile>,
+}
+
+/// The parts of a request that hold for every document of it, checked.
+pub(crate) struct Manner {
+    pub collection: Collection,
+    pub tags: BTreeSet<String>,
+    pub metadata: Metadata,
+    pub mime: Option<String>,
+    pub resource_id: Option<String>,
+    pub label: Option<String>,
+}
+
+impl House {
+    /// Adds content, a file or a folder, and makes a snapshot of it.
+    pub fn add(&self, caller: &Caller, request: &AddRequest, call: &Call) -> Result<AddReply> {
+        caller.must_write()?;
+        call.check()?;
+        let manner = self.manner(caller, request)?;
+        match &request.what {
+            What::Content { name, bytes } => self.add_content(caller, &manner, name, bytes),
+            What::Path(path) => {
+                let source = Source::open(self, caller.reach, path)?;
+                if source.is_folder() {
+                    self.add_folder(caller, request, &manner, &source, call)
+                } else {
+                    self.add_file(caller, &manner, &source, call)
+                }
+            }
+        }
+    }
+
+    fn manner(&self, caller: &Caller, request: &AddRequest) -> Result<Manner> {
+        let tags = validate::tags(&request.tags)?;
+        validate::metadata(&request.metadata)?;
+        request.snapshot_label.as_deref().map_or(Ok(()), validate::label)?;
+        request.resource_id.as_deref().map_or(Ok(()), validate::resource_id)?;
+        if let Some(mime) = &request.mime_type {
+            check_mime(mime)?;
+        }
+        Ok(Manner {
+            collection: self.collection_for_writing(caller, request.collection.as_deref())?,
+            tags,
+            metadata: request.metadata.clone(),
+            mime: request.mime_type.clone(),
+            resource_id: request.resource_id.clone(),
+            label: request.snapshot_label.clone(),
+        })
+    }
+
+    /// The collection a write goes to; `default` and new names are made on demand, a token's own is never left.
+    fn collection_for_writing(&self, caller: &Caller, name: Option<&str>) -> Result<Collection> {
+        if let shelf_catalog::Scope::Collection(id) = caller.pass.scope() {
+            let own = self.catalog.collections(caller.pass.scope())?.into_iter().next();
+            let own = own.ok_or_else(|| Error::missing("collection", id.to_string()))?.collection;
+            return match name {
+                Some(name) if name != own.name => Err(Error::missing("collection", name)),
+                _ => Ok(own),
+            };
+        }
+        let name = name.unwrap_or("default");
+        validate::collection(name)?;
+        Ok(self.catalog.ensure_collection(caller.pass.actor(), name, self.now())?)
+    }
+}
+
+fn check_mime(mime: &str) -> Result<()> {
+    let fits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$&^_.+-".contains(&b));
+    match mime.split_once('/') {
+        Some((family, kind)) if fits(family) && fits(kind) && mime.len() <= 127 => Ok(()),
+        _ => Err(Error::invalid("mime_type", "must be like 'text/markdown'")),
+    }
+}
+
+/// A document as the catalog takes it, from its cut content.
+pub(crate) fn document(
+    manner: &Manner,
+    path: String,
+    cut: &shelf_blocks::cut::Cut,
+    sample: &[u8],
+    facts: &source::Facts,
+) -> PutDocument {
+    let detected = detect(&path, sample);
+    PutDocument {
+        title: path.rsplit('/').next().unwrap_or(&path).to_owned(),
+        extension: extension_of(&path),
+        mime: manner.mime.clone().unwrap_or(detected.mime),
+        is_text: detected.is_text,
+        hash: cut.hash,
+        size: cut.size,
+        manifest: cut.manifest.encode(),
+        blocks: cut.manifest.blocks.iter().map(|block| (block.id.short(), block.length)).collect(),
+        modified_at: facts.modified_at,
+        mode: facts.mode,
+        stat: facts.stat,
+        tags: manner.tags.clone(),
+        metadata: manner.metadata.clone(),
+        resource_id: manner.resource_id.clone(),
+        path,
+    }
+}
+
+/// The figures of one document's outcome.
+pub(crate) const fn counts(state: PutState) -> (u64, u64, u64) {
+    match state {
+        PutState::Added => (1, 0, 0),
+        PutState::Updated => (1, 1, 0),
+        PutState::Unchanged => (0, 0, 1),
+    }
+}
+
+/// The entry of a snapshot for a document.
+pub(crate) fn entry(relative: &str, document: &PutDocument) -> Entry {
+    Entry {
+        path: relative.trim_start_matches('/').to_owned(),
+        hash: document.hash,
+        size: document.size,
+        mode: document.mode,
+        modified_at: document.modified_at,
+    }
+}
+
+/// A snapshot draft for a listing whose content was cut.
+pub(crate) fn draft(
+    listing: &Listing,
+    root: &str,
+    label: Option<String>,
+    cut: &shelf_blocks::cut::Cut,
+) -> shelf_catalog::SnapshotDraft {
+    shelf_catalog::SnapshotDraft {
+        label,
+        root: root.to_owned(),
+        listing: cut.hash,
+        listing_manifest: cut.manifest.encode(),
+        listing_size: cut.size,
+        merkle: listing.merkle_root(),
+        files: listing.entries.len() as u64,
+        bytes: listing.bytes(),
+        git_commit: None,
+        git_branch: None,
+    }
+}

@@ -1,0 +1,139 @@
+//! Adding one document. Small ones cost a single sync: their blocks ride in the catalog's own transaction.
+
+use std::{
+    io::{Read, Seek},
+    path::Path,
+};
+
+use shelf_base::{Call, Moment};
+use shelf_blocks::{
+    Loose,
+    cut::{self, Cut},
+};
+use shelf_catalog::{LooseBlock, Put, PutDocument};
+
+use super::{AddReply, Manner, counts, document, draft, entry, source::Facts, source::Source};
+use crate::{Caller, Error, House, Listing, Result, validate};
+
+/// Content up to this size is kept loose at first.
+pub(crate) const SMALL: u64 = 128 * 1_024;
+
+/// Blocks on their way into a transaction.
+#[derive(Default)]
+pub(super) struct Riding {
+    pub loose: Vec<LooseBlock>,
+}
+
+impl House {
+    pub(super) fn add_content(&self, caller: &Caller, manner: &Manner, name: &str, bytes: &[u8]) -> Result<AddReply> {
+        validate::path("name", name)?;
+        let _writing = self.writing()?;
+        let facts = Facts::of_content(bytes.len() as u64, self.now());
+        let mut riding = Riding::default();
+        let cut = if facts.size <= SMALL { self.cut_loose(bytes, &mut riding)? } else { self.cut_packed(bytes)? };
+        let document = document(manner, name.to_owned(), &cut, bytes, &facts);
+        self.commit_single(caller, manner, document, riding)
+    }
+
+    pub(super) fn add_file(&self, caller: &Caller, manner: &Manner, source: &Source, call: &Call) -> Result<AddReply> {
+        let path = text_path(&source.path)?;
+        let _writing = self.writing()?;
+        let failed = |error| Error::reading(path.clone(), error);
+        let (mut file, facts) = source.open_file(&source.path).map_err(failed)?;
+        let mut riding = Riding::default();
+        let (cut, sample) = if facts.size <= SMALL {
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes).map_err(failed)?;
+            (self.cut_loose(&bytes, &mut riding)?, bytes)
+        } else {
+            let mut sample = vec![0; shelf_reading::SAMPLE];
+            file.read_exact(&mut sample).and_then(|()| file.rewind()).map_err(failed)?;
+            (self.stream_packed(file, facts.size, call)?, sample)
+        };
+        let document = document(manner, path, &cut, &sample, &facts);
+        self.commit_single(caller, manner, document, riding)
+    }
+
+    fn commit_single(&self, caller: &Caller, manner: &Manner, document: PutDocument, mut riding: Riding) -> Result<AddReply> {
+        let listing = Listing::new([entry(&document.path, &document)]);
+        let cut = self.cut_loose(&listing.encode(), &mut riding)?;
+        let (hash, path) = (document.hash, document.path.clone());
+        let loose_bytes: usize = riding.loose.iter().map(|block| block.bytes.len()).sum();
+        let put = Put {
+            actor: caller.pass.actor().clone(),
+            collection: manner.collection.id,
+            now: self.now(),
+            documents: vec![document],
+            loose: riding.loose,
+            snapshot: Some(draft(&listing, "/", manner.label.clone(), &cut)),
+        };
+        let (results, snapshot) = self.catalog.put(put)?;
+        self.fold_when_due(loose_bytes);
+        let result = results.first().ok_or_else(|| Error::missing("document", path.clone()))?;
+        let (files_added, files_updated, files_unchanged) = counts(result.state);
+        Ok(AddReply {
+            hash,
+            bytes_stored: result.stored,
+            bytes_deduped: result.deduplicated,
+            document_id: Some(result.id),
+            path,
+            collection: manner.collection.name.clone(),
+            snapshot: snapshot.map_or(Moment::default(), |snapshot| snapshot.at),
+            files_added,
+            files_updated,
+            files_unchanged,
+            failed: Vec::new(),
+        })
+    }
+
+    /// Cuts into loose blocks; those that a pack or the catalog has already are left out.
+    pub(super) fn cut_loose(&self, bytes: &[u8], riding: &mut Riding) -> Result<Cut> {
+        cut::slice(bytes, |block, bytes| {
+            let known = self.blocks.contains(&block.id)? || riding.loose.iter().any(|loose| loose.id == *block.id.as_bytes());
+            if !known {
+                let loose = Loose::encode(block.id, bytes)?;
+                riding.loose.push(LooseBlock { id: *block.id.as_bytes(), bytes: loose.bytes });
+            }
+            Ok(())
+        })
+    }
+
+    /// Cuts into a pack of its own.
+    pub(super) fn cut_packed(&self, bytes: &[u8]) -> Result<Cut> {
+        let batch = self.blocks.batch();
+        let mut lane = batch.lane()?;
+        let cut = cut::slice(bytes, |block, bytes| lane.put(block, bytes))?;
+        lane.finish()?;
+        let _sealed = batch.seal()?;
+        Ok(cut)
+    }
+
+    /// Stores the listing of a snapshot in a pack.
+    pub(crate) fn cut_listing(&self, bytes: &[u8]) -> Result<Cut> {
+        self.cut_packed(bytes)
+    }
+
+    fn stream_packed(&self, file: impl Read, total: u64, call: &Call) -> Result<Cut> {
+        let batch = self.blocks.batch();
+        let mut lane = batch.lane()?;
+        let mut done = 0;
+        let cut = cut::stream::<Error>(file, |block, bytes| {
+            call.check()?;
+            done += bytes.len() as u64;
+            if done.is_multiple_of(64) {
+                call.report(done, Some(total), "storing");
+            }
+            Ok(lane.put(block, bytes)?)
+        })?;
+        lane.finish()?;
+        let _sealed = batch.seal()?;
+        Ok(cut)
+    }
+}
+
+/// A path as text; names that are not Unicode cannot be stored under their own name.
+pub(super) fn text_path(path: &Path) -> Result<String> {
+    let text = path.to_str().ok_or_else(|| Error::invalid("path", "must be valid Unicode"))?;
+    validate::path("path", text)?;
+    Ok(text.to_owned())
+}

@@ -1,0 +1,151 @@
+//! Where added files come from: the OS user's own files, or a configured import root that nothing leads out of.
+
+use std::{
+    fs::{self, File, Metadata},
+    io,
+    os::unix::fs::{MetadataExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+use cap_std::{ambient_authority, fs::Dir};
+use shelf_base::Moment;
+
+use crate::{Error, House, Reach, Result};
+
+/// What the file system says of a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Facts {
+    pub size: u64,
+    pub modified_at: Moment,
+    pub mode: u32,
+    pub stat: Option<[u8; 32]>,
+    /// When the inode last changed, in nanoseconds.
+    pub changed_nanos: i64,
+}
+
+impl Facts {
+    pub(crate) fn of(metadata: &Metadata) -> Self {
+        let nanos = |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000).saturating_add(nanos);
+        let modified = nanos(metadata.mtime(), metadata.mtime_nsec());
+        let changed = nanos(metadata.ctime(), metadata.ctime_nsec());
+        let mut stat = [0; 32];
+        stat[..8].copy_from_slice(&modified.to_le_bytes());
+        stat[8..16].copy_from_slice(&changed.to_le_bytes());
+        stat[16..24].copy_from_slice(&metadata.ino().to_le_bytes());
+        stat[24..].copy_from_slice(&metadata.len().to_le_bytes());
+        Self {
+            size: metadata.len(),
+            modified_at: Moment::from_micros(modified.div_euclid(1_000)),
+            mode: metadata.permissions().mode() & 0o7777,
+            stat: Some(stat),
+            changed_nanos: changed,
+        }
+    }
+
+    /// Facts of content that came without a file.
+    pub(crate) const fn of_content(size: u64, now: Moment) -> Self {
+        Self { size, modified_at: now, mode: 0, stat: None, changed_nanos: 0 }
+    }
+}
+
+/// A file or folder to be added.
+pub(crate) struct Source {
+    /// Absolute path, without `.` and `..`.
+    pub path: PathBuf,
+    folder: bool,
+    /// The root that files are opened beneath, over HTTP.
+    confined: Option<(PathBuf, Dir)>,
+}
+
+impl Source {
+    pub(crate) fn open(house: &House, reach: Reach, path: &Path) -> Result<Self> {
+        let shown = path.display().to_string();
+        if path.as_os_str().is_empty() || shown.contains('\0') {
+            return Err(Error::invalid("path", "must be the path of a file or folder"));
+        }
+        match reach {
+            Reach::OperatingSystem => {
+                let failed = |source| Error::reading(&shown, source);
+                let absolute = absolute(path).map_err(failed)?;
+                Self::at(absolute.clone(), &fs::metadata(&absolute).map_err(failed)?, None)
+            }
+            Reach::Configured => Self::beneath_a_root(house, path),
+        }
+    }
+
+    fn at(path: PathBuf, metadata: &Metadata, confined: Option<(PathBuf, Dir)>) -> Result<Self> {
+        if !metadata.is_file() && !metadata.is_dir() {
+            return Err(Error::invalid("path", "must be a regular file or a folder"));
+        }
+        Ok(Self { path, folder: metadata.is_dir(), confined })
+    }
+
+    /// Finds the root that holds `path`. Whether a file outside exists is not told: the answer is the same.
+    fn beneath_a_root(house: &House, path: &Path) -> Result<Self> {
+        if house.options.import_roots.is_empty() {
+            return Err(Error::Unavailable {
+                what: "adding files of the server by path is off over HTTP".into(),
+                hint: "send `content` and `name` instead, or set import_roots in shelf.toml".into(),
+            });
+        }
+        let outside = || Error::Denied("path is outside the configured import roots".into());
+        if path.components().any(|part| matches!(part, std::path::Component::ParentDir)) {
+            return Err(outside());
+        }
+        for root in &house.options.import_roots {
+            let Ok(real_root) = root.canonicalize() else { continue };
+            let relative = if path.is_absolute() {
+                match path.strip_prefix(root).or_else(|_| path.strip_prefix(&real_root)) {
+                    Ok(relative) => relative,
+                    Err(_) => continue,
+                }
+            } else {
+                path
+            };
+            let Ok(folder) = Dir::open_ambient_dir(&real_root, ambient_authority()) else { continue };
+            let relative = if relative.as_os_str().is_empty() { Path::new(".") } else { relative };
+            let Ok(real) = folder.canonicalize(relative) else { continue };
+            let full = if real == Path::new(".") { real_root.clone() } else { real_root.join(&real) };
+            let metadata = opened(&folder, &real).map_err(|_| outside())?;
+            return Self::at(full, &metadata, Some((real_root, folder)));
+        }
+        Err(outside())
+    }
+
+    pub(crate) const fn is_folder(&self) -> bool {
+        self.folder
+    }
+
+    pub(crate) const fn is_confined(&self) -> bool {
+        self.confined.is_some()
+    }
+
+    /// Opens a regular file at or below the source, never through a symbolic link out of a confined root.
+    pub(crate) fn open_file(&self, path: &Path) -> io::Result<(File, Facts)> {
+        let file = match &self.confined {
+            None => File::open(path)?,
+            Some((root, folder)) => {
+                let relative = path.strip_prefix(root).map_err(|_| io::ErrorKind::PermissionDenied)?;
+                folder.open(relative)?.into_std()
+            }
+        };
+        let metadata = file.metadata()?;
+        if metadata.is_file() { Ok((file, Facts::of(&metadata))) } else { Err(io::Error::other("not a regular file")) }
+    }
+}
+
+fn opened(folder: &Dir, relative: &Path) -> io::Result<Metadata> {
+    if relative == Path::new(".") || folder.metadata(relative)?.is_dir() {
+        return folder.open_dir(relative)?.into_std_file().metadata();
+    }
+    folder.open(relative)?.into_std().metadata()
+}
+
+/// An absolute path without `.` and `..`; links are followed only where `..` makes that necessary.
+fn absolute(path: &Path) -> io::Result<PathBuf> {
+    if path.components().any(|part| matches!(part, std::path::Component::ParentDir)) {
+        return path.canonicalize();
+    }
+    let full = std::path::absolute(path)?;
+    Ok(full.components().collect())
+}

@@ -1,0 +1,90 @@
+//! Listing documents: filters, sorts, pages with signed cursors and a true total.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use shelf_base::Call;
+use shelf_catalog::{Document, Filter, Order, Page, SortBy};
+
+use crate::{Caller, House, Result, pattern::Patterns};
+
+/// A request for a page of documents.
+#[derive(Clone, Debug, Default)]
+pub struct ListRequest {
+    /// What fits.
+    pub filter: Filter,
+    /// Path patterns of which one must fit.
+    pub patterns: Vec<String>,
+    /// Sorted by.
+    pub sort: SortBy,
+    /// In which order.
+    pub order: Order,
+    /// At most so many in this page.
+    pub limit: usize,
+    /// Leave out so many first.
+    pub offset: u64,
+    /// Go on where a page ended.
+    pub cursor: Option<String>,
+}
+
+/// A page of documents.
+#[derive(Clone, Debug)]
+pub struct ListReply {
+    /// The documents.
+    pub documents: Vec<Document>,
+    /// How many fit in all.
+    pub total: u64,
+    /// Whether more follow.
+    pub more: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Position(Value, i64);
+
+impl House {
+    /// One page of the caller's documents.
+    pub fn list(&self, caller: &Caller, request: &ListRequest, call: &Call) -> Result<ListReply> {
+        caller.must_read()?;
+        call.check()?;
+        let mut filter = request.filter.clone();
+        if !request.patterns.is_empty() {
+            filter.numbers = Some(self.fitting(caller, &filter, &request.patterns)?);
+        }
+        let after = match &request.cursor {
+            Some(cursor) => {
+                let Position(value, number) = self.open_cursor(caller, &question(request), cursor)?;
+                Some((value, number))
+            }
+            None => None,
+        };
+        let offset = if after.is_some() { 0 } else { request.offset };
+        let page = Page { sort: request.sort, order: request.order, limit: request.limit, offset, after };
+        let listed = self.catalog.list(caller.pass.scope(), &filter, &page)?;
+        Ok(ListReply { documents: listed.documents, total: listed.total, more: listed.more })
+    }
+
+    /// The cursor that goes on after `document` in the list that `request` asks for.
+    pub fn cursor_after(&self, caller: &Caller, request: &ListRequest, document: &Document) -> Result<String> {
+        let value = match request.sort {
+            SortBy::Name => Value::from(document.path.clone()),
+            SortBy::Size => Value::from(document.version.size),
+            SortBy::Created => Value::from(document.created_at.micros()),
+            SortBy::Modified => Value::from(document.version.modified_at.micros()),
+            SortBy::Indexed => Value::from(document.version.indexed_at.micros()),
+        };
+        self.seal_cursor(caller, &question(request), &Position(value, document.number))
+    }
+
+    fn fitting(&self, caller: &Caller, filter: &Filter, patterns: &[String]) -> Result<Vec<i64>> {
+        let patterns = Patterns::new("pattern", patterns)?;
+        let mut filter = filter.clone();
+        filter.recent = None;
+        let chosen = self.catalog.choose(caller.pass.scope(), &filter)?;
+        Ok(chosen.into_iter().filter(|chosen| patterns.fits(&chosen.path)).map(|chosen| chosen.number).collect())
+    }
+}
+
+/// Everything that decides the order and the set, so that a cursor fits only the question it came from.
+fn question(request: &ListRequest) -> String {
+    let ListRequest { filter, patterns, sort, order, limit: _, offset: _, cursor: _ } = request;
+    format!("list {filter:?} {patterns:?} {sort:?} {order:?}")
+}

@@ -1,0 +1,184 @@
+//! Checking everything: blocks, manifests, references, snapshots and the journal's chain.
+
+use std::collections::{HashMap, HashSet};
+
+use shelf_base::{Call, Digest};
+use shelf_blocks::{BlockId, Loose, Manifest};
+use shelf_catalog::Record;
+
+use crate::{Error, House, Result};
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Where: a pack, a blob, a snapshot, a journal row.
+    pub place: String,
+    /// What does not fit.
+    pub what: String,
+    /// Documents and snapshots that it affects.
+    pub affects: Vec<String>,
+}
+
+/// What a check looked at and found.
+#[derive(Clone, Debug, Default)]
+pub struct CheckReport {
+    /// Packs read.
+    pub packs: u64,
+    /// Blocks compared with their hashes.
+    pub blocks: u64,
+    /// Blobs whose whole content was compared with its hash.
+    pub blobs: u64,
+    /// Versions whose blob was looked up.
+    pub versions: u64,
+    /// Snapshots whose listing was read.
+    pub snapshots: u64,
+    /// Journal rows whose seal was recomputed.
+    pub journal: u64,
+    /// Everything wrong.
+    pub findings: Vec<Finding>,
+}
+
+impl House {
+    /// Reads and verifies everything that the library holds.
+    pub fn check(&self, call: &Call) -> Result<CheckReport> {
+        let mut report = CheckReport::default();
+        self.check_engine(&mut report)?;
+        self.check_journal(&mut report, call)?;
+        self.check_packs(&mut report, call)?;
+        let known = self.check_blobs(&mut report, call)?;
+        self.check_references(&mut report, &known, call)?;
+        Ok(report)
+    }
+
+    fn check_engine(&self, report: &mut CheckReport) -> Result<()> {
+        let found = self.catalog.integrity()?;
+        report.findings.extend(found.into_iter().map(|what| finding("catalog", what)));
+        Ok(())
+    }
+
+    fn check_journal(&self, report: &mut CheckReport, call: &Call) -> Result<()> {
+        let mut before = Record::genesis();
+        let mut last = 0;
+        loop {
+            call.check()?;
+            let records = self.catalog.journal(last, 10_000)?;
+            if records.is_empty() {
+                return Ok(());
+            }
+            for record in records {
+                if record.sequence != last + 1 {
+                    let what = format!("sequence {} follows {last}", record.sequence);
+                    report.findings.push(finding("journal", what));
+                }
+                if record.seal != record.expected_seal(&before) {
+                    let place = format!("journal row {}", record.sequence);
+                    report.findings.push(finding(&place, "its seal does not fit the row and the row before".into()));
+                }
+                before = record.seal;
+                last = record.sequence;
+                report.journal += 1;
+            }
+            call.report(report.journal, None, "checking the journal");
+        }
+    }
+
+    fn check_packs(&self, report: &mut CheckReport, call: &Call) -> Result<()> {
+        let usage = self.blocks.usage()?;
+        (report.packs, report.blocks) = (usage.packs, usage.blocks);
+        let problems = self.blocks.verify(|done, total| {
+            call.report(done as u64, Some(total as u64), "checking packs");
+            call.check().is_ok()
+        })?;
+        call.check()?;
+        report.findings.extend(problems.into_iter().map(|problem| {
+            let block = problem.block.map_or(String::new(), |block| format!("block {block}: "));
+            finding(&problem.object, format!("{block}{}", problem.what))
+        }));
+        Ok(())
+    }
+
+    /// Reads every blob whole and compares it with its hash. Gives the known hashes, and reports the broken ones with
+    /// the paths that need them.
+    fn check_blobs(&self, report: &mut CheckReport, call: &Call) -> Result<HashSet<Digest>> {
+        let mut rows = Vec::new();
+        self.catalog.blobs(&mut |hash, row| rows.push((hash, row)))?;
+        let mut broken: HashMap<Digest, String> = HashMap::new();
+        for (done, (hash, row)) in rows.iter().enumerate() {
+            call.check()?;
+            if done.is_multiple_of(512) {
+                call.report(done as u64, Some(rows.len() as u64), "checking documents");
+            }
+            if let Some(what) = self.fault_of(call, hash, row.size, &row.manifest)? {
+                broken.insert(*hash, what);
+            }
+        }
+        report.blobs = rows.len() as u64;
+        for (hash, what) in &broken {
+            let needed = self.catalog.hashed(&shelf_catalog::Scope::Library, &hash.to_string(), 100)?;
+            let affects = needed.into_iter().map(|(document, version)| format!("{} (version {})", document.path, version.number));
+            let place = format!("content {hash}");
+            report.findings.push(Finding { place, what: what.clone(), affects: affects.collect() });
+        }
+        Ok(rows.into_iter().map(|(hash, _)| hash).collect())
+    }
+
+    fn fault_of(&self, call: &Call, hash: &Digest, size: u64, manifest: &[u8]) -> Result<Option<String>> {
+        let manifest = match Manifest::decode(manifest) {
+            Ok(manifest) => manifest,
+            Err(error) => return Ok(Some(error.to_string())),
+        };
+        if manifest.size() != size {
+            return Ok(Some(format!("its manifest gives {} bytes instead of {size}", manifest.size())));
+        }
+        match self.stream_blob(call, hash, |_| Ok(())) {
+            Ok(_) => Ok(None),
+            Err(Error::Stopped(stopped)) => Err(stopped.into()),
+            Err(error) => Ok(Some(error.to_string())),
+        }
+    }
+
+    fn check_references(&self, report: &mut CheckReport, known: &HashSet<Digest>, call: &Call) -> Result<()> {
+        let versions = self.catalog.version_hashes()?;
+        report.versions = versions.len() as u64;
+        for (hash, _) in versions.iter().filter(|(hash, _)| !known.contains(hash)) {
+            report.findings.push(finding(&format!("content {hash}"), "a version refers to it, and it is not there".into()));
+        }
+        let mut seen = HashSet::new();
+        for snapshot in self.catalog.all_snapshots()? {
+            report.snapshots += 1;
+            if !seen.insert(snapshot.draft.listing) {
+                continue;
+            }
+            let place = format!("snapshot {}", snapshot.at.with_micros());
+            match self.listing(&snapshot, call) {
+                Err(Error::Stopped(stopped)) => return Err(stopped.into()),
+                Err(error) => report.findings.push(finding(&place, error.to_string())),
+                Ok(listing) => {
+                    for entry in listing.entries.iter().filter(|entry| !known.contains(&entry.hash)) {
+                        report.findings.push(finding(&place, format!("content {} of {} is not there", entry.hash, entry.path)));
+                    }
+                    if listing.merkle_root() != snapshot.draft.merkle {
+                        report.findings.push(finding(&place, "its files do not have its Merkle root".into()));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn finding(place: &str, what: String) -> Finding {
+    Finding { place: place.to_owned(), what, affects: Vec::new() }
+}
+
+impl House {
+    /// Loose blocks that do not decode; part of a full check of the catalog's own bytes.
+    pub(crate) fn broken_loose(&self) -> Result<Vec<String>> {
+        let blocks = self.catalog.oldest_loose(usize::MAX >> 1)?;
+        let broken = blocks.into_iter().filter_map(|block| {
+            let loose = Loose { id: BlockId::new(block.id), bytes: block.bytes };
+            loose.decode().err().map(|error| error.to_string())
+        });
+        Ok(broken.collect())
+    }
+}

@@ -1,0 +1,101 @@
+//! Explaining the state of an installation.
+
+use std::fs;
+
+use rustix::fs::statvfs;
+
+use crate::{House, Result, status::Storage};
+
+/// How serious a piece of advice is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advice {
+    /// All is well.
+    Fine,
+    /// Worth knowing.
+    Note,
+    /// Should be acted on.
+    Problem,
+}
+
+/// One line of the diagnosis.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnosis {
+    /// What was looked at.
+    pub subject: &'static str,
+    /// How it stands.
+    pub advice: Advice,
+    /// What was found, and what to do.
+    pub text: String,
+}
+
+impl House {
+    /// Looks at the data directory, the catalog, the storage, the tokens and the disk.
+    pub fn diagnose(&self) -> Result<Vec<Diagnosis>> {
+        let storage = self.storage()?;
+        let mut lines = vec![self.look_at_folder(), self.look_at_catalog()?, look_at_storage(&storage)];
+        lines.push(self.look_at_loose(&storage)?);
+        lines.push(self.look_at_tokens()?);
+        lines.extend(self.look_at_disk());
+        Ok(lines)
+    }
+
+    fn look_at_folder(&self) -> Diagnosis {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = fs::metadata(self.folder()).map_or(0, |found| found.permissions().mode() & 0o777);
+        if mode & 0o077 == 0 {
+            line("data directory", Advice::Fine, format!("{} (only its owner may open it)", self.folder().display()))
+        } else {
+            let folder = self.folder().display();
+            line("data directory", Advice::Note, format!("{folder} is open to others (mode {mode:o}): chmod 700 keeps it private"))
+        }
+    }
+
+    fn look_at_catalog(&self) -> Result<Diagnosis> {
+        let broken = self.catalog.integrity()?;
+        let text = format!("schema {}, journal at {}", self.catalog.schema_version()?, self.catalog.sequence()?);
+        Ok(match broken.first() {
+            None => line("catalog", Advice::Fine, text),
+            Some(first) => line("catalog", Advice::Problem, format!("{text}; damaged: {first}: run `shelf check`")),
+        })
+    }
+
+    fn look_at_loose(&self, storage: &Storage) -> Result<Diagnosis> {
+        let (count, bytes) = storage.loose;
+        let broken = self.broken_loose()?;
+        Ok(match broken.first() {
+            None => line("loose blocks", Advice::Fine, format!("{count} blocks, {bytes} bytes wait to be folded into a pack")),
+            Some(first) => line("loose blocks", Advice::Problem, format!("damaged: {first}")),
+        })
+    }
+
+    fn look_at_tokens(&self) -> Result<Diagnosis> {
+        let now = self.now();
+        let tokens = self.local_tokens()?;
+        let active = tokens.iter().filter(|t| t.revoked_at.is_none() && t.token.expires_at.is_none_or(|at| now < at)).count();
+        Ok(match active {
+            0 => line("tokens", Advice::Note, "none for HTTP yet: the first `shelf serve --http` makes one, or `shelf token create`".into()),
+            count => line("tokens", Advice::Fine, format!("{count} active for the account local")),
+        })
+    }
+
+    fn look_at_disk(&self) -> Option<Diagnosis> {
+        let found = statvfs(self.folder()).ok()?;
+        let free = found.f_bavail.saturating_mul(found.f_frsize);
+        let text = format!("{} MiB free", free / (1 << 20));
+        Some(if free < 512 << 20 {
+            line("disk", Advice::Problem, format!("{text}: make room soon"))
+        } else {
+            line("disk", Advice::Fine, text)
+        })
+    }
+}
+
+fn look_at_storage(storage: &Storage) -> Diagnosis {
+    let packs = storage.packs;
+    let text = format!("{} packs, {} blocks, {} bytes on disk for {} bytes", packs.packs, packs.blocks, packs.stored_bytes, packs.raw_bytes);
+    line("packs", Advice::Fine, text)
+}
+
+fn line(subject: &'static str, advice: Advice, text: String) -> Diagnosis {
+    Diagnosis { subject, advice, text }
+}

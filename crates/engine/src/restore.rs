@@ -1,0 +1,331 @@
+//! Restoring a collection or snapshot into a folder, never outside it.
+//!
+//! The output folder is opened once; everything below is reached through that handle, so that no `..`, absolute name,
+//! symbolic link or race with another program leads out.
+
+use std::path::{Component, Path, PathBuf};
+
+use cap_std::{ambient_authority, fs::Dir};
+use shelf_base::Call;
+use shelf_catalog::Version;
+
+use crate::{Caller, Entry, Error, House, Listing, Reach, Result, pattern::Patterns};
+
+/// A request to restore.
+#[derive(Clone, Debug)]
+pub struct RestoreRequest {
+    /// From this collection.
+    pub collection: Option<String>,
+    /// From this snapshot.
+    pub snapshot_id: Option<String>,
+    /// From the newest snapshot with this label.
+    pub snapshot_label: Option<String>,
+    /// Into this folder.
+    pub output_directory: PathBuf,
+    /// How target paths are made.
+    pub layout_template: String,
+    /// Only these.
+    pub include_patterns: Vec<String>,
+    /// Not these.
+    pub exclude_patterns: Vec<String>,
+    /// Replace files that exist.
+    pub overwrite: bool,
+    /// Make missing folders.
+    pub create_dirs: bool,
+    /// Only tell.
+    pub dry_run: bool,
+}
+
+/// One file and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restored {
+    /// Its path in the snapshot.
+    pub path: String,
+    /// Where it went, relative to the output folder.
+    pub target: String,
+    /// Its length.
+    pub size: u64,
+    /// Why it was skipped or failed.
+    pub reason: Option<String>,
+}
+
+/// What a restore did, or would do.
+#[derive(Clone, Debug, Default)]
+pub struct RestoreReply {
+    /// Written.
+    pub restored: Vec<Restored>,
+    /// Left as they are.
+    pub skipped: Vec<Restored>,
+    /// Not written.
+    pub failed: Vec<Restored>,
+}
+
+/// What the placeholders stand for beside the file's own facts.
+struct Names<'a> {
+    collection: &'a str,
+    snapshot_id: String,
+    snapshot_label: &'a str,
+}
+
+const PLACEHOLDERS: &[&str] =
+    &["{path}", "{name}", "{stem}", "{ext}", "{hash}", "{collection}", "{snapshot_id}", "{snapshot_label}"];
+
+impl House {
+    /// Restores files of a collection or snapshot.
+    pub fn restore(&self, caller: &Caller, request: &RestoreRequest, call: &Call) -> Result<RestoreReply> {
+        caller.must_read()?;
+        check_template(&request.layout_template)?;
+        let include = Patterns::with_folders("include_patterns", &request.include_patterns)?;
+        let exclude = Patterns::with_folders("exclude_patterns", &request.exclude_patterns)?;
+        let (listing, collection, id, label) = self.chosen_listing(caller, request, call)?;
+        let names = Names { collection: &collection, snapshot_id: id, snapshot_label: &label };
+        let output = self.output_folder(caller, request)?;
+        let mut reply = RestoreReply::default();
+        let mut taken = std::collections::HashSet::new();
+        let total = listing.entries.len() as u64;
+        for (done, entry) in listing.entries.iter().enumerate() {
+            call.check()?;
+            if done.is_multiple_of(64) {
+                call.report(done as u64, Some(total), "restoring");
+            }
+            let wanted = request.include_patterns.is_empty() || include.fits(&entry.path);
+            if !wanted || exclude.fits(&entry.path) {
+                continue;
+            }
+            let target = render(&request.layout_template, entry, &names);
+            let fate = self.restore_one(request, output.as_ref(), entry, &target, &mut taken, call);
+            reply.note(entry, target, fate?);
+        }
+        Ok(reply)
+    }
+
+    fn chosen_listing(
+        &self,
+        caller: &Caller,
+        request: &RestoreRequest,
+        call: &Call,
+    ) -> Result<(Listing, String, String, String)> {
+        let (collection, id, label) =
+            (request.collection.as_deref(), request.snapshot_id.as_deref(), request.snapshot_label.as_deref());
+        match (collection, id.or(label)) {
+            (_, Some(_)) => {
+                let snapshot = self.one_snapshot(caller, collection, id, label)?;
+                let listing = self.listing(&snapshot, call)?;
+                let label = snapshot.draft.label.clone().unwrap_or_default();
+                Ok((listing, snapshot.collection_name.clone(), snapshot.at.with_micros(), label))
+            }
+            (Some(name), None) => {
+                self.known_collection(caller, name)?;
+                Ok((self.present_listing(caller, name)?, name.to_owned(), String::new(), String::new()))
+            }
+            (None, None) => Err(Error::invalid("collection", "or snapshot_id or snapshot_label is needed to say what to restore")),
+        }
+    }
+
+    /// The open output folder; `None` on a dry run into a folder that does not exist yet.
+    fn output_folder(&self, caller: &Caller, request: &RestoreRequest) -> Result<Option<Dir>> {
+        let path = &request.output_directory;
+        let shown = path.display().to_string();
+        let failed = |error| Error::writing(&shown, error);
+        if path.as_os_str().is_empty() {
+            return Err(Error::invalid("output_directory", "must be the path of a folder"));
+        }
+        match caller.reach {
+            Reach::OperatingSystem => {
+                if !path.exists() {
+                    if request.dry_run {
+                        return Ok(None);
+                    }
+                    if !request.create_dirs {
+                        return Err(Error::invalid("output_directory", "does not exist, and create_dirs is false"));
+                    }
+                    std::fs::create_dir_all(path).map_err(failed)?;
+                }
+                Dir::open_ambient_dir(path, ambient_authority()).map(Some).map_err(failed)
+            }
+            Reach::Configured => {
+                let (root, inside) = export_place(&self.options.export_roots, path)?;
+                if !request.dry_run && request.create_dirs {
+                    root.create_dir_all(&inside).map_err(failed)?;
+                }
+                match root.open_dir(&inside) {
+                    Ok(folder) => Ok(Some(folder)),
+                    Err(_) if request.dry_run => Ok(None),
+                    Err(error) => Err(failed(error)),
+                }
+            }
+        }
+    }
+
+    /// Decides for one file and, unless it is a dry run, writes it.
+    fn restore_one(
+        &self,
+        request: &RestoreRequest,
+        output: Option<&Dir>,
+        entry: &Entry,
+        target: &str,
+        taken: &mut std::collections::HashSet<String>,
+        call: &Call,
+    ) -> Result<Fate> {
+        if let Err(reason) = check_target(target) {
+            return Ok(Fate::Failed(reason.into()));
+        }
+        if !taken.insert(target.to_owned()) {
+            return Ok(Fate::Failed("another file of this restore has the same target".into()));
+        }
+        let path = Path::new(target);
+        if let Some(folder) = output {
+            match folder.symlink_metadata(path) {
+                Ok(found) if found.is_dir() => return Ok(Fate::Failed("a folder stands there".into())),
+                Ok(_) if !request.overwrite => return Ok(Fate::Skipped("exists".into())),
+                Err(error) if !is_absent(&error) => return Ok(Fate::Failed(explain(&error))),
+                _ => {}
+            }
+            if let Some(reason) = missing_parent(folder, path, request) {
+                return Ok(Fate::Failed(reason));
+            }
+        }
+        let Some(folder) = output.filter(|_| !request.dry_run) else { return Ok(Fate::Restored) };
+        if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty())
+            && let Err(error) = folder.create_dir_all(parent)
+        {
+            return Ok(Fate::Failed(explain(&error)));
+        }
+        let version = Version {
+            number: 0,
+            hash: entry.hash,
+            size: entry.size,
+            modified_at: entry.modified_at,
+            indexed_at: entry.modified_at,
+            mode: entry.mode,
+        };
+        match self.write_atomic(folder, path, &version, call, target) {
+            Ok(()) => Ok(Fate::Restored),
+            Err(Error::Stopped(stopped)) => Err(stopped.into()),
+            Err(Error::File { source, .. }) => Ok(Fate::Failed(explain(&source))),
+            Err(error) => Ok(Fate::Failed(error.to_string())),
+        }
+    }
+}
+
+enum Fate {
+    Restored,
+    Skipped(String),
+    Failed(String),
+}
+
+impl RestoreReply {
+    fn note(&mut self, entry: &Entry, target: String, fate: Fate) {
+        let (list, reason) = match fate {
+            Fate::Restored => (&mut self.restored, None),
+            Fate::Skipped(reason) => (&mut self.skipped, Some(reason)),
+            Fate::Failed(reason) => (&mut self.failed, Some(reason)),
+        };
+        list.push(Restored { path: entry.path.clone(), target, size: entry.size, reason });
+    }
+}
+
+fn is_absent(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::NotFound)
+}
+
+fn explain(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::PermissionDenied => "refused: the path leads outside the output folder or may not be written".into(),
+        _ => error.to_string().split(" (os error").next().unwrap_or_default().to_lowercase(),
+    }
+}
+
+/// Says so when a parent folder is missing and may not be made, or is no folder.
+fn missing_parent(folder: &Dir, path: &Path, request: &RestoreRequest) -> Option<String> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty())?;
+    match folder.metadata(parent) {
+        Ok(found) if found.is_dir() => None,
+        Ok(_) => Some("its folder is a file".into()),
+        Err(error) if is_absent(&error) && request.create_dirs => None,
+        Err(error) if is_absent(&error) => Some("its folder does not exist, and create_dirs is false".into()),
+        Err(error) => Some(explain(&error)),
+    }
+}
+
+/// A target must be relative and stay below: decided on the text, before any file is touched.
+fn check_target(target: &str) -> Result<(), &'static str> {
+    if target.is_empty() || target.contains('\0') {
+        return Err("the target is empty");
+    }
+    if target.len() > 4_096 || target.split('/').any(|segment| segment.len() > 255) {
+        return Err("the target's name is too long");
+    }
+    let plain = Path::new(target).components().all(|part| matches!(part, Component::Normal(_)));
+    if plain && !target.ends_with('/') { Ok(()) } else { Err("the target would lie outside the output folder") }
+}
+
+fn check_template(template: &str) -> Result<()> {
+    let mut rest = template.to_owned();
+    for placeholder in PLACEHOLDERS {
+        rest = rest.replace(placeholder, "");
+    }
+    if template.is_empty() || template.len() > 1_024 {
+        return Err(Error::invalid("layout_template", "must be 1 to 1,024 characters"));
+    }
+    if rest.contains(['{', '}']) {
+        let known = PLACEHOLDERS.join(" ");
+        return Err(Error::invalid("layout_template", format!("knows only these placeholders: {known}")));
+    }
+    Ok(())
+}
+
+/// Fills the placeholders in one pass, so that a file's own name cannot bring in another.
+fn render(template: &str, entry: &Entry, names: &Names<'_>) -> String {
+    let name = entry.path.rsplit('/').next().unwrap_or(&entry.path);
+    let (stem, extension) = match name.rfind('.') {
+        Some(dot) if dot > 0 => (&name[..dot], &name[dot + 1..]),
+        _ => (name, ""),
+    };
+    let hash = entry.hash.to_string();
+    let mut made = String::new();
+    let mut rest = template;
+    while let Some(start) = rest.find('{') {
+        made.push_str(&rest[..start]);
+        let end = rest[start..].find('}').map_or(rest.len(), |end| start + end + 1);
+        made.push_str(match &rest[start..end] {
+            "{path}" => &entry.path,
+            "{name}" => name,
+            "{stem}" => stem,
+            "{ext}" => extension,
+            "{hash}" => &hash,
+            "{collection}" => names.collection,
+            "{snapshot_id}" => &names.snapshot_id,
+            "{snapshot_label}" => names.snapshot_label,
+            other => other,
+        });
+        rest = &rest[end..];
+    }
+    made + rest
+}
+
+/// The export root that holds `path`, opened, and the path beneath it.
+pub(crate) fn export_place(roots: &[PathBuf], path: &Path) -> Result<(Dir, PathBuf)> {
+    if roots.is_empty() {
+        return Err(Error::Unavailable {
+            what: "writing files of the server is off over HTTP".into(),
+            hint: "ask for the content instead (include_content), or set export_roots in shelf.toml".into(),
+        });
+    }
+    let outside = || Error::Denied("the path is outside the configured export roots".into());
+    for root in roots {
+        let inside = if path.is_absolute() {
+            let Ok(inside) = path.strip_prefix(root) else { continue };
+            inside
+        } else {
+            path
+        };
+        if !inside.components().all(|part| matches!(part, Component::Normal(_))) {
+            return Err(outside());
+        }
+        let folder = Dir::open_ambient_dir(root, ambient_authority()).map_err(|_| outside())?;
+        let inside = if inside.as_os_str().is_empty() { Path::new(".") } else { inside };
+        return Ok((folder, inside.to_owned()));
+    }
+    Err(outside())
+}

@@ -1,0 +1,121 @@
+//! Collections and snapshots: what there is, and the listing behind a snapshot.
+
+use shelf_base::{Call, Moment};
+use shelf_catalog::{CollectionSummary, Filter, Put, Snapshot};
+
+use crate::{Caller, Entry, Error, House, Listing, Result, ingest, validate};
+
+impl House {
+    /// The caller's collections with their figures.
+    pub fn collections(&self, caller: &Caller) -> Result<Vec<CollectionSummary>> {
+        caller.must_read()?;
+        Ok(self.catalog.collections(caller.pass.scope())?)
+    }
+
+    /// The caller's snapshots, newest first.
+    pub fn snapshots(&self, caller: &Caller, collection: Option<&str>) -> Result<Vec<Snapshot>> {
+        caller.must_read()?;
+        if let Some(name) = collection {
+            self.known_collection(caller, name)?;
+        }
+        Ok(self.catalog.snapshots(caller.pass.scope(), collection)?)
+    }
+
+    /// A page of the caller's snapshots after `cursor`, newest first.
+    pub fn snapshots_after(&self, caller: &Caller, collection: Option<&str>, cursor: Option<&str>) -> Result<Vec<Snapshot>> {
+        let mut snapshots = self.snapshots(caller, collection)?;
+        if let Some(cursor) = cursor {
+            let last: i64 = self.open_cursor(caller, &snapshot_question(collection), cursor)?;
+            snapshots.retain(|snapshot| snapshot.at.micros() < last);
+        }
+        Ok(snapshots)
+    }
+
+    /// The cursor that goes on after `snapshot`.
+    pub fn cursor_after_snapshot(&self, caller: &Caller, collection: Option<&str>, snapshot: &Snapshot) -> Result<String> {
+        self.seal_cursor(caller, &snapshot_question(collection), &snapshot.at.micros())
+    }
+
+    /// The files of a snapshot.
+    pub fn listing(&self, snapshot: &Snapshot, call: &Call) -> Result<Listing> {
+        let bytes = self.read_blob(call, &snapshot.draft.listing)?;
+        Listing::decode(&bytes).map_err(|what| Error::Listing { snapshot: snapshot.at.with_micros(), what })
+    }
+
+    /// Makes a snapshot of a whole collection as it is now.
+    pub fn snapshot_collection(&self, caller: &Caller, name: &str, label: Option<&str>, call: &Call) -> Result<Snapshot> {
+        caller.must_write()?;
+        label.map_or(Ok(()), validate::label)?;
+        self.known_collection(caller, name)?;
+        let collection = self.catalog.collection(caller.pass.scope(), name)?;
+        let collection = collection.ok_or_else(|| Error::missing("collection", name))?;
+        let _writing = self.writing()?;
+        let listing = self.present_listing(caller, name)?;
+        call.check()?;
+        let cut = self.cut_listing(&listing.encode())?;
+        let put = Put {
+            actor: caller.pass.actor().clone(),
+            collection: collection.id,
+            now: self.now(),
+            documents: Vec::new(),
+            loose: Vec::new(),
+            snapshot: Some(ingest::draft(&listing, "/", label.map(str::to_owned), &cut)),
+        };
+        let (_, snapshot) = self.catalog.put(put)?;
+        snapshot.ok_or_else(|| Error::missing("snapshot", name))
+    }
+
+    /// What a collection holds now, with paths relative to `/`.
+    pub(crate) fn present_listing(&self, caller: &Caller, collection: &str) -> Result<Listing> {
+        let filter = Filter { collection: Some(collection.to_owned()), ..Filter::default() };
+        let chosen = self.catalog.choose(caller.pass.scope(), &filter)?;
+        Ok(Listing::new(chosen.into_iter().map(|chosen| Entry {
+            path: chosen.path.trim_start_matches('/').to_owned(),
+            hash: chosen.version.hash,
+            size: chosen.version.size,
+            mode: chosen.version.mode,
+            modified_at: chosen.version.modified_at,
+        })))
+    }
+
+    /// The one snapshot that an id or a label means; of several with one label the newest.
+    pub(crate) fn one_snapshot(
+        &self,
+        caller: &Caller,
+        collection: Option<&str>,
+        id: Option<&str>,
+        label: Option<&str>,
+    ) -> Result<Snapshot> {
+        let snapshots = self.snapshots(caller, collection)?;
+        let at = match id {
+            Some(id) => {
+                let parsed: Result<Moment, _> = id.parse();
+                Some(parsed.map_err(|_| Error::missing("snapshot", id))?)
+            }
+            None => None,
+        };
+        let fits = |snapshot: &&Snapshot| {
+            at.is_none_or(|at| snapshot.at == at)
+                && label.is_none_or(|label| snapshot.draft.label.as_deref() == Some(label))
+        };
+        let asked = id.or(label).unwrap_or_default();
+        let near = label.map_or_else(Vec::new, |label| {
+            shelf_base::nearest(label, snapshots.iter().filter_map(|s| s.draft.label.as_deref()), 3)
+        });
+        let found = snapshots.iter().find(fits).cloned();
+        found.ok_or_else(|| Error::NotFound { what: "snapshot", id: asked.to_owned(), near })
+    }
+
+    pub(crate) fn known_collection(&self, caller: &Caller, name: &str) -> Result<()> {
+        if self.catalog.collection(caller.pass.scope(), name)?.is_some() {
+            return Ok(());
+        }
+        let known = self.catalog.collections(caller.pass.scope())?;
+        let near = shelf_base::nearest(name, known.iter().map(|known| known.collection.name.as_str()), 3);
+        Err(Error::NotFound { what: "collection", id: name.to_owned(), near })
+    }
+}
+
+fn snapshot_question(collection: Option<&str>) -> String {
+    format!("snapshots {collection:?}")
+}

@@ -1,0 +1,91 @@
+//! Changing metadata and tags of a document.
+
+use shelf_base::{Call, bounds};
+use shelf_catalog::{Document, Metadata, TagChange, Update};
+
+use crate::{Caller, Error, House, Result, validate};
+
+/// A request to change metadata or tags.
+#[derive(Clone, Debug, Default)]
+pub struct UpdateRequest {
+    /// By content.
+    pub hash: Option<String>,
+    /// By name.
+    pub name: Option<String>,
+    /// Only in this collection.
+    pub collection: Option<String>,
+    /// Keys to set.
+    pub metadata: Metadata,
+    /// Tags to add.
+    pub add_tags: Vec<String>,
+    /// Tags to remove.
+    pub remove_tags: Vec<String>,
+}
+
+/// What was changed.
+#[derive(Clone, Debug)]
+pub struct UpdateReply {
+    /// The document before the change.
+    pub document: Document,
+    /// Each change.
+    pub changes: Vec<TagChange>,
+}
+
+impl House {
+    /// Changes metadata and tags of the one document that is meant.
+    pub fn update(&self, caller: &Caller, request: &UpdateRequest, call: &Call) -> Result<UpdateReply> {
+        caller.must_write()?;
+        call.check()?;
+        validate::metadata(&request.metadata)?;
+        let update = Update {
+            set: request.metadata.clone(),
+            add_tags: validate::tags(&request.add_tags)?,
+            remove_tags: request.remove_tags.iter().cloned().collect(),
+        };
+        let document = self.meant(caller, request)?;
+        check_room(&document, &update)?;
+        let changes = self.catalog.update(caller.pass.actor(), document.id, &update, self.now())?;
+        match changes {
+            Some(changes) => Ok(UpdateReply { document, changes }),
+            None => Err(Error::missing("document", document.path)),
+        }
+    }
+
+    fn meant(&self, caller: &Caller, request: &UpdateRequest) -> Result<Document> {
+        match (&request.hash, &request.name) {
+            (Some(hash), _) => {
+                let prefix = validate::hash_prefix(hash)?;
+                let mut found = self.catalog.hashed(caller.pass.scope(), &prefix, 11)?;
+                if let Some(collection) = &request.collection {
+                    found.retain(|(document, _)| document.collection_name == *collection);
+                }
+                // Prefer documents whose present content it is to those that once had it.
+                if found.iter().any(|(document, version)| document.version.hash == version.hash) {
+                    found.retain(|(document, version)| document.version.hash == version.hash);
+                }
+                if found.len() > 1 {
+                    let candidates = found.iter().map(|(d, v)| format!("{} (hash {})", d.path, v.hash)).collect();
+                    return Err(Error::Ambiguous { name: hash.clone(), candidates });
+                }
+                found.pop().map(|(document, _)| document).ok_or_else(|| Error::missing("document with hash", hash.clone()))
+            }
+            (None, Some(name)) => {
+                let found = self.one_named(caller, request.collection.as_deref(), name)?;
+                found.ok_or_else(|| Error::missing("document", name.clone()))
+            }
+            (None, None) => Err(Error::invalid("hash", "or name is needed to say which document")),
+        }
+    }
+}
+
+/// The bounds hold for what the document will have, not just for what is given.
+fn check_room(document: &Document, update: &Update) -> Result<()> {
+    let mut metadata = document.metadata.clone();
+    metadata.extend(update.set.clone());
+    validate::metadata(&metadata)?;
+    let kept = document.tags.iter().filter(|tag| !update.remove_tags.contains(*tag) && !update.add_tags.contains(*tag));
+    if kept.count() + update.add_tags.len() > bounds::TAGS_PER_DOCUMENT {
+        return Err(Error::TooLarge { what: "tags".into(), limit: format!("{} tags", bounds::TAGS_PER_DOCUMENT) });
+    }
+    Ok(())
+}

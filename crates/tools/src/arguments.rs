@@ -1,0 +1,165 @@
+//! Arguments as clients really send them: checked against the schema before a tool sees them.
+//!
+//! Kind where nothing is lost (a number in quotes, a list as JSON text, `null` for "not given"), strict where a slip
+//! would be silent (an unknown name).
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use shelf_base::nearest;
+
+use crate::family::Trouble;
+
+/// Checks names and types, and mends what can be mended.
+pub(crate) fn prepare(schema: &Map<String, Value>, arguments: Map<String, Value>) -> Result<Map<String, Value>, Trouble> {
+    let empty = Map::new();
+    let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+    let mut prepared = Map::new();
+    for (name, value) in arguments {
+        let Some(property) = properties.get(&name) else { return Err(unknown(&name, properties)) };
+        if value.is_null() {
+            continue;
+        }
+        prepared.insert(name.clone(), mend(&name, property, value)?);
+    }
+    let required = schema.get("required").and_then(Value::as_array);
+    for name in required.into_iter().flatten().filter_map(Value::as_str) {
+        if !prepared.contains_key(name) {
+            return Err(Trouble::argument(format!("{name} is required")));
+        }
+    }
+    Ok(prepared)
+}
+
+/// Reads prepared arguments into their struct.
+pub(crate) fn read<T: DeserializeOwned>(arguments: Map<String, Value>) -> Result<T, Trouble> {
+    serde_json::from_value(Value::Object(arguments)).map_err(|error| Trouble::argument(error.to_string()))
+}
+
+fn unknown(name: &str, properties: &Map<String, Value>) -> Trouble {
+    let near = nearest(name, properties.keys().map(String::as_str), 3);
+    let hint = if near.is_empty() {
+        format!("known arguments: {}", properties.keys().cloned().collect::<Vec<_>>().join(", "))
+    } else {
+        format!("did you mean {}?", near.join(", "))
+    };
+    Trouble::Argument { message: format!("unknown argument '{name}'"), hints: vec![hint] }
+}
+
+fn mend(name: &str, property: &Value, value: Value) -> Result<Value, Trouble> {
+    let wanted = property.get("type").and_then(Value::as_str);
+    let mended = match (wanted, value) {
+        (Some("integer"), Value::String(text)) => text.trim().parse::<i64>().map(Value::from).map_err(|_| Value::String(text)),
+        (Some("integer"), Value::Number(number)) => whole(&number).ok_or(Value::Number(number)),
+        (Some("number"), Value::String(text)) => text.trim().parse::<f64>().map(Value::from).map_err(|_| Value::String(text)),
+        (Some("boolean"), Value::String(text)) => match text.trim() {
+            "true" => Ok(true.into()),
+            "false" => Ok(false.into()),
+            _ => Err(Value::String(text)),
+        },
+        (Some("array" | "object"), Value::String(text)) => match serde_json::from_str::<Value>(&text) {
+            Ok(parsed) if is(wanted, &parsed) => Ok(parsed),
+            _ if wanted == Some("array") => Ok(Value::Array(vec![Value::String(text)])),
+            _ => Err(Value::String(text)),
+        },
+        (_, value) => Ok(value),
+    };
+    let value = mended.map_err(|found| wrong_type(name, wanted, &found))?;
+    if !is(wanted, &value) {
+        return Err(wrong_type(name, wanted, &value));
+    }
+    in_bounds(name, property, &value)?;
+    Ok(value)
+}
+
+/// `5.0` is a whole number too.
+fn whole(number: &serde_json::Number) -> Option<Value> {
+    if number.is_i64() || number.is_u64() {
+        return Some(Value::Number(number.clone()));
+    }
+    let value = number.as_f64().filter(|value| value.fract() == 0.0 && value.abs() < 9e15)?;
+    Some(Value::from(value as i64))
+}
+
+fn is(wanted: Option<&str>, value: &Value) -> bool {
+    match wanted {
+        Some("integer") => value.is_i64() || value.is_u64(),
+        Some("number") => value.is_number(),
+        Some("string") => value.is_string(),
+        Some("boolean") => value.is_boolean(),
+        Some("array") => value.is_array(),
+        Some("object") => value.is_object(),
+        _ => true,
+    }
+}
+
+fn wrong_type(name: &str, wanted: Option<&str>, found: &Value) -> Trouble {
+    let found = match found {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    };
+    let wanted = match wanted {
+        Some("integer") => "an integer",
+        Some("number") => "a number",
+        Some("string") => "a string",
+        Some("boolean") => "true or false",
+        Some("array") => "an array",
+        Some("object") => "an object",
+        _ => "something else",
+    };
+    Trouble::argument(format!("{name} must be {wanted}, not {found}"))
+}
+
+fn in_bounds(name: &str, property: &Value, value: &Value) -> Result<(), Trouble> {
+    let Some(number) = value.as_f64() else { return Ok(()) };
+    let bound = |key: &str| property.get(key).and_then(Value::as_f64);
+    if let Some(minimum) = bound("minimum").filter(|minimum| number < *minimum) {
+        return Err(Trouble::argument(format!("{name} must be at least {minimum}")));
+    }
+    if let Some(maximum) = bound("maximum").filter(|maximum| number > *maximum) {
+        return Err(Trouble::argument(format!("{name} must be at most {maximum}")));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(arguments: Value) -> Result<Value, String> {
+        let schema = json!({
+            "properties": {
+                "limit": { "type": "integer", "minimum": 0 },
+                "dry_run": { "type": "boolean" },
+                "tags": { "type": "array" },
+                "metadata": { "anyOf": [{ "type": "object" }, { "type": "array" }] },
+            },
+            "required": ["limit"],
+        });
+        let (schema, arguments) = (schema.as_object().unwrap().clone(), arguments.as_object().unwrap().clone());
+        prepare(&schema, arguments).map(Value::Object).map_err(|trouble| match trouble {
+            Trouble::Argument { message, hints } => format!("{message}|{}", hints.join("|")),
+            other => panic!("{other:?}"),
+        })
+    }
+
+    #[test]
+    fn mends_what_clients_send_and_refuses_slips() {
+        assert_eq!(check(json!({ "limit": "5" })), Ok(json!({ "limit": 5 })));
+        assert_eq!(check(json!({ "limit": 5.0 })), Ok(json!({ "limit": 5 })));
+        assert_eq!(check(json!({ "limit": 1, "dry_run": "true" })), Ok(json!({ "limit": 1, "dry_run": true })));
+        assert_eq!(check(json!({ "limit": 1, "tags": "[\"a\"]" })), Ok(json!({ "limit": 1, "tags": ["a"] })));
+        assert_eq!(check(json!({ "limit": 1, "tags": "a" })), Ok(json!({ "limit": 1, "tags": ["a"] })));
+        assert_eq!(check(json!({ "limit": 1, "tags": null })), Ok(json!({ "limit": 1 })));
+        assert_eq!(check(json!({ "limit": "x" })), Err("limit must be an integer, not a string|".into()));
+        assert_eq!(check(json!({ "limit": -1 })), Err("limit must be at least 0|".into()));
+        assert_eq!(check(json!({ "limit": 1.5 })), Err("limit must be an integer, not a number|".into()));
+        assert_eq!(check(json!({ "limit": 1, "dryrun": true })), Err("unknown argument 'dryrun'|did you mean dry_run?".into()));
+        assert_eq!(check(json!({})), Err("limit is required|".into()));
+    }
+}

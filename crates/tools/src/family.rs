@@ -1,0 +1,137 @@
+//! The five families and how each words a failure.
+
+use serde_json::json;
+use shelf_base::{Fault, Kind};
+
+/// A tool family: one of the contracts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// The content store.
+    Store,
+    /// Repository files and memory.
+    Workspace,
+}
+
+/// Why a tool did not do its work, before its family words it.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// The engine failed.
+    Engine(shelf_engine::Error),
+    /// An argument is wrong.
+    Argument {
+        /// What is wrong.
+        message: String,
+        /// What to do.
+        hints: Vec<String>,
+    },
+    /// Too many calls.
+    RateLimited {
+        /// The tool.
+        tool: &'static str,
+        /// Calls per minute.
+        per_minute: u32,
+        /// When to try again.
+        retry_after_seconds: u64,
+    },
+    /// A defect of the program.
+    Defect,
+}
+
+impl Trouble {
+    pub(crate) fn argument(message: impl Into<String>) -> Self {
+        Self::Argument { message: message.into(), hints: Vec::new() }
+    }
+
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Engine(error) => error.kind(),
+            Self::Argument { .. } => Kind::Invalid,
+            Self::RateLimited { .. } => Kind::RateLimited,
+            Self::Defect => Kind::Internal,
+        }
+    }
+
+    fn message(&self) -> String {
+        match self {
+            Self::Engine(error) => error.to_string(),
+            Self::Argument { message, .. } => message.clone(),
+            Self::RateLimited { tool, per_minute, retry_after_seconds } => {
+                format!("{tool} may be called {per_minute} times a minute; try again in {retry_after_seconds} s")
+            }
+            Self::Defect => "the tool failed unexpectedly; the server goes on, and its log has the details".into(),
+        }
+    }
+
+    fn hints(&self) -> Vec<String> {
+        match self {
+            Self::Engine(error) => error.hints(),
+            Self::Argument { hints, .. } => hints.clone(),
+            Self::RateLimited { .. } | Self::Defect => Vec::new(),
+        }
+    }
+}
+
+impl From<shelf_engine::Error> for Trouble {
+    fn from(error: shelf_engine::Error) -> Self {
+        Self::Engine(error)
+    }
+}
+
+/// A failure as a caller sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Its kind.
+    pub kind: Kind,
+    /// The text of an error result, in the family's shape.
+    pub text: String,
+    /// The bare sentence.
+    pub message: String,
+    /// What to do next.
+    pub hints: Vec<String>,
+}
+
+impl Family {
+    /// The word of the family: its toolset.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Store => "store",
+            Self::Workspace => "workspace",
+        }
+    }
+
+    /// Words a failure as the family's contract does.
+    pub(crate) fn shape(self, trouble: &Trouble) -> Failure {
+        let (kind, message, hints) = (trouble.kind(), trouble.message(), trouble.hints());
+        let text = match self {
+            Self::Store => {
+                let lines: Vec<String> = std::iter::once(format!("Error: {message}")).chain(hints.iter().cloned()).collect();
+                lines.join("\n")
+            }
+            Self::Workspace => {
+                let mut error = json!({ "code": workspace_code(kind), "message": message });
+                if let Trouble::RateLimited { retry_after_seconds, .. } = trouble {
+                    error["retry_after_seconds"] = (*retry_after_seconds).into();
+                }
+                json!({ "error": error }).to_string()
+            }
+        };
+        Failure { kind, text, message, hints }
+    }
+}
+
+const fn workspace_code(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Invalid | Kind::Conflict => "INVALID_INPUT",
+        Kind::Denied | Kind::Unauthenticated | Kind::Unavailable => "PATH_NOT_ALLOWED",
+        Kind::NotFound => "FILE_NOT_FOUND",
+        Kind::TooLarge => "ENTRY_TOO_LARGE",
+        Kind::RateLimited => "RATE_LIMITED",
+        Kind::Busy
+        | Kind::Cancelled
+        | Kind::TimedOut
+        | Kind::StorageFull
+        | Kind::Corrupt
+        | Kind::Io
+        | Kind::Internal => "INTERNAL_ERROR",
+    }
+}

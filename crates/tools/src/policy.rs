@@ -1,0 +1,123 @@
+//! The policy table: what an identity may list *and* call. Nobody else decides.
+
+use shelf_engine::{Bearer, Pass};
+
+use crate::{Tool, find, registry};
+
+/// What a tool asks of its caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Reading.
+    Read,
+    /// Writing.
+    Write,
+}
+
+/// The answer for one identity and one tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is listed and may be called.
+    Allowed,
+    /// It is hidden, and a call gets this sentence.
+    Refused(&'static str),
+}
+
+/// Which tools a server offers at all. Everything here narrows; nothing widens.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Only these families; empty means all.
+    pub toolsets: Vec<String>,
+    /// Only these tools; empty means all.
+    pub tools: Vec<String>,
+    /// Not these tools.
+    pub excluded: Vec<String>,
+    /// Only tools that change nothing.
+    pub read_only: bool,
+}
+
+const NOT_OFFERED: &str = "This tool is not offered here";
+
+impl Selection {
+    /// The names of toolsets that a selection may hold.
+    pub const TOOLSETS: [&'static str; 7] =
+        ["all", "store", "documents", "books", "citations", "workspace", "extras"];
+
+    /// Narrows to `toolsets` (a comma-separated list) as well; `None` when one is not known.
+    pub fn narrowed(&self, toolsets: &str, read_only: bool) -> Option<Self> {
+        let asked: Vec<String> = toolsets.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect();
+        if asked.iter().any(|name| !Self::TOOLSETS.contains(&name.as_str())) {
+            return None;
+        }
+        let mut narrowed = self.clone();
+        narrowed.read_only |= read_only;
+        if !asked.is_empty() && !asked.iter().any(|name| name == "all") {
+            let everything = self.toolsets.is_empty() || self.toolsets.iter().any(|name| name == "all");
+            narrowed.toolsets = asked.into_iter().filter(|name| everything || self.toolsets.contains(name)).collect();
+            if narrowed.toolsets.is_empty() {
+                narrowed.toolsets = vec!["none".into()];
+            }
+        }
+        Some(narrowed)
+    }
+
+    /// Names in `tools` and `excluded` that no tool has.
+    pub fn unknown_tools(&self) -> Vec<&str> {
+        self.tools.iter().chain(&self.excluded).map(String::as_str).filter(|name| find(name).is_none()).collect()
+    }
+
+    fn offers(&self, tool: &Tool) -> bool {
+        let listed = |names: &[String], name: &str| names.iter().any(|known| known == name);
+        let in_set = self.toolsets.is_empty() || listed(&self.toolsets, "all") || listed(&self.toolsets, tool.family.word());
+        let named = self.tools.is_empty() || listed(&self.tools, tool.name);
+        in_set && named && !listed(&self.excluded, tool.name) && (!self.read_only || tool.hints.read_only)
+    }
+}
+
+/// The table itself.
+pub fn verdict(pass: &Pass, selection: &Selection, tool: &Tool) -> Verdict {
+    if !selection.offers(tool) {
+        return Verdict::Refused(NOT_OFFERED);
+    }
+    match (pass.bearer(), tool.access) {
+        // The contract gives collection tokens the document tools and nothing else.
+        (Bearer::Collection, _) => Verdict::Refused("Insufficient permissions: PAT required"),
+        (Bearer::Owner | Bearer::Personal, Access::Read) if !pass.may_read() => {
+            Verdict::Refused("Insufficient permissions: read access required")
+        }
+        (Bearer::Owner | Bearer::Personal, Access::Write) if !pass.may_write() => {
+            Verdict::Refused("Insufficient permissions: write access required")
+        }
+        (Bearer::Owner | Bearer::Personal, Access::Read | Access::Write) => Verdict::Allowed,
+    }
+}
+
+/// The tools that an identity sees.
+pub fn visible<'a>(pass: &'a Pass, selection: &'a Selection) -> impl Iterator<Item = &'static Tool> + 'a {
+    registry().filter(move |tool| verdict(pass, selection, tool) == Verdict::Allowed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_selection_only_narrows() {
+        let only_store = Selection { toolsets: vec!["store".into()], ..Selection::default() };
+        let pass = Pass::owner();
+        assert!(visible(&pass, &only_store).all(|tool| tool.family.word() == "store"));
+        let wider = only_store.narrowed("all", false).unwrap();
+        assert_eq!(wider, only_store);
+        let other = only_store.narrowed("workspace", false).unwrap();
+        assert_eq!(visible(&pass, &other).count(), 0);
+        let reading = Selection::default().narrowed("", true).unwrap();
+        assert!(visible(&pass, &reading).all(|tool| tool.hints.read_only));
+        assert!(Selection::default().narrowed("nonsense", false).is_none());
+    }
+
+    #[test]
+    fn writing_tools_ask_for_write_access() {
+        for tool in registry() {
+            assert_eq!(tool.hints.read_only, tool.access == Access::Read, "{}", tool.name);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The registry: the table of all tools, and the one way to call one.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use shelf_base::{Call, Kind};
+use shelf_engine::{Caller, House};
+
+use crate::{
+    Family, Limits, arguments,
+    family::{Failure, Trouble},
+    policy::{self, Access, Selection, Verdict},
+    schema, store, workspace,
+};
+
+/// What a tool needs to run.
+pub struct Context<'a> {
+    /// The library.
+    pub house: &'a House,
+    /// Who asks.
+    pub caller: &'a Caller,
+    /// The call in progress.
+    pub call: &'a Call,
+    /// Rate limits of this process.
+    pub limits: &'a Limits,
+}
+
+/// The hints of the protocol, all four explicit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hints {
+    /// Changes nothing.
+    pub read_only: bool,
+    /// May delete or overwrite.
+    pub destructive: bool,
+    /// The same call twice has the effect of one.
+    pub idempotent: bool,
+    /// Reaches beyond the library.
+    pub open_world: bool,
+}
+
+/// One tool.
+pub struct Tool {
+    /// Its name, as the contract writes it.
+    pub name: &'static str,
+    /// A title for people.
+    pub title: &'static str,
+    /// When to use it, and when another fits.
+    pub description: &'static str,
+    /// Its family.
+    pub family: Family,
+    /// What a caller must be allowed to do.
+    pub access: Access,
+    /// Its hints.
+    pub hints: Hints,
+    /// Arguments of an example call, as JSON; tests run it.
+    pub example: &'static str,
+    pub(crate) input: fn() -> Value,
+    pub(crate) output: fn() -> Value,
+    pub(crate) run: fn(&Context<'_>, Map<String, Value>) -> Result<Value, Trouble>,
+}
+
+impl Tool {
+    /// The schema of its arguments.
+    pub fn input_schema(&self) -> Map<String, Value> {
+        schema::object((self.input)())
+    }
+
+    /// The schema of its reply.
+    pub fn output_schema(&self) -> Map<String, Value> {
+        schema::object((self.output)())
+    }
+}
+
+impl std::fmt::Debug for Tool {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Tool({})", self.name)
+    }
+}
+
+/// Every tool, in the order in which they are listed.
+pub fn registry() -> impl Iterator<Item = &'static Tool> {
+    workspace::TOOLS.iter().chain(store::TOOLS)
+}
+
+/// A tool by name.
+pub fn find(name: &str) -> Option<&'static Tool> {
+    registry().find(|tool| tool.name == name)
+}
+
+/// Calls a tool: policy, arguments, work, each failure in the family's shape. A defect is contained here.
+pub fn call(tool: &Tool, selection: &Selection, context: &Context<'_>, arguments: Map<String, Value>) -> Result<Value, Failure> {
+    if let Verdict::Refused(sentence) = policy::verdict(&context.caller.pass, selection, tool) {
+        return Err(Failure { kind: Kind::Denied, text: sentence.to_owned(), message: sentence.to_owned(), hints: Vec::new() });
+    }
+    let work = || {
+        context.limits.take(tool, context.caller, context.house.now())?;
+        let arguments = arguments::prepare(&tool.input_schema(), arguments)?;
+        (tool.run)(context, arguments)
+    };
+    let outcome = catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(Trouble::Defect));
+    outcome.map_err(|trouble| tool.family.shape(&trouble))
+}
+
+/// Turns a reply into JSON.
+pub(crate) fn reply(value: &impl Serialize) -> Result<Value, Trouble> {
+    serde_json::to_value(value).map_err(|_| Trouble::Defect)
+}

@@ -1,0 +1,50 @@
+//! Schemas that every client understands: plain types, no nulls, no Rust number formats, nothing referred to.
+
+use schemars::{JsonSchema, generate::SchemaSettings};
+use serde_json::{Map, Value};
+
+/// The schema of `T`, made portable.
+pub(crate) fn of<T: JsonSchema>() -> Value {
+    let mut settings = SchemaSettings::draft2020_12();
+    settings.inline_subschemas = true;
+    settings.meta_schema = None;
+    let schema = settings.into_generator().into_root_schema_for::<T>();
+    let mut value = schema.to_value();
+    make_portable(&mut value);
+    if let Value::Object(object) = &mut value {
+        object.remove("title");
+        object.remove("description");
+    }
+    value
+}
+
+/// The object itself; a schema that is none is a defect that the registry's test finds.
+pub(crate) fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(object) => object,
+        _ => Map::new(),
+    }
+}
+
+fn make_portable(value: &mut Value) {
+    match value {
+        Value::Object(object) => {
+            if object.get("format").and_then(Value::as_str).is_some_and(|format| format != "date-time") {
+                object.remove("format");
+            }
+            if let Some(Value::Array(types)) = object.get("type") {
+                let plain: Vec<&Value> = types.iter().filter(|kind| *kind != "null").collect();
+                if let [only] = plain[..] {
+                    let only = only.clone();
+                    object.insert("type".into(), only);
+                }
+            }
+            if object.get("default") == Some(&Value::Null) {
+                object.remove("default");
+            }
+            object.values_mut().for_each(make_portable);
+        }
+        Value::Array(items) => items.iter_mut().for_each(make_portable),
+        _ => {}
+    }
+}

@@ -1,0 +1,115 @@
+//! What several tools of the family share: metadata in its two spellings, and a document as replies show it.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use shelf_engine::{Document, Metadata};
+
+use crate::family::Trouble;
+
+/// Metadata as an object, or as the contract's `key=value` pairs.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum Pairs {
+    Object(Map<String, Value>),
+    List(Vec<String>),
+}
+
+impl JsonSchema for Pairs {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Pairs".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "anyOf": [
+                { "type": "array", "items": { "type": "string" } },
+                { "type": "object", "additionalProperties": true },
+            ]
+        })
+    }
+}
+
+impl Pairs {
+    /// The object that is meant; `key=value` sets a string.
+    pub(super) fn object(self) -> Result<Metadata, Trouble> {
+        match self {
+            Self::Object(object) => Ok(object),
+            Self::List(pairs) => pairs.iter().map(|pair| split(pair)).collect(),
+        }
+    }
+}
+
+fn split(pair: &str) -> Result<(String, Value), Trouble> {
+    match pair.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), Value::from(value))),
+        _ => Err(Trouble::argument(format!("metadata '{pair}' must be key=value"))),
+    }
+}
+
+/// A document in a reply.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct DocumentView {
+    /// Number of the document in this library
+    id: i64,
+    /// Document UUID
+    document_id: String,
+    /// SHA-256 of the present content
+    hash: String,
+    /// Path the document is known by
+    path: String,
+    /// Last part of the path
+    name: String,
+    /// Title
+    title: String,
+    /// Collection it belongs to
+    collection: String,
+    /// Size in bytes
+    size: u64,
+    /// MIME type
+    mime_type: String,
+    /// Extension with its dot; empty when there is none
+    extension: String,
+    /// text or binary
+    r#type: String,
+    /// Number of the present version
+    version: u32,
+    /// Tags
+    tags: Vec<String>,
+    /// Metadata
+    metadata: Map<String, Value>,
+    /// Citation resource id, when it has one
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resource_id: Option<String>,
+    /// When the document was made
+    created_at: String,
+    /// When the file itself was last modified
+    modified_at: String,
+    /// When the present version was stored
+    indexed_at: String,
+}
+
+impl From<&Document> for DocumentView {
+    fn from(document: &Document) -> Self {
+        Self {
+            id: document.number,
+            document_id: document.id.to_string(),
+            hash: document.version.hash.to_string(),
+            path: document.path.clone(),
+            name: document.path.rsplit('/').next().unwrap_or_default().to_owned(),
+            title: document.title.clone(),
+            collection: document.collection_name.clone(),
+            size: document.version.size,
+            mime_type: document.mime.clone(),
+            extension: document.extension.clone(),
+            r#type: if document.is_text { "text" } else { "binary" }.into(),
+            version: document.version.number,
+            tags: document.tags.clone(),
+            metadata: document.metadata.clone(),
+            resource_id: document.resource_id.clone(),
+            created_at: document.created_at.to_string(),
+            modified_at: document.version.modified_at.to_string(),
+            indexed_at: document.version.indexed_at.to_string(),
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! `delete_by_name`: documents out of the library; snapshots keep theirs.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use shelf_engine::DeleteRequest;
+
+use crate::{Family, Hints, Tool, arguments, policy::Access, registry::reply, schema};
+
+pub(crate) const TOOL: Tool = Tool {
+    name: "delete_by_name",
+    title: "Delete documents",
+    description: "Delete documents by name, multiple names, or glob patterns. dry_run shows what would go. Snapshots keep what \
+                  they hold, so restore can bring deleted documents back.",
+    family: Family::Store,
+    access: Access::Write,
+    hints: Hints { read_only: false, destructive: true, idempotent: true, open_world: false },
+    example: r#"{"pattern": "drafts/*.tmp", "dry_run": true}"#,
+    input: schema::of::<Arguments>,
+    output: schema::of::<Reply>,
+    run: |context, arguments| {
+        let arguments: Arguments = arguments::read(arguments)?;
+        let request = DeleteRequest {
+            names: arguments.name.into_iter().chain(arguments.names).collect(),
+            pattern: arguments.pattern,
+            collection: arguments.collection,
+            dry_run: arguments.dry_run,
+        };
+        let (gone, unknown) = context.house.delete(context.caller, &request, context.call)?;
+        let count = gone.len() as u64;
+        reply(&Reply {
+            count,
+            note: note(count, request.dry_run, &unknown),
+            truncated: (gone.len() > LISTED).then_some(true),
+            deleted: gone.into_iter().take(LISTED).map(view).collect(),
+            dry_run: request.dry_run,
+            not_found: unknown,
+        })
+    },
+};
+
+/// Documents that a reply names; `count` is of all.
+const LISTED: usize = 1_000;
+
+#[derive(Deserialize, JsonSchema)]
+struct Arguments {
+    /// Name of one document: its path, the end of its path, or its title
+    name: Option<String>,
+    /// Names of several documents
+    #[serde(default)]
+    names: Vec<String>,
+    /// Glob pattern; every document whose path fits is deleted
+    pattern: Option<String>,
+    /// Only in this collection
+    collection: Option<String>,
+    /// Show what would be deleted, and delete nothing
+    #[serde(default)]
+    dry_run: bool,
+}
+
+fn note(count: u64, dry_run: bool, unknown: &[String]) -> String {
+    let mut note = match (count, dry_run) {
+        (0, _) => "nothing matched; nothing was deleted".to_owned(),
+        (_, true) => format!("{count} would be deleted; nothing was deleted (dry run)"),
+        (_, false) => format!("{count} deleted; snapshots keep their content"),
+    };
+    if !unknown.is_empty() {
+        note.push_str(&format!("; no document named {}", unknown.join(", ")));
+    }
+    note
+}
+
+fn view(deleted: shelf_engine::Deleted) -> DeletedView {
+    DeletedView {
+        name: deleted.path.rsplit('/').next().unwrap_or_default().to_owned(),
+        path: deleted.path,
+        hash: deleted.hash.to_string(),
+        document_id: deleted.id.to_string(),
+        collection: deleted.collection,
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Reply {
+    /// Documents deleted, or that would be
+    count: u64,
+    /// Each of them
+    deleted: Vec<DeletedView>,
+    /// Whether this was a preview
+    dry_run: bool,
+    /// What happened, in words
+    note: String,
+    /// Names that mean no document
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_found: Vec<String>,
+    /// True when deleted names fewer than count
+    #[serde(skip_serializing_if = "Option::is_none")]
+    truncated: Option<bool>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct DeletedView {
+    /// Last part of the path
+    name: String,
+    /// Path
+    path: String,
+    /// SHA-256 of the content
+    hash: String,
+    /// Document UUID
+    document_id: String,
+    /// Collection it was in
+    collection: String,
+}

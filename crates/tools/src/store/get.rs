@@ -1,0 +1,173 @@
+//! `get`: a document back, by hash or name.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use shelf_engine::{GetRequest, Got, Window};
+
+use crate::{Family, Hints, Tool, arguments, policy::Access, registry::reply, schema};
+
+pub(crate) const TOOL: Tool = Tool {
+    name: "get",
+    title: "Get a document",
+    description: "Retrieve a document by its content hash (whole, or a unique beginning of at least 8 digits) or by name: its \
+                  facts, on request its content or a part of it, or a copy written to outputPath. Use list to find \
+                  documents by type, tag or time.",
+    family: Family::Store,
+    access: Access::Read,
+    hints: Hints { read_only: true, destructive: false, idempotent: true, open_world: false },
+    example: r#"{"name": "notes/monday.txt", "include_content": true}"#,
+    input: schema::of::<Arguments>,
+    output: schema::of::<Reply>,
+    run: |context, arguments| {
+        let arguments: Arguments = arguments::read(arguments)?;
+        let request = GetRequest {
+            hash: arguments.hash,
+            name: arguments.name,
+            collection: arguments.collection,
+            output_path: arguments.output_path.or(arguments.output_path_alias).map(Into::into),
+            include_content: arguments.include_content,
+            window: Window {
+                offset: arguments.offset,
+                length: arguments.length,
+                start_line: arguments.start_line,
+                end_line: arguments.end_line,
+            },
+        };
+        match context.house.get(context.caller, &request, context.call)? {
+            Some(got) => reply(&found(got)),
+            None => reply(&Reply::default()),
+        }
+    },
+};
+
+#[derive(Deserialize, JsonSchema)]
+struct Arguments {
+    /// Document hash: 64 hexadecimal digits, or a unique beginning of at least 8. Give this or name
+    hash: Option<String>,
+    /// Name of the document: its path, the end of its path, or its title
+    name: Option<String>,
+    /// Look only in this collection
+    collection: Option<String>,
+    /// Output file path (optional)
+    #[serde(rename = "outputPath")]
+    output_path: Option<String>,
+    /// The same as outputPath
+    #[serde(rename = "output_path")]
+    output_path_alias: Option<String>,
+    /// Include full document content in response
+    #[serde(default)]
+    include_content: bool,
+    /// First byte of the content to include
+    offset: Option<u64>,
+    /// Number of bytes of the content to include
+    length: Option<u64>,
+    /// First line of the content to include, from 1
+    start_line: Option<u64>,
+    /// Last line of the content to include
+    end_line: Option<u64>,
+}
+
+fn found(got: Got) -> Reply {
+    let (document, version) = (got.document, got.version);
+    let content = got.content;
+    Reply {
+        found: true,
+        size: version.size,
+        path: got.written_to.clone().unwrap_or_else(|| document.path.clone()),
+        hash: Some(version.hash.to_string()),
+        document_id: Some(document.id.to_string()),
+        document_path: Some(document.path),
+        title: Some(document.title),
+        collection: Some(document.collection_name),
+        version: Some(version.number),
+        is_current: Some(version.hash == document.version.hash),
+        mime_type: Some(document.mime),
+        tags: Some(document.tags),
+        metadata: Some(document.metadata),
+        created_at: Some(document.created_at.to_string()),
+        modified_at: Some(version.modified_at.to_string()),
+        indexed_at: Some(version.indexed_at.to_string()),
+        also_at: got.also_at,
+        output_path: got.written_to,
+        encoding: content.as_ref().map(|content| content.encoding.to_owned()),
+        truncated: content.as_ref().map(|content| content.truncated),
+        total_bytes: content.as_ref().map(|content| content.total_bytes),
+        next_offset: content.as_ref().and_then(|content| content.next_offset),
+        total_lines: content.as_ref().and_then(|content| content.total_lines),
+        content: content.map(|content| content.text),
+    }
+}
+
+#[derive(Default, Serialize, JsonSchema)]
+struct Reply {
+    /// Whether there is such a document
+    found: bool,
+    /// Size in bytes
+    size: u64,
+    /// Path of the document, or of the file that was written
+    path: String,
+    /// SHA-256 of the content
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hash: Option<String>,
+    /// Document UUID
+    #[serde(skip_serializing_if = "Option::is_none")]
+    document_id: Option<String>,
+    /// Path of the document
+    #[serde(skip_serializing_if = "Option::is_none")]
+    document_path: Option<String>,
+    /// Title
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    /// Collection it belongs to
+    #[serde(skip_serializing_if = "Option::is_none")]
+    collection: Option<String>,
+    /// Number of the version with this content
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<u32>,
+    /// Whether that is the present version
+    #[serde(skip_serializing_if = "Option::is_none")]
+    is_current: Option<bool>,
+    /// MIME type
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mime_type: Option<String>,
+    /// Tags
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tags: Option<Vec<String>>,
+    /// Metadata
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<Map<String, Value>>,
+    /// When the document was made
+    #[serde(skip_serializing_if = "Option::is_none")]
+    created_at: Option<String>,
+    /// When the file itself was last modified
+    #[serde(skip_serializing_if = "Option::is_none")]
+    modified_at: Option<String>,
+    /// When this version was stored
+    #[serde(skip_serializing_if = "Option::is_none")]
+    indexed_at: Option<String>,
+    /// Other paths with the same content
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    also_at: Vec<String>,
+    /// File that the content was written to
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_path: Option<String>,
+    /// The content, or the part of it that was asked for
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<String>,
+    /// utf-8, or base64 for binary content
+    #[serde(skip_serializing_if = "Option::is_none")]
+    encoding: Option<String>,
+    /// Whether the document goes on after content
+    #[serde(skip_serializing_if = "Option::is_none")]
+    truncated: Option<bool>,
+    /// Size of the whole in bytes
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_bytes: Option<u64>,
+    /// Offset to go on with
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_offset: Option<u64>,
+    /// Number of lines of the whole, when lines were asked for
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_lines: Option<u64>,
+}

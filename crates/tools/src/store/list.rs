@@ -1,0 +1,260 @@
+//! `list`: documents by type, tag, time, pattern; sorted; in pages.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use shelf_base::{Moment, bounds};
+use shelf_engine::{Filter, ListReply, ListRequest, Order, SortBy};
+
+use super::common::DocumentView;
+use crate::{Context, Family, Hints, Tool, arguments, family::Trouble, policy::Access, registry::reply, schema};
+
+pub(crate) const TOOL: Tool = Tool {
+    name: "list",
+    title: "List documents",
+    description: "List documents with filters (type, MIME, extension, tags, collection, path pattern, times as 2026-01-31 or \
+                  7d), sorting and paging, with tags and metadata and the true total. Use get for the content of one; \
+                  list_snapshots for what can be restored.",
+    family: Family::Store,
+    access: Access::Read,
+    hints: Hints { read_only: true, destructive: false, idempotent: true, open_world: false },
+    example: r#"{"type": "text", "extension": ".txt", "recent": 10, "sort_by": "modified", "sort_order": "desc"}"#,
+    input: schema::of::<Arguments>,
+    output: schema::of::<Reply>,
+    run: |context, arguments| {
+        let arguments: Arguments = arguments::read(arguments)?;
+        let paths_only = arguments.paths_only;
+        let request = request(arguments, context.house.now())?;
+        let listed = context.house.list(context.caller, &request, context.call)?;
+        reply(&page(context, &request, &listed, paths_only)?)
+    },
+};
+
+const DEFAULT_LIMIT: usize = 100;
+const MOST: usize = 10_000;
+
+#[derive(Deserialize, JsonSchema)]
+struct Arguments {
+    /// Kind of document: text, binary, image, audio, video, document, archive or code
+    r#type: Option<String>,
+    /// MIME type, such as text/markdown, or a family such as image/*
+    mime: Option<String>,
+    /// Extension, such as .py; several separated by commas
+    extension: Option<String>,
+    /// Only binary documents
+    binary: Option<bool>,
+    /// Only text documents
+    text: Option<bool>,
+    /// Made at or after this time
+    created_after: Option<String>,
+    /// Made before this time
+    created_before: Option<String>,
+    /// File modified at or after this time
+    modified_after: Option<String>,
+    /// File modified before this time
+    modified_before: Option<String>,
+    /// Stored at or after this time
+    indexed_after: Option<String>,
+    /// Stored before this time
+    indexed_before: Option<String>,
+    /// Only the N most recently stored of what fits
+    recent: Option<u64>,
+    /// name, size, created, modified or indexed
+    sort_by: Option<String>,
+    /// asc or desc
+    sort_order: Option<String>,
+    /// Output only file paths (LLM-friendly format)
+    #[serde(default)]
+    paths_only: bool,
+    /// Only this collection
+    collection: Option<String>,
+    /// Only documents with one of these tags
+    #[serde(default)]
+    tags: Vec<String>,
+    /// Only documents with all of the tags
+    #[serde(default)]
+    match_all_tags: bool,
+    /// Path pattern: *.md, src/, src/**/*.rs
+    pattern: Option<String>,
+    /// Documents whose path is, or ends in, this name
+    name: Option<String>,
+    /// Most documents in this page (default 100)
+    limit: Option<u64>,
+    /// Leave out so many first
+    #[serde(default)]
+    offset: u64,
+    /// next_cursor of the page before
+    cursor: Option<String>,
+}
+
+fn request(arguments: Arguments, now: Moment) -> Result<ListRequest, Trouble> {
+    let time = |text: Option<String>| {
+        text.map(|text| Moment::parse(&text, now).map_err(|error| Trouble::argument(error.to_string()))).transpose()
+    };
+    let mut filter = Filter {
+        collection: arguments.collection,
+        mime: arguments.mime,
+        extensions: arguments.extension.map_or_else(Vec::new, |text| extensions(&text)),
+        tags: arguments.tags,
+        match_all_tags: arguments.match_all_tags,
+        created: (time(arguments.created_after)?, time(arguments.created_before)?),
+        modified: (time(arguments.modified_after)?, time(arguments.modified_before)?),
+        indexed: (time(arguments.indexed_after)?, time(arguments.indexed_before)?),
+        recent: arguments.recent,
+        ..Filter::default()
+    };
+    match (arguments.text, arguments.binary) {
+        (Some(true), Some(true)) => return Err(Trouble::argument("text and binary cannot both be true")),
+        (Some(text), _) => filter.is_text = Some(text),
+        (None, Some(binary)) => filter.is_text = Some(!binary),
+        (None, None) => {}
+    }
+    if let Some(kind) = arguments.r#type {
+        narrow_to_kind(&mut filter, &kind)?;
+    }
+    let sort = sort_by(arguments.sort_by.as_deref())?;
+    let order = match arguments.sort_order.as_deref() {
+        None if arguments.recent.is_some() && arguments.sort_by.is_none() => Order::Descending,
+        None | Some("asc") => Order::Ascending,
+        Some("desc") => Order::Descending,
+        Some(other) => return Err(Trouble::argument(format!("sort_order must be asc or desc, not '{other}'"))),
+    };
+    let sort = if arguments.recent.is_some() && arguments.sort_by.is_none() { SortBy::Indexed } else { sort };
+    Ok(ListRequest {
+        filter,
+        patterns: arguments.pattern.into_iter().chain(arguments.name.map(|name| escape(&name))).collect(),
+        sort,
+        order,
+        limit: arguments.limit.map_or(DEFAULT_LIMIT, |limit| usize::try_from(limit).unwrap_or(MOST).min(MOST)),
+        offset: arguments.offset,
+        cursor: arguments.cursor,
+    })
+}
+
+/// A name means itself, whatever signs it holds.
+fn escape(name: &str) -> String {
+    name.chars().flat_map(|sign| if "*?[]{}\\!".contains(sign) { vec!['[', sign, ']'] } else { vec![sign] }).collect()
+}
+
+fn extensions(text: &str) -> Vec<String> {
+    let dotted = |part: &str| format!(".{}", part.trim().trim_start_matches("*.").trim_start_matches('.').to_lowercase());
+    text.split(',').filter(|part| !part.trim().is_empty()).map(dotted).collect()
+}
+
+fn sort_by(word: Option<&str>) -> Result<SortBy, Trouble> {
+    match word {
+        None | Some("name" | "path") => Ok(SortBy::Name),
+        Some("size") => Ok(SortBy::Size),
+        Some("created") => Ok(SortBy::Created),
+        Some("modified") => Ok(SortBy::Modified),
+        Some("indexed") => Ok(SortBy::Indexed),
+        Some(other) => {
+            Err(Trouble::argument(format!("sort_by must be name, size, created, modified or indexed, not '{other}'")))
+        }
+    }
+}
+
+fn narrow_to_kind(filter: &mut Filter, kind: &str) -> Result<(), Trouble> {
+    let mimes: &[&str] = match kind {
+        "text" | "binary" => {
+            let is_text = kind == "text";
+            if filter.is_text.is_some_and(|asked| asked != is_text) {
+                return Err(Trouble::argument(format!("type '{kind}' contradicts the arguments text or binary")));
+            }
+            filter.is_text = Some(is_text);
+            return Ok(());
+        }
+        "image" => &["image/*"],
+        "audio" => &["audio/*"],
+        "video" => &["video/*"],
+        "document" => &[
+            "application/pdf",
+            "application/msword",
+            "application/rtf",
+            "application/epub+zip",
+            "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+            "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+            "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+            "application/vnd.oasis.opendocument.text",
+            "text/markdown",
+            "text/html",
+            "text/plain",
+            "text/x-rst",
+            "text/asciidoc",
+        ],
+        "archive" => &[
+            "application/zip",
+            "application/gzip",
+            "application/x-tar",
+            "application/x-bzip2",
+            "application/x-xz",
+            "application/x-7z-compressed",
+            "application/vnd.rar",
+            "application/zstd",
+        ],
+        "code" => &[
+            "text/javascript",
+            "text/x-c",
+            "text/x-c++",
+            "text/x-csharp",
+            "text/x-go",
+            "text/x-java",
+            "text/x-kotlin",
+            "text/x-lua",
+            "text/x-perl",
+            "text/x-php",
+            "text/x-python",
+            "text/x-ruby",
+            "text/x-rust",
+            "text/x-scala",
+            "text/x-shellscript",
+            "text/x-sql",
+            "text/x-swift",
+            "text/x-typescript",
+        ],
+        other => {
+            let known = "text, binary, image, audio, video, document, archive or code";
+            return Err(Trouble::argument(format!("type must be {known}, not '{other}'")));
+        }
+    };
+    filter.mime_any = mimes.iter().map(|mime| (*mime).to_owned()).collect();
+    Ok(())
+}
+
+/// Fills a page until it is full, and says where to go on.
+fn page(context: &Context<'_>, request: &ListRequest, listed: &ListReply, paths_only: bool) -> Result<Reply, Trouble> {
+    let mut reply = Reply { total: listed.total, ..Reply::default() };
+    let (mut documents, mut paths) = (Vec::new(), Vec::new());
+    let mut characters = 0;
+    let mut shown = 0;
+    for document in &listed.documents {
+        let view = DocumentView::from(document);
+        characters += if paths_only { document.path.len() + 4 } else { serde_json::to_string(&view).map_or(0, |text| text.len()) + 1 };
+        if characters > bounds::PAGE_CHARS - 500 && shown > 0 {
+            break;
+        }
+        shown += 1;
+        if paths_only { paths.push(document.path.clone()) } else { documents.push(view) }
+    }
+    if (shown < listed.documents.len() || listed.more)
+        && let Some(last) = shown.checked_sub(1).and_then(|at| listed.documents.get(at))
+    {
+        reply.next_cursor = Some(context.house.cursor_after(context.caller, request, last)?);
+    }
+    if paths_only { reply.paths = Some(paths) } else { reply.documents = Some(documents) }
+    Ok(reply)
+}
+
+#[derive(Default, Serialize, JsonSchema)]
+struct Reply {
+    /// The documents of this page
+    #[serde(skip_serializing_if = "Option::is_none")]
+    documents: Option<Vec<DocumentView>>,
+    /// The paths of this page, when paths_only
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paths: Option<Vec<String>>,
+    /// How many documents fit in all
+    total: u64,
+    /// Cursor of the next page; absent on the last
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+}

@@ -1,0 +1,66 @@
+//! `list_collections`: the caller's collections.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Family, Hints, Tool, arguments, policy::Access, registry::reply, schema};
+
+pub(crate) const TOOL: Tool = Tool {
+    name: "list_collections",
+    title: "List collections",
+    description: "List available collections with their number of documents, bytes, snapshots and times. Use list with \
+                  collection for the documents of one.",
+    family: Family::Store,
+    access: Access::Read,
+    hints: Hints { read_only: true, destructive: false, idempotent: true, open_world: false },
+    example: "{}",
+    input: schema::of::<Arguments>,
+    output: schema::of::<Reply>,
+    run: |context, arguments| {
+        let Arguments {} = arguments::read(arguments)?;
+        let found = context.house.collections(context.caller)?;
+        let view = |summary: &shelf_engine::CollectionSummary| CollectionView {
+            name: summary.collection.name.clone(),
+            collection_id: summary.collection.id.to_string(),
+            kind: summary.collection.kind.word().into(),
+            document_count: summary.documents,
+            bytes: summary.bytes,
+            snapshot_count: summary.snapshots,
+            created_at: summary.collection.created_at.to_string(),
+            updated_at: summary.updated_at.map(|at| at.to_string()),
+        };
+        reply(&Reply { total: found.len() as u64, collections: found.iter().map(view).collect() })
+    },
+};
+
+#[derive(Deserialize, JsonSchema)]
+struct Arguments {}
+
+#[derive(Serialize, JsonSchema)]
+struct Reply {
+    /// The collections, by name
+    collections: Vec<CollectionView>,
+    /// How many there are
+    total: u64,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct CollectionView {
+    /// Name
+    name: String,
+    /// Collection UUID
+    collection_id: String,
+    /// plain or book
+    kind: String,
+    /// Documents in it
+    document_count: u64,
+    /// Their bytes
+    bytes: u64,
+    /// Snapshots of it
+    snapshot_count: u64,
+    /// When it was made
+    created_at: String,
+    /// When a document in it was last stored
+    #[serde(skip_serializing_if = "Option::is_none")]
+    updated_at: Option<String>,
+}

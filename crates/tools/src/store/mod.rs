@@ -1,0 +1,27 @@
+//! The store family (contract 004).
+
+mod add;
+mod common;
+mod delete_by_name;
+mod get;
+mod list;
+mod list_collections;
+mod list_snapshots;
+mod restore;
+mod status;
+mod update;
+
+use crate::Tool;
+
+/// The family's tools, in the contract's order.
+pub(crate) const TOOLS: &[Tool] = &[
+    add::TOOL,
+    get::TOOL,
+    update::TOOL,
+    status::TOOL,
+    list::TOOL,
+    restore::TOOL,
+    list_collections::TOOL,
+    list_snapshots::TOOL,
+    delete_by_name::TOOL,
+];

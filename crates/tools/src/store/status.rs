@@ -1,0 +1,190 @@
+//! `status`: the figures of the library.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use shelf_engine::{StatusReply, TypeFigures};
+
+use crate::{Family, Hints, Tool, arguments, policy::Access, registry::reply, schema};
+
+pub(crate) const TOOL: Tool = Tool {
+    name: "status",
+    title: "Library status",
+    description: "Get storage statistics with optional file type breakdown: documents, bytes, distinct blocks and what \
+                  deduplication saves, all counted over your own documents. Use list to see the documents themselves.",
+    family: Family::Store,
+    access: Access::Read,
+    hints: Hints { read_only: true, destructive: false, idempotent: true, open_world: false },
+    example: r#"{"detailed": true}"#,
+    input: schema::of::<Arguments>,
+    output: schema::of::<Reply>,
+    run: |context, arguments| {
+        let arguments: Arguments = arguments::read(arguments)?;
+        let status = context.house.status(context.caller, arguments.detailed, arguments.file_types, context.call)?;
+        let snapshots = status.collections.iter().map(|summary| summary.snapshots).sum();
+        let figures = status.figures;
+        reply(&Reply {
+            total_objects: figures.total_objects,
+            total_bytes: figures.total_bytes,
+            unique_blocks: figures.unique_blocks,
+            deduplicated_bytes: figures.deduplicated_bytes,
+            dedup_ratio: figures.dedup_ratio(),
+            details: arguments.detailed.then(|| details(&status, snapshots)),
+            file_types: arguments.file_types.then(|| FileTypes::of(&status.types)),
+        })
+    },
+};
+
+#[derive(Deserialize, JsonSchema)]
+struct Arguments {
+    /// Include collections, snapshots, journal and, for the owner, storage
+    #[serde(default)]
+    detailed: bool,
+    /// Include detailed file type analysis
+    #[serde(default)]
+    file_types: bool,
+}
+
+fn details(status: &StatusReply, snapshots: u64) -> Details {
+    Details {
+        collections: status.collections.len() as u64,
+        snapshots,
+        journal_sequence: status.sequence,
+        queue: QueueView { pending: 0 },
+        compression: status.storage.map(|storage| CompressionView {
+            raw_bytes: storage.packs.raw_bytes,
+            stored_bytes: storage.packs.stored_bytes,
+            ratio: ratio(storage.packs.stored_bytes, storage.packs.raw_bytes),
+        }),
+        disk: status.storage.map(|storage| DiskView {
+            packs: storage.packs.packs,
+            pack_bytes: storage.packs.stored_bytes,
+            loose_blocks: storage.loose.0,
+            loose_bytes: storage.loose.1,
+            catalog_bytes: storage.catalog_bytes,
+            total_bytes: storage.packs.stored_bytes + storage.catalog_bytes,
+        }),
+    }
+}
+
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Reply {
+    /// Documents
+    total_objects: u64,
+    /// Bytes of all documents
+    total_bytes: u64,
+    /// Distinct blocks under them
+    unique_blocks: u64,
+    /// Bytes that sharing of blocks saves
+    deduplicated_bytes: u64,
+    /// deduplicated_bytes / total_bytes
+    dedup_ratio: f64,
+    /// More figures, when detailed
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<Details>,
+    /// Breakdown by type, when file_types
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file_types: Option<FileTypes>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Details {
+    /// Collections
+    collections: u64,
+    /// Snapshots
+    snapshots: u64,
+    /// Number of the last change in the journal
+    journal_sequence: u64,
+    /// Work that waits
+    queue: QueueView,
+    /// How well packs compress (owner only)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compression: Option<CompressionView>,
+    /// What the library takes on disk (owner only)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    disk: Option<DiskView>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct QueueView {
+    /// Changes that wait for work: always 0, since a write is done when it is acknowledged
+    pending: u64,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct CompressionView {
+    /// Bytes of blocks before compression
+    raw_bytes: u64,
+    /// Bytes of packs
+    stored_bytes: u64,
+    /// stored_bytes / raw_bytes
+    ratio: f64,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct DiskView {
+    /// Pack files
+    packs: u64,
+    /// Their bytes
+    pack_bytes: u64,
+    /// Blocks that wait in the catalog to be folded into a pack
+    loose_blocks: u64,
+    /// Their bytes
+    loose_bytes: u64,
+    /// Bytes of the catalog, loose blocks included
+    catalog_bytes: u64,
+    /// All bytes
+    total_bytes: u64,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct FileTypes {
+    /// By extension
+    by_extension: Vec<TypeView>,
+    /// By MIME type
+    by_mime: Vec<TypeView>,
+    /// Documents that are text
+    text: u64,
+    /// Documents that are not
+    binary: u64,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct TypeView {
+    /// Extension or MIME type
+    r#type: String,
+    /// Documents
+    count: u64,
+    /// Their bytes
+    bytes: u64,
+}
+
+impl FileTypes {
+    fn of(types: &[TypeFigures]) -> Self {
+        let text = types.iter().filter(|figures| figures.is_text).map(|figures| figures.count).sum();
+        let all: u64 = types.iter().map(|figures| figures.count).sum();
+        Self {
+            by_extension: group(types, |figures| &figures.extension),
+            by_mime: group(types, |figures| &figures.mime),
+            text,
+            binary: all - text,
+        }
+    }
+}
+
+fn group(types: &[TypeFigures], key: impl Fn(&TypeFigures) -> &String) -> Vec<TypeView> {
+    let mut sums: BTreeMap<&String, (u64, u64)> = BTreeMap::new();
+    for figures in types {
+        let sum = sums.entry(key(figures)).or_default();
+        *sum = (sum.0 + figures.count, sum.1 + figures.bytes);
+    }
+    let mut views: Vec<TypeView> =
+        sums.into_iter().map(|(name, (count, bytes))| TypeView { r#type: name.clone(), count, bytes }).collect();
+    views.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.r#type.cmp(&b.r#type)));
+    views
+}

@@ -1,0 +1,112 @@
+//! `update`: metadata and tags of a document.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use shelf_engine::{TagChange, UpdateRequest};
+
+use super::common::Pairs;
+use crate::{Family, Hints, Tool, arguments, family::Trouble, policy::Access, registry::reply, schema};
+
+pub(crate) const TOOL: Tool = Tool {
+    name: "update",
+    title: "Update metadata and tags",
+    description: "Update metadata for an existing document, and its tags, found by hash or name; the content stays as it is. Keys \
+                  that are given are set, others stay. Use add to store new content at the same path.",
+    family: Family::Store,
+    access: Access::Write,
+    hints: Hints { read_only: false, destructive: true, idempotent: true, open_world: false },
+    example: r#"{"name": "notes/monday.txt", "metadata": ["status=completed", "priority=high"], "verbose": true}"#,
+    input: schema::of::<Arguments>,
+    output: schema::of::<Reply>,
+    run: |context, arguments| {
+        let arguments: Arguments = arguments::read(arguments)?;
+        let verbose = arguments.verbose;
+        let request = request(arguments)?;
+        let updated = context.house.update(context.caller, &request, context.call)?;
+        reply(&Reply {
+            updated: true,
+            hash: updated.document.version.hash.to_string(),
+            document_id: updated.document.id.to_string(),
+            path: updated.document.path,
+            changes: updated.changes.into_iter().map(|change| view(change, verbose)).collect(),
+        })
+    },
+};
+
+#[derive(Deserialize, JsonSchema)]
+struct Arguments {
+    /// Hash of the document to update. Give this or name
+    hash: Option<String>,
+    /// Name of the document to update: its path, the end of its path, or its title
+    name: Option<String>,
+    /// Look only in this collection
+    collection: Option<String>,
+    /// Metadata key=value pairs to update, or an object of them
+    metadata: Option<Pairs>,
+    /// Tags to add (tag or +tag) and to remove (-tag)
+    #[serde(default)]
+    tags: Vec<String>,
+    /// Enable verbose output: old and new value of each change
+    #[serde(default)]
+    verbose: bool,
+}
+
+fn request(arguments: Arguments) -> Result<UpdateRequest, Trouble> {
+    if arguments.metadata.is_none() && arguments.tags.is_empty() {
+        return Err(Trouble::argument("metadata is required, or tags"));
+    }
+    let (mut add_tags, mut remove_tags) = (Vec::new(), Vec::new());
+    for tag in arguments.tags {
+        match tag.strip_prefix('-') {
+            Some(tag) => remove_tags.push(tag.to_owned()),
+            None => add_tags.push(tag.strip_prefix('+').unwrap_or(&tag).to_owned()),
+        }
+    }
+    Ok(UpdateRequest {
+        hash: arguments.hash,
+        name: arguments.name,
+        collection: arguments.collection,
+        metadata: arguments.metadata.map_or_else(|| Ok(serde_json::Map::new()), Pairs::object)?,
+        add_tags,
+        remove_tags,
+    })
+}
+
+fn view(change: TagChange, verbose: bool) -> ChangeView {
+    let (field, action, old, new) = match change {
+        TagChange::Metadata { key, old, new } => (format!("metadata.{key}"), "set", old, Some(new)),
+        TagChange::Added(tag) => ("tags".to_owned(), "added", None, Some(Value::from(tag))),
+        TagChange::Removed(tag) => ("tags".to_owned(), "removed", Some(Value::from(tag)), None),
+    };
+    let (old, new) = if verbose { (old, new) } else { (None, None) };
+    ChangeView { field, action: action.into(), old, new }
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Reply {
+    /// True: the document now has what was given
+    updated: bool,
+    /// SHA-256 of its content
+    hash: String,
+    /// Document UUID
+    document_id: String,
+    /// Path of the document
+    path: String,
+    /// What changed; empty when everything was so already
+    changes: Vec<ChangeView>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct ChangeView {
+    /// metadata.KEY, or tags
+    field: String,
+    /// set, added or removed
+    action: String,
+    /// Value before (verbose)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old: Option<Value>,
+    /// Value now (verbose)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    new: Option<Value>,
+}

@@ -1,0 +1,44 @@
+//! `hello`: is anybody there?
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Family, Hints, Tool, arguments, policy::Access, registry::reply, schema};
+
+pub(crate) const TOOL: Tool = Tool {
+    name: "hello",
+    title: "Say hello",
+    description: "Returns a greeting message to verify MCP connectivity. Takes nothing and changes nothing; use status \
+                  for the state of the library itself.",
+    family: Family::Workspace,
+    access: Access::Read,
+    hints: Hints { read_only: true, destructive: false, idempotent: true, open_world: false },
+    example: "{}",
+    input: schema::of::<Arguments>,
+    output: schema::of::<Reply>,
+    run: |context, arguments| {
+        let Arguments {} = arguments::read(arguments)?;
+        reply(&Reply {
+            message: "Hello from AI Practitioner Learning OS!".into(),
+            timestamp: context.house.now().to_string(),
+            server: "shelfmark".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+        })
+    },
+};
+
+#[derive(Deserialize, JsonSchema)]
+struct Arguments {}
+
+#[derive(Serialize, JsonSchema)]
+struct Reply {
+    /// Greeting message
+    message: String,
+    /// Server timestamp
+    #[schemars(extend("format" = "date-time"))]
+    timestamp: String,
+    /// Name of the server
+    server: String,
+    /// Version of the server
+    version: String,
+}
