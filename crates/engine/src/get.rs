@@ -8,7 +8,7 @@ use std::{
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use cap_std::{ambient_authority, fs::Dir};
-use shelf_base::{Call, Digest, bounds};
+use shelf_base::{Call, Digest, bounds, ids::DocumentId};
 use shelf_catalog::{Document, Version};
 
 use crate::{Caller, Error, House, Reach, Result, validate};
@@ -95,6 +95,12 @@ impl House {
             None
         };
         Ok(Some(Got { document, version, also_at, written_to, content }))
+    }
+
+    /// One of the caller's documents by id.
+    pub fn document(&self, caller: &Caller, id: DocumentId) -> Result<Option<Document>> {
+        caller.must_read()?;
+        Ok(self.catalog.document(caller.pass.scope(), id)?)
     }
 
     fn find(&self, caller: &Caller, request: &GetRequest) -> Result<Option<(Document, Version, Vec<String>)>> {

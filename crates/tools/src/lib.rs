@@ -9,6 +9,7 @@ mod family;
 mod limits;
 pub mod policy;
 mod registry;
+pub mod resources;
 mod schema;
 mod store;
 mod workspace;

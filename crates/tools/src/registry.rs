@@ -63,7 +63,10 @@ pub struct Tool {
 impl Tool {
     /// The schema of its arguments.
     pub fn input_schema(&self) -> Map<String, Value> {
-        schema::object((self.input)())
+        let mut schema = schema::object((self.input)());
+        schema.entry("properties").or_insert_with(|| Value::Object(Map::new()));
+        schema.insert("additionalProperties".into(), Value::Bool(false));
+        schema
     }
 
     /// The schema of its reply.

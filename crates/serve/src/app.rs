@@ -1,0 +1,112 @@
+//! What all doors share: the library, the tools on offer, limits, and the one way to run a call.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Map, Value};
+use shelf_base::{Call, Kind};
+use shelf_engine::{Caller, House};
+use shelf_tools::{Context, Failure, Limits, Tool, policy::Selection};
+use tokio::sync::Semaphore;
+
+/// How long calls may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Timeouts {
+    /// One tool call; `None` for no limit.
+    pub call: Option<Duration>,
+}
+
+/// The shared state of a server.
+pub struct App {
+    /// The library.
+    pub house: House,
+    /// The tools on offer; a request may only narrow it.
+    pub selection: Selection,
+    /// Rate limits.
+    pub limits: Limits,
+    /// Time limits.
+    pub timeouts: Timeouts,
+    slots: Semaphore,
+}
+
+/// Calls that run at once; more wait for their turn.
+const CONCURRENT_CALLS: usize = 64;
+
+impl App {
+    /// A server over `house`.
+    pub fn new(house: House, selection: Selection, limits: Limits, timeouts: Timeouts) -> Arc<Self> {
+        Arc::new(Self { house, selection, limits, timeouts, slots: Semaphore::new(CONCURRENT_CALLS) })
+    }
+
+    /// A call with this server's time limit.
+    pub(crate) fn new_call(&self) -> Call {
+        self.timeouts.call.map_or_else(Call::new, |limit| Call::new().within(limit))
+    }
+
+    /// Runs a tool on a thread where blocking is fine. Dropping the future cancels the call.
+    pub(crate) async fn run(
+        self: &Arc<Self>,
+        tool: &'static Tool,
+        selection: Selection,
+        caller: Caller,
+        call: Call,
+        arguments: Map<String, Value>,
+    ) -> Result<Value, Failure> {
+        let started = Instant::now();
+        let outcome = self
+            .blocking(call.clone(), move |app| {
+                let context = Context { house: &app.house, caller: &caller, call: &call, limits: &app.limits };
+                shelf_tools::call(tool, &selection, &context, arguments)
+            })
+            .await
+            .unwrap_or_else(|| Err(stopped()));
+        note(tool, started, &outcome);
+        outcome
+    }
+
+    /// Runs blocking work; `None` when it could not be run to its end.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        self: &Arc<Self>,
+        call: Call,
+        work: impl FnOnce(&Self) -> T + Send + 'static,
+    ) -> Option<T> {
+        let _slot = self.slots.acquire().await.ok()?;
+        let mut guard = CancelOnDrop(Some(call));
+        let app = self.clone();
+        let done = tokio::task::spawn_blocking(move || work(&app)).await;
+        guard.0 = None;
+        done.inspect_err(|error| tracing::error!(%error, "a call ended by a defect")).ok()
+    }
+}
+
+/// Cancels the call when whoever waited for it has gone.
+struct CancelOnDrop(Option<Call>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        if let Some(call) = &self.0 {
+            call.cancel();
+        }
+    }
+}
+
+fn stopped() -> Failure {
+    let message = "the call ended by a defect; the server goes on, and its log has the details".to_owned();
+    Failure { kind: Kind::Internal, text: format!("Error: {message}"), message, hints: Vec::new() }
+}
+
+fn note(tool: &Tool, started: Instant, outcome: &Result<Value, Failure>) {
+    let seconds = started.elapsed().as_secs_f64();
+    let code = outcome.as_ref().map_or_else(|failure| failure.kind.row().code, |_| "ok");
+    metrics::counter!("shelf_tool_calls_total", "tool" => tool.name, "outcome" => code).increment(1);
+    metrics::histogram!("shelf_tool_call_seconds", "tool" => tool.name).record(seconds);
+    match outcome {
+        Err(failure) if matches!(failure.kind, Kind::Internal | Kind::Corrupt | Kind::Io) => {
+            tracing::error!(tool = tool.name, seconds, code, message = failure.message, "call failed");
+        }
+        Err(failure) => tracing::info!(tool = tool.name, seconds, code, message = failure.message, "call refused"),
+        Ok(_) => tracing::debug!(tool = tool.name, seconds, "call"),
+    }
+}

@@ -1,0 +1,63 @@
+//! Who sends an HTTP request: the token is checked here, once, and leaves a pass behind.
+
+use axum::{
+    extract::{Request, State},
+    middleware::Next,
+    response::Response,
+};
+use http::{HeaderValue, header};
+use shelf_base::{Fault, Kind};
+use shelf_engine::{Caller, Pass, Refusal};
+use shelf_tools::policy::Selection;
+
+use super::{Shared, rest};
+use crate::mcp::{Admitted, HTTP_REACH};
+
+/// Lets a request in with its pass and the tools it may see, or answers 401.
+pub(super) async fn admit(State(shared): State<Shared>, mut request: Request, next: Next) -> Response {
+    let header = request.headers().get(header::AUTHORIZATION).and_then(|header| header.to_str().ok()).map(str::to_owned);
+    let pass = match pass_of(&shared, header.as_deref()).await {
+        Ok(pass) => pass,
+        Err(refusal) => return refuse(&refusal),
+    };
+    let Some(selection) = selection_of(&shared, &request) else {
+        return rest::error(Kind::NotFound, "no such toolset", &[format!("known: {}", Selection::TOOLSETS.join(", "))]);
+    };
+    request.extensions_mut().insert(Admitted { caller: Caller { pass, reach: HTTP_REACH }, selection });
+    next.run(request).await
+}
+
+async fn pass_of(shared: &Shared, header: Option<&str>) -> Result<Pass, Refusal> {
+    if shared.no_auth {
+        return Ok(Pass::owner());
+    }
+    let (scheme, token) = header.and_then(|header| header.split_once(' ')).ok_or(Refusal::NoHeader)?;
+    let token = token.trim().to_owned();
+    if !scheme.eq_ignore_ascii_case("bearer") || token.is_empty() {
+        return Err(Refusal::NoHeader);
+    }
+    let call = shared.app.new_call();
+    let checked = shared.app.blocking(call, move |app| app.house.verify_token(&token)).await;
+    checked.unwrap_or(Err(Refusal::Unknown))
+}
+
+/// The server's selection, narrowed by the path `/mcp/x/<toolset>[/readonly]` and the header `X-MCP-Toolsets`.
+fn selection_of(shared: &Shared, request: &Request) -> Option<Selection> {
+    let mut selection = shared.app.selection.clone();
+    if let Some(rest) = request.uri().path().strip_prefix("/mcp/x/") {
+        let (toolset, read_only) = rest.strip_suffix("/readonly").map_or((rest, false), |toolset| (toolset, true));
+        selection = selection.narrowed(toolset, read_only)?;
+    }
+    match request.headers().get("x-mcp-toolsets") {
+        Some(header) => selection.narrowed(header.to_str().ok()?, false),
+        None => Some(selection),
+    }
+}
+
+fn refuse(refusal: &Refusal) -> Response {
+    let mut response = rest::error(refusal.kind(), &refusal.to_string(), &[]);
+    if refusal.kind() == Kind::Unauthenticated {
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    response
+}

@@ -1,0 +1,131 @@
+//! Which hosts and origins may reach the server: what keeps a web page from talking to it behind the user's back.
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::{
+    extract::{Request, State},
+    middleware::Next,
+    response::Response,
+};
+use http::{HeaderMap, header};
+use shelf_base::Kind;
+
+use super::{Settings, Shared, rest};
+
+/// The check of Host and Origin.
+pub(crate) struct Guard {
+    loopback: bool,
+    hosts: Vec<String>,
+    origins: Vec<String>,
+}
+
+impl Guard {
+    pub(super) fn new(listen: SocketAddr, settings: &Settings) -> Self {
+        let mut hosts: Vec<String> = settings.allowed_hosts.iter().map(|host| host.to_lowercase()).collect();
+        hosts.push(listen.ip().to_string());
+        let origins = settings.allowed_origins.iter().map(|origin| origin.trim_end_matches('/').to_lowercase()).collect();
+        Self { loopback: listen.ip().is_loopback(), hosts, origins }
+    }
+
+    fn allows(&self, headers: &HeaderMap, uri_host: Option<&str>) -> Result<(), &'static str> {
+        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).or(uri_host);
+        if !host.is_some_and(|host| self.allows_host(host)) {
+            return Err("this Host is not allowed; add it to allowed_hosts in shelf.toml");
+        }
+        match headers.get(header::ORIGIN) {
+            None => Ok(()),
+            Some(origin) if origin.to_str().is_ok_and(|origin| self.allows_origin(origin)) => Ok(()),
+            Some(_) => Err("this Origin is not allowed; add it to allowed_origins in shelf.toml"),
+        }
+    }
+
+    fn allows_host(&self, host: &str) -> bool {
+        let name = without_port(host).to_lowercase();
+        if is_loopback(&name) || self.hosts.contains(&name) || self.hosts.contains(&host.to_lowercase()) {
+            return true;
+        }
+        // A rebound name is a name; a bare address on a public listener is somebody who knows where it is.
+        !self.loopback && name.trim_matches(['[', ']']).parse::<IpAddr>().is_ok()
+    }
+
+    fn allows_origin(&self, origin: &str) -> bool {
+        let origin = origin.trim_end_matches('/').to_lowercase();
+        if self.origins.contains(&origin) {
+            return true;
+        }
+        let rest = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        rest.is_some_and(|rest| is_loopback(without_port(rest)))
+    }
+}
+
+fn without_port(host: &str) -> &str {
+    match host.rfind(':') {
+        Some(colon) if !host[colon..].contains(']') && !host[..colon].ends_with(':') => &host[..colon],
+        _ => host,
+    }
+}
+
+fn is_loopback(name: &str) -> bool {
+    name == "localhost" || name.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// Refuses requests from hosts and origins that are not allowed, before anything else looks at them.
+pub(super) async fn check(State(shared): State<Shared>, request: Request, next: Next) -> Response {
+    match shared.guard.allows(request.headers(), request.uri().host()) {
+        Ok(()) => {
+            let mut response = next.run(request).await;
+            let headers = response.headers_mut();
+            for (name, value) in [
+                ("x-content-type-options", "nosniff"),
+                ("x-frame-options", "DENY"),
+                ("referrer-policy", "no-referrer"),
+                ("content-security-policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"),
+            ] {
+                headers.insert(name, http::HeaderValue::from_static(value));
+            }
+            response
+        }
+        Err(sentence) => rest::error(Kind::Denied, sentence, &[]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guard(listen: &str) -> Guard {
+        let settings = Settings {
+            listen: listen.parse().unwrap(),
+            admin_listen: None,
+            admin_required: false,
+            no_auth: false,
+            allowed_hosts: vec!["shelf.example".into()],
+            allowed_origins: vec!["https://app.example".into()],
+        };
+        Guard::new(settings.listen, &settings)
+    }
+
+    #[test]
+    fn names_that_rebind_are_refused() {
+        let local = guard("127.0.0.1:7433");
+        for host in ["localhost", "127.0.0.1:7433", "[::1]:7433", "shelf.example", "shelf.example:80"] {
+            assert!(local.allows_host(host), "{host}");
+        }
+        for host in ["evil.example", "127.0.0.1.evil.example", "192.168.1.5", "localhost.evil.example:7433", ""] {
+            assert!(!local.allows_host(host), "{host}");
+        }
+        assert!(guard("0.0.0.0:7433").allows_host("192.168.1.5:7433"));
+        assert!(!guard("0.0.0.0:7433").allows_host("evil.example:7433"));
+    }
+
+    #[test]
+    fn origins_must_be_local_or_configured() {
+        let local = guard("127.0.0.1:7433");
+        for origin in ["http://localhost:3000", "http://127.0.0.1:7433", "https://app.example", "http://[::1]:80"] {
+            assert!(local.allows_origin(origin), "{origin}");
+        }
+        for origin in ["null", "http://evil.example", "https://app.example.evil.example", "file://"] {
+            assert!(!local.allows_origin(origin), "{origin}");
+        }
+    }
+}

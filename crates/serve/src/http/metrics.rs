@@ -1,0 +1,30 @@
+//! Prometheus metrics, on a listener of their own so that they are never public by accident.
+
+use axum::{Router, routing::get};
+use metrics_exporter_prometheus::PrometheusBuilder;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+/// Seconds, from a small read to a long ingest.
+const BUCKETS: &[f64] = &[0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 60.0];
+
+/// Serves `/metrics` and `/healthz`.
+pub(super) async fn serve(listener: TcpListener, stop: CancellationToken) {
+    let recorder = PrometheusBuilder::new().set_buckets(BUCKETS).and_then(PrometheusBuilder::install_recorder);
+    let handle = match recorder {
+        Ok(handle) => handle,
+        Err(error) => {
+            tracing::warn!(%error, "metrics are off");
+            return;
+        }
+    };
+    metrics::describe_counter!("shelf_tool_calls_total", "Tool calls by tool and outcome");
+    metrics::describe_histogram!("shelf_tool_call_seconds", metrics::Unit::Seconds, "Time of tool calls");
+    let router = Router::new()
+        .route("/metrics", get(move || std::future::ready(handle.render())))
+        .route("/healthz", get(|| std::future::ready("ok\n")));
+    let serving = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned());
+    if let Err(error) = serving.await {
+        tracing::warn!(%error, "the admin listener ended");
+    }
+}

@@ -1,0 +1,131 @@
+//! HTTP: MCP at `/mcp`, the tools as REST at `/api/v1/tools`, health, a set-up page, and metrics on a listener of
+//! their own.
+
+mod auth;
+mod guard;
+mod metrics;
+mod page;
+mod rest;
+
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+
+use axum::{
+    Router, middleware,
+    routing::{get, post},
+};
+use rmcp::transport::streamable_http_server::{
+    StreamableHttpServerConfig, StreamableHttpService, session::never::NeverSessionManager,
+};
+use shelf_base::bounds::REQUEST_BYTES;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::{App, mcp::Handler};
+
+/// How an HTTP server is set up.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// Where metrics are served, if anywhere.
+    pub admin_listen: Option<SocketAddr>,
+    /// Whether failing to listen for metrics is an error.
+    pub admin_required: bool,
+    /// Whether requests act as the owner without a token; only on loopback.
+    pub no_auth: bool,
+    /// Host names, beside loopback, under which the server may be reached.
+    pub allowed_hosts: Vec<String>,
+    /// Origins, beside loopback, from which browsers may call.
+    pub allowed_origins: Vec<String>,
+}
+
+/// What the routes share.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    pub app: Arc<App>,
+    pub no_auth: bool,
+    pub guard: Arc<guard::Guard>,
+}
+
+/// How long requests may take to finish after a stop was asked for.
+const DRAIN: Duration = Duration::from_secs(5);
+
+/// A server that listens and is about to serve.
+pub struct Server {
+    listener: TcpListener,
+    admin: Option<TcpListener>,
+    shared: Shared,
+}
+
+impl Server {
+    /// Starts listening.
+    pub async fn bind(app: Arc<App>, settings: Settings) -> io::Result<Self> {
+        let listener = TcpListener::bind(settings.listen).await?;
+        let admin = match settings.admin_listen {
+            None => None,
+            Some(address) => match TcpListener::bind(address).await {
+                Ok(listener) => Some(listener),
+                Err(error) if settings.admin_required => return Err(error),
+                Err(error) => {
+                    tracing::warn!(%address, %error, "metrics are off: the address is taken");
+                    None
+                }
+            },
+        };
+        let guard = Arc::new(guard::Guard::new(listener.local_addr()?, &settings));
+        Ok(Self { listener, admin, shared: Shared { app, no_auth: settings.no_auth, guard } })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Where metrics are served.
+    pub fn admin_address(&self) -> Option<SocketAddr> {
+        self.admin.as_ref().and_then(|admin| admin.local_addr().ok())
+    }
+
+    /// Serves until `stop`, then lets requests that are under way finish.
+    pub async fn serve(self, stop: CancellationToken) -> io::Result<()> {
+        if let Some(admin) = self.admin {
+            tokio::spawn(metrics::serve(admin, stop.clone()));
+        }
+        let router = router(self.shared, &stop);
+        let serving = axum::serve(self.listener, router.into_make_service_with_connect_info::<SocketAddr>())
+            .with_graceful_shutdown(stop.clone().cancelled_owned());
+        tokio::select! {
+            outcome = serving => outcome,
+            () = async { stop.cancelled().await; tokio::time::sleep(DRAIN).await } => Ok(()),
+        }
+    }
+}
+
+fn router(shared: Shared, stop: &CancellationToken) -> Router {
+    let config = StreamableHttpServerConfig::default()
+        .with_legacy_session_mode(false)
+        .with_json_response(true)
+        .with_max_request_body_bytes(REQUEST_BYTES)
+        // Host and Origin are checked for every route by the guard.
+        .disable_allowed_hosts()
+        .disable_allowed_origins()
+        .with_cancellation_token(stop.child_token());
+    let handler = Handler::new(shared.app.clone(), None);
+    let mcp = StreamableHttpService::new(move || Ok(handler.clone()), Arc::new(NeverSessionManager::default()), config);
+    let inside = Router::new()
+        .route_service("/mcp", mcp.clone())
+        .route_service("/mcp/x/{toolset}", mcp.clone())
+        .route_service("/mcp/x/{toolset}/readonly", mcp)
+        .route("/api/v1/tools", get(rest::list))
+        .route("/api/v1/tools/{name}", post(rest::call))
+        .layer(axum::extract::DefaultBodyLimit::max(REQUEST_BYTES))
+        .layer(middleware::from_fn_with_state(shared.clone(), auth::admit));
+    Router::new()
+        .route("/", get(page::show))
+        .route("/healthz", get(rest::healthy))
+        .route("/readyz", get(rest::ready))
+        .merge(inside)
+        .fallback(rest::nothing_here)
+        .layer(middleware::from_fn_with_state(shared.clone(), guard::check))
+        .with_state(shared)
+}

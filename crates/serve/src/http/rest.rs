@@ -1,0 +1,86 @@
+//! REST: every tool as `POST /api/v1/tools/{name}`, and the health of the server.
+
+use axum::{
+    Extension, Json,
+    body::Bytes,
+    extract::{Path, State},
+    response::{IntoResponse, Response},
+};
+use http::StatusCode;
+use serde_json::{Map, Value, json};
+use shelf_base::Kind;
+use shelf_tools::policy;
+
+use super::Shared;
+use crate::mcp::Admitted;
+
+/// An error body with the right status.
+pub(super) fn error(kind: Kind, message: &str, hints: &[String]) -> Response {
+    let row = kind.row();
+    let status = StatusCode::from_u16(row.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    (status, Json(json!({ "error": { "code": row.code, "message": message, "hints": hints } }))).into_response()
+}
+
+/// The tools that the caller may call, with their schemas.
+pub(super) async fn list(Extension(admitted): Extension<Admitted>) -> Json<Value> {
+    let tools: Vec<Value> = policy::visible(&admitted.caller.pass, &admitted.selection)
+        .map(|tool| {
+            json!({
+                "name": tool.name,
+                "title": tool.title,
+                "description": tool.description,
+                "inputSchema": tool.input_schema(),
+                "outputSchema": tool.output_schema(),
+            })
+        })
+        .collect();
+    Json(json!({ "tools": tools }))
+}
+
+/// Calls a tool: its arguments are the body, the contract's JSON is the answer.
+pub(super) async fn call(
+    State(shared): State<Shared>,
+    Extension(admitted): Extension<Admitted>,
+    Path(name): Path<String>,
+    body: Bytes,
+) -> Response {
+    let Some(tool) = shelf_tools::find(&name) else {
+        let near = shelf_base::nearest(&name, shelf_tools::registry().map(|tool| tool.name), 3);
+        let hints: Vec<String> = if near.is_empty() { Vec::new() } else { vec![format!("did you mean {}?", near.join(", "))] };
+        return error(Kind::NotFound, &format!("unknown tool '{name}'"), &hints);
+    };
+    let arguments: Map<String, Value> = if body.trim_ascii().is_empty() {
+        Map::new()
+    } else {
+        match serde_json::from_slice(&body) {
+            Ok(Value::Object(arguments)) => arguments,
+            Ok(_) => return error(Kind::Invalid, "the body must be a JSON object of arguments", &[]),
+            Err(fault) => return error(Kind::Invalid, &format!("the body is not valid JSON: {fault}"), &[]),
+        }
+    };
+    let Admitted { caller, selection } = admitted;
+    let call = shared.app.new_call();
+    match shared.app.run(tool, selection, caller, call, arguments).await {
+        Ok(value) => Json(value).into_response(),
+        Err(failure) => error(failure.kind, &failure.message, &failure.hints),
+    }
+}
+
+/// The process is alive.
+pub(super) async fn healthy() -> &'static str {
+    "ok\n"
+}
+
+/// The library answers.
+pub(super) async fn ready(State(shared): State<Shared>) -> Response {
+    let call = shared.app.new_call();
+    match shared.app.blocking(call, |app| app.house.sequence()).await {
+        Some(Ok(_)) => "ready\n".into_response(),
+        _ => (StatusCode::SERVICE_UNAVAILABLE, "the library does not answer\n").into_response(),
+    }
+}
+
+/// Any other path.
+pub(super) async fn nothing_here() -> Response {
+    error(Kind::NotFound, "nothing is served here", &["MCP is at /mcp, the tools are at /api/v1/tools".into()])
+}

@@ -1,0 +1,74 @@
+//! Between the registry's values and the protocol's.
+
+use std::sync::Arc;
+
+use rmcp::{
+    ErrorData,
+    model::{CallToolResult, ContentBlock, ErrorCode, Resource, ResourceContents, ResourceTemplate, Tool, ToolAnnotations},
+};
+use serde_json::{Value, json};
+use shelf_base::{Fault, Kind};
+use shelf_tools::{Failure, registry, resources};
+
+pub(super) fn tool(tool: &shelf_tools::Tool) -> Tool {
+    let hints = tool.hints;
+    let annotations = ToolAnnotations::with_title(tool.title)
+        .read_only(hints.read_only)
+        .destructive(hints.destructive)
+        .idempotent(hints.idempotent)
+        .open_world(hints.open_world);
+    Tool::new(tool.name, tool.description, tool.input_schema())
+        .with_title(tool.title)
+        .with_raw_output_schema(Arc::new(tool.output_schema()))
+        .with_annotations(annotations)
+}
+
+/// The same facts twice: as structure and as text, since some clients forward only one of them.
+pub(super) fn result(outcome: Result<Value, Failure>) -> CallToolResult {
+    match outcome {
+        Ok(value) => {
+            let mut result = CallToolResult::success(vec![ContentBlock::text(value.to_string())]);
+            result.structured_content = Some(value);
+            result
+        }
+        Err(failure) => CallToolResult::error(vec![ContentBlock::text(failure.text)]),
+    }
+}
+
+pub(super) fn unknown_tool(name: &str) -> ErrorData {
+    let near = shelf_base::nearest(name, registry().map(|tool| tool.name), 3);
+    let hint = if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(", ")) };
+    ErrorData::invalid_params(format!("unknown tool '{name}'{hint}"), None)
+}
+
+pub(super) fn resource(listed: resources::Listed) -> Resource {
+    Resource::new(listed.uri, listed.name).with_title(listed.title).with_mime_type(listed.mime).with_size(listed.size)
+}
+
+pub(super) fn templates() -> Vec<ResourceTemplate> {
+    vec![
+        ResourceTemplate::new(resources::DOCUMENT_TEMPLATE, "document")
+            .with_title("A document")
+            .with_description("The present content of a document, by its UUID"),
+        ResourceTemplate::new(resources::SNAPSHOT_TEMPLATE, "snapshot")
+            .with_title("A snapshot")
+            .with_description("The files of a snapshot: path, hash, size and time of each")
+            .with_mime_type("application/json"),
+    ]
+}
+
+pub(super) fn contents(read: resources::Read, uri: String) -> ResourceContents {
+    let contents =
+        if read.is_base64 { ResourceContents::blob(read.content, uri) } else { ResourceContents::text(read.content, uri) };
+    contents.with_mime_type(read.mime)
+}
+
+/// Failures outside tools are protocol errors, with the same words.
+pub(super) fn protocol_error(error: &shelf_engine::Error) -> ErrorData {
+    let code = match error.kind() {
+        Kind::Invalid | Kind::TooLarge | Kind::NotFound => ErrorCode::INVALID_PARAMS,
+        _ => ErrorCode::INTERNAL_ERROR,
+    };
+    let data = json!({ "code": error.kind().row().code, "hints": error.hints() });
+    ErrorData::new(code, error.to_string(), Some(data))
+}

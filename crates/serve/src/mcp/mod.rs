@@ -1,0 +1,266 @@
+//! The MCP handler, written by hand so that listing and calling ask the same policy table.
+
+mod convert;
+mod progress;
+
+use std::{
+    borrow::Cow,
+    sync::{
+        Arc,
+        atomic::{AtomicU8, Ordering},
+    },
+};
+
+#[expect(deprecated, reason = "older clients still set a log level")]
+use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam, SetLevelRequestParams};
+use rmcp::{
+    ErrorData, RoleServer, ServerHandler,
+    model::{
+        CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CompletionInfo, CustomRequest,
+        CustomResult, DiscoverResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation,
+        ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+        ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig,
+        Tool,
+    },
+    service::RequestContext,
+};
+use serde_json::json;
+use shelf_engine::{Caller, Reach};
+use shelf_tools::{policy::{self, Selection}, resources};
+
+use crate::App;
+
+type Context = RequestContext<RoleServer>;
+
+/// How long clients may remember the list of tools.
+const TOOLS_TTL_MS: u64 = 60_000;
+
+const INSTRUCTIONS: &str = "Shelfmark is a library: store files and text once, find them again, and get them back byte for byte. \
+Start with `status` or `list` to see what is there. Use `add` to store a file, a folder, or text under a name; `get` to read a \
+document by hash or name (set include_content for its text); `update` for tags and metadata; `delete_by_name` to remove documents. \
+Every add makes a snapshot: `list_snapshots` shows them and `restore` writes one back into a folder. Errors say what to do next.";
+
+/// One connection's handler; clones share everything.
+#[derive(Clone)]
+pub(crate) struct Handler {
+    app: Arc<App>,
+    /// Who calls, when the transport itself says so (stdio); over HTTP each request brings its own.
+    owner: Option<Caller>,
+    /// Lowest level of log messages that the client asked for, plus one; 0 for none.
+    log_level: Arc<AtomicU8>,
+}
+
+/// What the authentication of an HTTP request leaves for the handler.
+#[derive(Clone)]
+pub(crate) struct Admitted {
+    pub caller: Caller,
+    pub selection: Selection,
+}
+
+impl Handler {
+    pub(crate) fn new(app: Arc<App>, owner: Option<Caller>) -> Self {
+        Self { app, owner, log_level: Arc::default() }
+    }
+
+    /// Who asks, and which tools it may see.
+    fn admitted(&self, context: &Context) -> Result<Admitted, ErrorData> {
+        if let Some(owner) = &self.owner {
+            return Ok(Admitted { caller: owner.clone(), selection: self.app.selection.clone() });
+        }
+        let parts = context.extensions.get::<http::request::Parts>();
+        let admitted = parts.and_then(|parts| parts.extensions.get::<Admitted>()).cloned();
+        admitted.ok_or_else(|| ErrorData::invalid_request("Not authenticated", None))
+    }
+
+    async fn in_library<T: Send + 'static>(
+        &self,
+        context: &Context,
+        work: impl FnOnce(&App, &Caller, &shelf_base::Call) -> Result<T, shelf_engine::Error> + Send + 'static,
+    ) -> Result<T, ErrorData> {
+        let Admitted { caller, selection } = self.admitted(context)?;
+        if !resources::allowed(&caller, &selection) {
+            return Err(ErrorData::invalid_request("Insufficient permissions: read access required", None));
+        }
+        let call = self.app.new_call();
+        let done = self.app.blocking(call.clone(), move |app| work(app, &caller, &call)).await;
+        match done {
+            Some(outcome) => outcome.map_err(|error| convert::protocol_error(&error)),
+            None => Err(ErrorData::internal_error("the request ended by a defect", None)),
+        }
+    }
+
+    fn log(&self, context: &Context, level: u8, text: String) {
+        let asked = self.log_level.load(Ordering::Relaxed);
+        if asked == 0 || level + 1 < asked {
+            return;
+        }
+        let peer = context.peer.clone();
+        #[expect(deprecated, reason = "older clients still set a log level")]
+        tokio::spawn(async move {
+            let level = if level >= 3 { LoggingLevel::Warning } else { LoggingLevel::Debug };
+            let message = LoggingMessageNotificationParam::new(level, json!(text)).with_logger("shelfmark");
+            let _ = tokio::time::timeout(progress::PATIENCE, peer.notify_logging_message(message)).await;
+        });
+    }
+}
+
+/// The stateless revision of the protocol, or a later one.
+fn is_modern(context: &Context) -> bool {
+    context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
+}
+
+impl ServerHandler for Handler {
+    fn get_info(&self) -> ServerConfig {
+        #[expect(deprecated, reason = "older clients still set a log level")]
+        let capabilities = ServerCapabilities::builder()
+            .enable_logging()
+            .enable_completions()
+            .enable_prompts()
+            .enable_resources()
+            .enable_tools()
+            .build();
+        let implementation = Implementation::new("shelfmark", env!("CARGO_PKG_VERSION"))
+            .with_title("Shelfmark")
+            .with_description("A library for AI agents and people: store anything once, find it fast, cite it exactly.");
+        ServerConfig::new(capabilities).with_server_info(implementation).with_instructions(INSTRUCTIONS)
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(ProtocolVersion::KNOWN_VERSIONS)
+    }
+
+    async fn discover(&self, _: Context) -> Result<DiscoverResult, ErrorData> {
+        let versions = self.supported_protocol_versions().into_owned();
+        let found = DiscoverResult::from_server_info(versions, self.get_info());
+        Ok(found.with_ttl_ms(TOOLS_TTL_MS).with_cache_scope(CacheScope::Private))
+    }
+
+    #[expect(deprecated, reason = "older clients still set a log level")]
+    async fn set_level(&self, request: SetLevelRequestParams, context: Context) -> Result<(), ErrorData> {
+        if is_modern(&context) {
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "logging/setLevel", None));
+        }
+        let level = match request.level {
+            LoggingLevel::Debug => 0,
+            LoggingLevel::Info => 1,
+            LoggingLevel::Notice => 2,
+            LoggingLevel::Warning => 3,
+            _ => 4,
+        };
+        self.log_level.store(level + 1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        shelf_tools::find(name).map(convert::tool)
+    }
+
+    async fn list_tools(&self, request: Option<PaginatedRequestParams>, context: Context) -> Result<ListToolsResult, ErrorData> {
+        if request.and_then(|request| request.cursor).is_some() {
+            return Err(ErrorData::invalid_params("cursor is not one that this list gave", None));
+        }
+        let Admitted { caller, selection } = self.admitted(&context)?;
+        let tools = policy::visible(&caller.pass, &selection).map(convert::tool).collect();
+        let list = ListToolsResult::with_all_items(tools);
+        Ok(if is_modern(&context) {
+            list.with_ttl_ms(TOOLS_TTL_MS).with_cache_scope(CacheScope::Private)
+        } else {
+            list
+        })
+    }
+
+    async fn call_tool(&self, request: CallToolRequestParams, context: Context) -> Result<CallToolResponse, ErrorData> {
+        let Some(tool) = shelf_tools::find(&request.name) else {
+            return Err(convert::unknown_tool(&request.name));
+        };
+        let Admitted { caller, selection } = self.admitted(&context)?;
+        let (call, reporting) = progress::attach(self.app.new_call(), &context);
+        let work = self.app.run(tool, selection, caller, call.clone(), request.arguments.unwrap_or_default());
+        let outcome = tokio::select! {
+            outcome = work => outcome,
+            () = context.ct.cancelled() => {
+                call.cancel();
+                return Err(ErrorData::internal_error("the call was cancelled", None));
+            }
+        };
+        drop(call);
+        if let Some(reporting) = reporting {
+            // Progress that is still on its way belongs before the reply.
+            let _ = tokio::time::timeout(progress::PATIENCE, reporting).await;
+        }
+        match &outcome {
+            Ok(_) => self.log(&context, 0, format!("{} succeeded", tool.name)),
+            Err(failure) => self.log(&context, 3, format!("{} failed: {}", tool.name, failure.message)),
+        }
+        Ok(convert::result(outcome).into())
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: Context,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let cursor = request.and_then(|request| request.cursor);
+        let page = self.in_library(&context, move |app, caller, call| resources::list(&app.house, caller, cursor, call));
+        let (listed, next) = page.await?;
+        let mut result = ListResourcesResult::with_all_items(listed.into_iter().map(convert::resource).collect());
+        result.next_cursor = next;
+        Ok(result)
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: Context,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult::with_all_items(convert::templates()))
+    }
+
+    async fn read_resource(&self, request: ReadResourceRequestParams, context: Context) -> Result<ReadResourceResponse, ErrorData> {
+        let uri = request.uri.clone();
+        let found = self.in_library(&context, move |app, caller, call| resources::read(&app.house, caller, &uri, call)).await?;
+        match found {
+            Some(read) => Ok(ReadResourceResult::new(vec![convert::contents(read, request.uri)]).into()),
+            None => {
+                let message = format!("no resource {}: list the resources or use the templates", request.uri);
+                Err(ErrorData::resource_not_found(message, Some(json!({ "uri": request.uri }))))
+            }
+        }
+    }
+
+    async fn list_prompts(&self, _: Option<PaginatedRequestParams>, _: Context) -> Result<ListPromptsResult, ErrorData> {
+        Ok(ListPromptsResult::with_all_items(Vec::new()))
+    }
+
+    async fn get_prompt(&self, request: GetPromptRequestParams, _: Context) -> Result<GetPromptResponse, ErrorData> {
+        Err(ErrorData::invalid_params(format!("unknown prompt '{}'", request.name), None))
+    }
+
+    async fn complete(&self, request: CompleteRequestParams, context: Context) -> Result<CompleteResult, ErrorData> {
+        let Some(template) = request.r#ref.as_resource_uri().map(str::to_owned) else {
+            return Ok(CompleteResult::new(CompletionInfo::default()));
+        };
+        let (name, text) = (request.argument.name, request.argument.value);
+        let found = self.in_library(&context, move |app, caller, _| {
+            resources::complete(&app.house, caller, &template, &name, &text)
+        });
+        let (values, total) = found.await?;
+        let more = total > values.len() as u64;
+        let info = CompletionInfo::with_pagination(values, u32::try_from(total).ok(), more);
+        Ok(CompleteResult::new(info.map_err(|error| ErrorData::internal_error(error, None))?))
+    }
+
+    async fn on_custom_request(&self, request: CustomRequest, _: Context) -> Result<CustomResult, ErrorData> {
+        // Known methods arrive here when their parameters are not of the right form.
+        const KNOWN: &[&str] =
+            &["tools/call", "resources/read", "completion/complete", "prompts/get", "initialize", "logging/setLevel"];
+        if KNOWN.contains(&request.method.as_str()) {
+            let message = format!("the parameters of {} are not of the right form", request.method);
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None))
+    }
+}
+
+/// Which files of the machine a caller of each transport reaches.
+pub(crate) const HTTP_REACH: Reach = Reach::Configured;

@@ -1,0 +1,264 @@
+//! `add`, `get`, `list`, `update`, `delete`.
+
+use std::io::Read;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde_json::{Value, json};
+use shelf_base::Kind;
+use shelf_engine::House;
+
+use super::{document, given, tool};
+use crate::{
+    cli,
+    outcome::{Outcome, Trouble},
+    output::{Output, Tone, human, number, text, time},
+    progress,
+};
+
+pub(super) fn add(command: &cli::Add, house: &House, output: &Output) -> Outcome {
+    let mut replies = Vec::new();
+    let mut failed = 0;
+    for path in &command.paths {
+        let call = progress::call(output);
+        let arguments = add_arguments(command, path)?;
+        let reply = tool(house, "add", arguments, &call)?;
+        drop(call);
+        failed += number(&reply, "files_failed");
+        if !output.json {
+            show_added(&reply, output)?;
+        }
+        replies.push(reply);
+    }
+    if output.json {
+        let whole = if replies.len() == 1 { replies.remove(0) } else { Value::Array(replies) };
+        output.print_json(&whole)?;
+    }
+    if failed > 0 {
+        return Err(Trouble::new(Kind::Io, format!("{failed} files could not be added; the rest is stored")));
+    }
+    Ok(())
+}
+
+fn add_arguments(command: &cli::Add, path: &std::path::Path) -> Outcome<Value> {
+    let mut arguments = given(json!({
+        "collection": command.collection,
+        "tags": command.tags,
+        "metadata": command.metadata,
+        "snapshot_label": command.label,
+        "include": command.include,
+        "exclude": command.exclude,
+        "mime_type": command.mime_type,
+        "resource_id": command.resource_id,
+    }));
+    if path.as_os_str() == "-" {
+        let Some(name) = &command.name else {
+            return Err(Trouble::new(Kind::Invalid, "--name is needed for content from stdin"));
+        };
+        let mut bytes = Vec::new();
+        std::io::stdin().read_to_end(&mut bytes)?;
+        arguments["name"] = json!(name);
+        match String::from_utf8(bytes) {
+            Ok(content) => arguments["content"] = json!(content),
+            Err(error) => {
+                arguments["content"] = json!(STANDARD.encode(error.as_bytes()));
+                arguments["encoding"] = json!("base64");
+            }
+        }
+    } else {
+        let Some(path) = path.to_str() else { return Err(Trouble::new(Kind::Invalid, "the path is not valid Unicode")) };
+        arguments["path"] = json!(path);
+        arguments["recursive"] = json!(!command.flat);
+    }
+    Ok(arguments)
+}
+
+fn show_added(reply: &Value, output: &Output) -> Outcome {
+    for failed in reply["failed"].as_array().into_iter().flatten() {
+        output.say(Tone::Warning, &format!("not added: {}: {}", text(failed, "path"), text(failed, "reason")));
+    }
+    let (stored, shared) = (human(number(reply, "bytes_stored")), human(number(reply, "bytes_deduped")));
+    let files = match number(reply, "files_added") + number(reply, "files_unchanged") {
+        0 | 1 => String::new(),
+        _ => format!(
+            ", {} files added ({} changed), {} unchanged",
+            number(reply, "files_added"),
+            number(reply, "files_updated"),
+            number(reply, "files_unchanged")
+        ),
+    };
+    output.say(Tone::Good, &format!("{}: {stored} stored, {shared} shared{files}", text(reply, "path")));
+    output.print(&text(reply, "hash"))
+}
+
+pub(super) fn get(command: &cli::Get, house: &House, output: &Output) -> Outcome {
+    let (key, value) = document(&command.document);
+    let target = command.output.as_ref().map(|path| path.display().to_string());
+    let facts_only = command.info || output.json || target.is_some();
+    let mut arguments = given(json!({
+        "collection": command.collection,
+        "outputPath": target,
+        "start_line": command.start_line,
+        "end_line": command.end_line,
+    }));
+    arguments[key] = json!(value);
+    arguments["include_content"] = json!(!facts_only || (output.json && target.is_none() && !command.info));
+    let call = progress::call(output);
+    let mut reply = tool(house, "get", arguments.clone(), &call)?;
+    if reply["found"] != json!(true) && key == "hash" {
+        // What looks like a hash may be a name.
+        arguments["name"] = json!(value);
+        if let Value::Object(fields) = &mut arguments {
+            fields.remove("hash");
+        }
+        reply = tool(house, "get", arguments.clone(), &call)?;
+    }
+    if reply["found"] != json!(true) {
+        let trouble = Trouble::new(Kind::NotFound, format!("no document '{}'", command.document));
+        return Err(trouble.hint("shelf list shows what there is"));
+    }
+    if output.json {
+        return output.print_json(&reply);
+    }
+    if command.info {
+        return show_facts(&reply, output);
+    }
+    if let Some(path) = target {
+        output.say(Tone::Good, &format!("{} written to {path}", human(number(&reply, "size"))));
+        return Ok(());
+    }
+    loop {
+        output.print_bytes(&content(&reply)?)?;
+        let (Some(next), None) = (reply["next_offset"].as_u64(), command.start_line.or(command.end_line)) else {
+            return Ok(());
+        };
+        arguments["offset"] = json!(next);
+        reply = tool(house, "get", arguments.clone(), &call)?;
+    }
+}
+
+fn content(reply: &Value) -> Outcome<Vec<u8>> {
+    let content = text(reply, "content");
+    match reply["encoding"].as_str() {
+        Some("base64") => STANDARD.decode(&content).map_err(|_| Trouble::new(Kind::Internal, "the reply is not valid base64")),
+        _ => Ok(content.into_bytes()),
+    }
+}
+
+fn show_facts(reply: &Value, output: &Output) -> Outcome {
+    let fields = [
+        "path", "title", "collection", "hash", "size", "mime_type", "version", "tags", "metadata", "document_id", "created_at",
+        "modified_at", "indexed_at",
+    ];
+    for field in fields {
+        output.print(&format!("{field:12} {}", text(reply, field)))?;
+    }
+    Ok(())
+}
+
+pub(super) fn list(command: &cli::List, house: &House, output: &Output) -> Outcome {
+    let mut arguments = given(json!({
+        "pattern": command.pattern,
+        "collection": command.collection,
+        "tags": command.tags,
+        "type": command.r#type,
+        "extension": command.extension,
+        "mime": command.mime,
+        "modified_after": command.modified_after,
+        "indexed_after": command.indexed_after,
+        "recent": command.recent,
+        "sort_by": command.sort,
+        "limit": command.limit,
+    }));
+    if command.descending {
+        arguments["sort_order"] = json!("desc");
+    }
+    arguments["match_all_tags"] = json!(command.all_tags);
+    let (documents, total) = all_pages(house, arguments, command.limit, output)?;
+    if output.json {
+        return output.print_json(&json!({ "documents": documents, "total": total }));
+    }
+    if command.paths {
+        return documents.iter().try_for_each(|document| output.print(&text(document, "path")));
+    }
+    let rows: Vec<Vec<String>> = documents.iter().map(row).collect();
+    output.table(&["PATH", "SIZE", "TYPE", "MODIFIED", "HASH", "TAGS"], &rows)?;
+    output.say(Tone::Good, &format!("{} of {total} documents", rows.len()));
+    Ok(())
+}
+
+/// Follows the cursors: a person asked for the list, not for a page.
+fn all_pages(house: &House, mut arguments: Value, limit: Option<u64>, output: &Output) -> Outcome<(Vec<Value>, u64)> {
+    let call = progress::call(output);
+    let mut documents = Vec::new();
+    let wanted = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+    loop {
+        let mut reply = tool(house, "list", arguments.clone(), &call)?;
+        let total = number(&reply, "total");
+        if let Some(page) = reply["documents"].as_array_mut() {
+            documents.append(page);
+        }
+        match reply["next_cursor"].as_str() {
+            Some(cursor) if documents.len() < wanted => arguments["cursor"] = json!(cursor),
+            _ => {
+                documents.truncate(wanted);
+                return Ok((documents, total));
+            }
+        }
+    }
+}
+
+fn row(document: &Value) -> Vec<String> {
+    vec![
+        text(document, "path"),
+        human(number(document, "size")),
+        text(document, "mime_type"),
+        time(document, "modified_at"),
+        text(document, "hash").chars().take(12).collect(),
+        text(document, "tags"),
+    ]
+}
+
+pub(super) fn update(command: &cli::Update, house: &House, output: &Output) -> Outcome {
+    let (key, value) = document(&command.document);
+    let tags: Vec<String> = command
+        .tags
+        .iter()
+        .map(|tag| format!("+{tag}"))
+        .chain(command.untags.iter().map(|tag| format!("-{tag}")))
+        .collect();
+    let mut arguments = given(json!({ "metadata": command.metadata, "tags": tags, "collection": command.collection }));
+    arguments[key] = json!(value);
+    arguments["verbose"] = json!(true);
+    let reply = tool(house, "update", arguments, &progress::call(output))?;
+    if output.json {
+        return output.print_json(&reply);
+    }
+    let changes = reply["changes"].as_array().map_or(&[][..], Vec::as_slice);
+    for change in changes {
+        output.print(&format!(
+            "{} {}: {} -> {}",
+            text(change, "field"),
+            text(change, "action"),
+            text(change, "old"),
+            text(change, "new")
+        ))?;
+    }
+    output.say(Tone::Good, &format!("{}: {} changes", text(&reply, "path"), changes.len()));
+    Ok(())
+}
+
+pub(super) fn delete(command: &cli::Delete, house: &House, output: &Output) -> Outcome {
+    let mut arguments =
+        given(json!({ "names": command.names, "pattern": command.pattern, "collection": command.collection }));
+    arguments["dry_run"] = json!(command.dry_run);
+    let reply = tool(house, "delete_by_name", arguments, &progress::call(output))?;
+    if output.json {
+        return output.print_json(&reply);
+    }
+    for gone in reply["deleted"].as_array().into_iter().flatten() {
+        output.print(&text(gone, "path"))?;
+    }
+    let tone = if number(&reply, "count") == 0 { Tone::Warning } else { Tone::Good };
+    output.say(tone, &text(&reply, "note"));
+    Ok(())
+}

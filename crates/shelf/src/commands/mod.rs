@@ -1,0 +1,150 @@
+//! The commands. Daily verbs build the arguments of a tool, call it, and show its reply.
+
+mod config;
+mod connect;
+mod documents;
+mod reference;
+mod serve;
+mod shelves;
+mod token;
+mod upkeep;
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::{Map, Value, json};
+use shelf_base::{Call, Kind};
+use shelf_engine::{Caller, House, Options};
+use shelf_tools::{Context, Limits, policy::Selection};
+
+use crate::{
+    cli::{Arguments, Command},
+    outcome::{Outcome, Trouble},
+    output::Output,
+    settings::{self, Settings},
+};
+
+/// Runs the command.
+pub(crate) fn run(arguments: Arguments, output: &Output) -> Outcome {
+    let flags = flags(&arguments);
+    let settings = Settings::resolve(arguments.global.config.as_deref(), &flags, |name| std::env::var(name).ok())?;
+    start_logging(&settings)?;
+    match arguments.command {
+        Command::Serve(command) => serve::run(&command, &settings, output),
+        Command::Add(command) => documents::add(&command, &open(&settings)?, output),
+        Command::Get(command) => documents::get(&command, &open(&settings)?, output),
+        Command::List(command) => documents::list(&command, &open(&settings)?, output),
+        Command::Update(command) => documents::update(&command, &open(&settings)?, output),
+        Command::Delete(command) => documents::delete(&command, &open(&settings)?, output),
+        Command::Status(command) => shelves::status(&command, &open(&settings)?, output),
+        Command::Collections => shelves::collections(&open(&settings)?, output),
+        Command::Snapshot(command) => shelves::snapshot(&command, &open(&settings)?, output),
+        Command::Restore(command) => shelves::restore(&command, &open(&settings)?, output),
+        Command::Call(command) => call_tool(&command, &open(&settings)?, output),
+        Command::Token(command) => token::run(&command, &open(&settings)?, output),
+        Command::Check => upkeep::check(&open(&settings)?, output),
+        Command::Gc(command) => upkeep::collect(&command, &open(&settings)?, output),
+        Command::Doctor => upkeep::doctor(&open(&settings)?, &settings, output),
+        Command::Config(command) => config::run(&command, &settings, output),
+        Command::Completions { shell } => reference::completions(shell, output),
+        Command::Man { folder } => reference::manual(folder.as_deref(), output),
+        Command::Docs { output: folder } => reference::pages(&folder),
+    }
+}
+
+/// Settings that were given as flags.
+fn flags(arguments: &Arguments) -> BTreeMap<&'static str, toml::Value> {
+    let mut flags = BTreeMap::new();
+    let mut text = |key, value: Option<String>| {
+        if let Some(value) = value {
+            flags.insert(key, toml::Value::String(value));
+        }
+    };
+    text("data_dir", arguments.global.data_dir.as_ref().map(|path| path.display().to_string()));
+    text("log.level", arguments.global.log_level.clone());
+    if let Command::Serve(serve) = &arguments.command {
+        text("http.listen", serve.http.clone().filter(|address| !address.is_empty()));
+        text("http.admin_listen", serve.admin_listen.clone());
+        for (key, list) in
+            [("tools.toolsets", &serve.toolsets), ("tools.only", &serve.tools), ("tools.exclude", &serve.exclude_tools)]
+        {
+            if let Some(list) = list {
+                flags.insert(key, settings::list(list));
+            }
+        }
+        if serve.read_only {
+            flags.insert("tools.read_only", toml::Value::Boolean(true));
+        }
+    }
+    flags
+}
+
+fn start_logging(settings: &Settings) -> Outcome {
+    use tracing_subscriber::EnvFilter;
+    let level = settings.text("log.level");
+    // The MCP library logs whole requests below this level; they may hold what nobody should log.
+    let filter = if level.contains("rmcp") { level.to_owned() } else { format!("{level},rmcp=warn") };
+    let filter = EnvFilter::try_new(&filter).map_err(|error| anyhow::anyhow!("log level '{level}': {error}"))?;
+    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match settings.text("log.format") {
+        "json" => logs.json().init(),
+        "text" => logs.init(),
+        other => return Err(Trouble::new(Kind::Invalid, format!("log.format must be text or json, not '{other}'"))),
+    }
+    Ok(())
+}
+
+/// Opens the library.
+fn open(settings: &Settings) -> Outcome<House> {
+    let options = Options {
+        import_roots: settings.texts("http.import_roots").into_iter().map(Into::into).collect(),
+        export_roots: settings.texts("http.export_roots").into_iter().map(Into::into).collect(),
+    };
+    Ok(House::open(&settings.data_dir()?, options)?)
+}
+
+/// The rate limits that are configured.
+fn limits(settings: &Settings) -> Limits {
+    let per_minute = |key| u32::try_from(settings.number(key)).unwrap_or(u32::MAX);
+    Limits::new(HashMap::from([("hello".to_owned(), per_minute("limits.hello_per_minute"))]))
+}
+
+/// Calls a tool as the owner.
+fn tool(house: &House, name: &str, arguments: Value, call: &Call) -> Outcome<Value> {
+    let Value::Object(arguments) = arguments else {
+        return Err(Trouble::new(Kind::Invalid, "arguments must be a JSON object"));
+    };
+    let Some(tool) = shelf_tools::find(name) else {
+        let near = shelf_base::nearest(name, shelf_tools::registry().map(|tool| tool.name), 3);
+        let trouble = Trouble::new(Kind::NotFound, format!("unknown tool '{name}'"));
+        return Err(if near.is_empty() { trouble } else { trouble.hint(format!("did you mean {}?", near.join(", "))) });
+    };
+    let context = Context { house, caller: &Caller::owner(), call, limits: &Limits::default() };
+    Ok(shelf_tools::call(tool, &Selection::default(), &context, arguments)?)
+}
+
+fn call_tool(command: &crate::cli::CallTool, house: &House, output: &Output) -> Outcome {
+    let arguments: Value = serde_json::from_str(&command.arguments)
+        .map_err(|error| Trouble::new(Kind::Invalid, format!("the arguments are not valid JSON: {error}")))?;
+    let call = crate::progress::call(output);
+    let reply = tool(house, &command.tool, arguments, &call)?;
+    drop(call);
+    output.print_json(&reply)
+}
+
+/// A JSON object without the fields that were not given.
+fn given(fields: Value) -> Value {
+    let Value::Object(fields) = fields else { return json!({}) };
+    let kept: Map<String, Value> = fields
+        .into_iter()
+        .filter(|(_, value)| !value.is_null() && value.as_array().is_none_or(|list| !list.is_empty()))
+        .collect();
+    Value::Object(kept)
+}
+
+/// A document's hash when the text looks like one, its name otherwise.
+fn document(text: &str) -> (&'static str, &str) {
+    let is_hash = (8..=64).contains(&text.len())
+        && text.bytes().all(|digit| digit.is_ascii_hexdigit())
+        && text.bytes().any(|digit| digit.is_ascii_digit());
+    (if is_hash { "hash" } else { "name" }, text)
+}

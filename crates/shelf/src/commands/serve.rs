@@ -1,0 +1,152 @@
+//! `serve`: stdio for one agent, HTTP for many.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use shelf_base::Kind;
+use shelf_engine::{Caller, Reach};
+use shelf_serve::{App, Timeouts, http, stdio};
+use shelf_tools::policy::Selection;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use super::{connect, limits, open};
+use crate::{
+    cli,
+    outcome::{Outcome, Trouble},
+    output::Output,
+    settings::{Settings, TOKEN_VARIABLE},
+};
+
+pub(super) fn run(command: &cli::Serve, settings: &Settings, output: &Output) -> Outcome {
+    let selection = selection(settings)?;
+    let house = open(settings)?;
+    let call = match settings.number("limits.call_seconds") {
+        0 => None,
+        seconds => Some(Duration::from_secs(seconds)),
+    };
+    let app = App::new(house, selection, limits(settings), Timeouts { call });
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).max_blocking_threads(64).enable_all().build()?;
+    let outcome = match &command.http {
+        Some(_) => runtime.block_on(over_http(app, command, settings, output)),
+        None => {
+            let caller = stdio_caller(&app)?;
+            runtime.block_on(async { Ok(stdio::serve(app, caller, stop_signal()?).await?) })
+        }
+    };
+    // A thread that still reads stdin must not keep the process alive.
+    runtime.shutdown_background();
+    outcome
+}
+
+fn selection(settings: &Settings) -> Outcome<Selection> {
+    let selection = Selection {
+        toolsets: settings.texts("tools.toolsets"),
+        tools: settings.texts("tools.only"),
+        excluded: settings.texts("tools.exclude"),
+        read_only: settings.flag("tools.read_only"),
+    };
+    if let Some(unknown) = selection.toolsets.iter().find(|name| !Selection::TOOLSETS.contains(&name.as_str())) {
+        let trouble = Trouble::new(Kind::Invalid, format!("unknown toolset '{unknown}'"));
+        return Err(trouble.hint(format!("known: {}", Selection::TOOLSETS.join(", "))));
+    }
+    if let Some(unknown) = selection.unknown_tools().first() {
+        let near = shelf_base::nearest(unknown, shelf_tools::registry().map(|tool| tool.name), 3).join(", ");
+        return Err(Trouble::new(Kind::Invalid, format!("unknown tool '{unknown}'")).hint(format!("near: {near}")));
+    }
+    Ok(selection)
+}
+
+/// The OS user, or whoever the token in the environment stands for.
+fn stdio_caller(app: &App) -> Outcome<Caller> {
+    match std::env::var(TOKEN_VARIABLE) {
+        Err(_) => Ok(Caller::owner()),
+        Ok(token) => {
+            let pass = app.house.verify_token(token.trim()).map_err(|refusal| {
+                Trouble::of(&refusal).hint(format!("{TOKEN_VARIABLE} must hold a working token, or be unset"))
+            })?;
+            Ok(Caller { pass, reach: Reach::OperatingSystem })
+        }
+    }
+}
+
+fn stop_signal() -> Outcome<CancellationToken> {
+    let stop = CancellationToken::new();
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let token = stop.clone();
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        token.cancel();
+    });
+    Ok(stop)
+}
+
+async fn over_http(app: Arc<App>, command: &cli::Serve, settings: &Settings, output: &Output) -> Outcome {
+    let listen = settings.address("http.listen")?;
+    if command.no_auth && !listen.ip().is_loopback() {
+        let trouble = Trouble::new(Kind::Invalid, format!("--no-auth is refused on {listen}: everybody on the network would be the owner"));
+        return Err(trouble.hint("listen on 127.0.0.1, or drop --no-auth and use a token"));
+    }
+    let admin_listen = match settings.text("http.admin_listen") {
+        "off" | "" => None,
+        _ => Some(settings.address("http.admin_listen")?),
+    };
+    let server_settings = http::Settings {
+        listen,
+        admin_listen,
+        admin_required: !settings.is_default("http.admin_listen"),
+        no_auth: command.no_auth,
+        allowed_hosts: settings.texts("http.allowed_hosts"),
+        allowed_origins: settings.texts("http.allowed_origins"),
+    };
+    let stop = stop_signal()?;
+    let server = http::Server::bind(app.clone(), server_settings).await.map_err(|error| {
+        Trouble::new(Kind::of_io(&error), format!("cannot listen on {listen}: {error}"))
+            .hint("another program may have the port: try --http 127.0.0.1:0 for a free one")
+    })?;
+    let address = server.address()?;
+    let text = greeting(&app, address, server.admin_address(), command.no_auth)?;
+    output.tell(&text);
+    server.serve(stop).await?;
+    Ok(())
+}
+
+fn greeting(
+    app: &App,
+    address: std::net::SocketAddr,
+    admin: Option<std::net::SocketAddr>,
+    no_auth: bool,
+) -> Outcome<String> {
+    let token = if no_auth { None } else { Some(first_token(app)?) };
+    let shown = token.as_ref().map(|token| token.as_deref().unwrap_or("<your token: shelf token create>"));
+    let setup = connect::over_http(&format!("http://{address}/mcp"), shown);
+    let token_line = match &token {
+        None => "No token is needed: whoever reaches it on this machine acts as its owner.".to_owned(),
+        Some(Some(_)) => "The token below is shown this once; only its hash is kept.".to_owned(),
+        Some(None) => "Use the token that was shown at the first start, or make another: shelf token create".to_owned(),
+    };
+    let metrics = admin.map_or_else(String::new, |admin| format!("Metrics: http://{admin}/metrics\n"));
+    let data = data_line(app.house.folder());
+    Ok(format!(
+        "Shelfmark {version} is listening on http://{address}\n{data}\n{metrics}{token_line}\n\n{setup}\n\n\
+         Open http://{address}/ for this page's sister, and stop with Ctrl-C.",
+        version = env!("CARGO_PKG_VERSION"),
+    ))
+}
+
+fn data_line(folder: &Path) -> String {
+    format!("Library: {}", folder.display())
+}
+
+/// The first start makes a token; later ones leave it at that.
+fn first_token(app: &App) -> Outcome<Option<String>> {
+    let now = app.house.now();
+    let works = |token: &shelf_engine::TokenRow| token.revoked_at.is_none() && token.token.expires_at.is_none_or(|at| now < at);
+    if app.house.local_tokens()?.iter().any(works) {
+        return Ok(None);
+    }
+    let minted = app.house.mint_local_token("first start", None)?;
+    Ok(Some(minted.text.reveal().to_owned()))
+}

@@ -1,0 +1,157 @@
+//! `status`, `collections`, `snapshot`, `restore`.
+
+use serde_json::{Value, json};
+use shelf_base::Kind;
+use shelf_engine::{Caller, House};
+
+use super::{given, tool};
+use crate::{
+    cli,
+    outcome::{Outcome, Trouble},
+    output::{Output, Tone, human, number, text, time},
+    progress,
+};
+
+pub(super) fn status(command: &cli::Status, house: &House, output: &Output) -> Outcome {
+    let arguments = json!({ "detailed": command.detailed, "file_types": command.file_types });
+    let reply = tool(house, "status", arguments, &progress::call(output))?;
+    if output.json {
+        return output.print_json(&reply);
+    }
+    output.print(&format!("documents      {}", number(&reply, "total_objects")))?;
+    output.print(&format!("bytes          {}", human(number(&reply, "total_bytes"))))?;
+    output.print(&format!("unique blocks  {}", number(&reply, "unique_blocks")))?;
+    let ratio = reply["dedup_ratio"].as_f64().unwrap_or(0.0) * 100.0;
+    output.print(&format!("saved by sharing {} ({ratio:.1} %)", human(number(&reply, "deduplicated_bytes"))))?;
+    if let Some(details) = reply.get("details") {
+        let disk = &details["disk"];
+        output.print(&format!("collections    {}", number(details, "collections")))?;
+        output.print(&format!("snapshots      {}", number(details, "snapshots")))?;
+        output.print(&format!("changes        {}", number(details, "journal_sequence")))?;
+        let (packs, catalog) = (human(number(disk, "pack_bytes")), human(number(disk, "catalog_bytes")));
+        output.print(&format!("on disk        {packs} in {} packs, {catalog} catalog", number(disk, "packs")))?;
+    }
+    if let Some(types) = reply.get("file_types") {
+        let row = |kind: &Value| vec![text(kind, "type"), text(kind, "count"), human(number(kind, "bytes"))];
+        let rows: Vec<_> = types["by_mime"].as_array().into_iter().flatten().map(row).collect();
+        output.table(&["TYPE", "COUNT", "BYTES"], &rows)?;
+    }
+    Ok(())
+}
+
+pub(super) fn collections(house: &House, output: &Output) -> Outcome {
+    let reply = tool(house, "list_collections", json!({}), &progress::call(output))?;
+    if output.json {
+        return output.print_json(&reply);
+    }
+    let row = |found: &Value| {
+        vec![
+            text(found, "name"),
+            text(found, "kind"),
+            text(found, "document_count"),
+            human(number(found, "bytes")),
+            text(found, "snapshot_count"),
+            time(found, "updated_at"),
+        ]
+    };
+    let rows: Vec<_> = reply["collections"].as_array().into_iter().flatten().map(row).collect();
+    output.table(&["NAME", "KIND", "DOCUMENTS", "BYTES", "SNAPSHOTS", "UPDATED"], &rows)
+}
+
+pub(super) fn snapshot(command: &cli::Snapshot, house: &House, output: &Output) -> Outcome {
+    match command {
+        cli::Snapshot::List { collection } => list(collection.as_deref(), house, output),
+        cli::Snapshot::Create { collection, label } => {
+            let call = progress::call(output);
+            let made = house.snapshot_collection(&Caller::owner(), collection, label.as_deref(), &call)?;
+            drop(call);
+            if output.json {
+                return output.print_json(&json!({
+                    "snapshot_id": made.at.with_micros(),
+                    "label": made.draft.label,
+                    "collection": made.collection_name,
+                    "file_count": made.draft.files,
+                    "bytes": made.draft.bytes,
+                }));
+            }
+            output.say(Tone::Good, &format!("{} files of {collection} frozen", made.draft.files));
+            output.print(&made.at.with_micros())
+        }
+    }
+}
+
+fn list(collection: Option<&str>, house: &House, output: &Output) -> Outcome {
+    let call = progress::call(output);
+    let mut arguments = given(json!({ "collection": collection }));
+    let mut snapshots = Vec::new();
+    loop {
+        let mut reply = tool(house, "list_snapshots", arguments.clone(), &call)?;
+        if let Some(page) = reply["snapshots"].as_array_mut() {
+            snapshots.append(page);
+        }
+        match reply["next_cursor"].as_str() {
+            Some(cursor) => arguments["cursor"] = json!(cursor),
+            None => break,
+        }
+    }
+    drop(call);
+    if output.json {
+        return output.print_json(&json!({ "snapshots": snapshots }));
+    }
+    let row = |found: &Value| {
+        vec![
+            text(found, "snapshot_id"),
+            text(found, "collection"),
+            text(found, "label"),
+            text(found, "file_count"),
+            human(number(found, "bytes")),
+            text(found, "root"),
+        ]
+    };
+    let rows: Vec<_> = snapshots.iter().map(row).collect();
+    output.table(&["SNAPSHOT", "COLLECTION", "LABEL", "FILES", "BYTES", "ROOT"], &rows)
+}
+
+pub(super) fn restore(command: &cli::Restore, house: &House, output: &Output) -> Outcome {
+    let Some(folder) = command.output.to_str() else {
+        return Err(Trouble::new(Kind::Invalid, "the folder is not valid Unicode"));
+    };
+    let mut arguments = given(json!({
+        "collection": command.collection,
+        "snapshot_id": command.snapshot,
+        "snapshot_label": command.label,
+        "include_patterns": command.include,
+        "exclude_patterns": command.exclude,
+    }));
+    arguments["output_directory"] = json!(folder);
+    arguments["layout_template"] = json!(command.layout);
+    arguments["overwrite"] = json!(command.overwrite);
+    arguments["dry_run"] = json!(command.dry_run);
+    let call = progress::call(output);
+    let reply = tool(house, "restore", arguments, &call)?;
+    drop(call);
+    if output.json {
+        output.print_json(&reply)?;
+    } else {
+        show_restored(&reply, command.dry_run, output)?;
+    }
+    match number(&reply, "failed_count") {
+        0 => Ok(()),
+        failed => Err(Trouble::new(Kind::Io, format!("{failed} files could not be restored"))),
+    }
+}
+
+fn show_restored(reply: &Value, dry_run: bool, output: &Output) -> Outcome {
+    for (list, tone) in [("skipped", Tone::Warning), ("failed", Tone::Bad)] {
+        for file in reply[list].as_array().into_iter().flatten() {
+            output.say(tone, &format!("{list}: {}: {}", text(file, "target"), text(file, "reason")));
+        }
+    }
+    for file in reply["restored"].as_array().into_iter().flatten() {
+        output.print(&text(file, "target"))?;
+    }
+    let verb = if dry_run { "would be restored" } else { "restored" };
+    let bytes = human(number(reply, "restored_bytes"));
+    output.say(Tone::Good, &format!("{} files ({bytes}) {verb}", number(reply, "restored_count")));
+    Ok(())
+}

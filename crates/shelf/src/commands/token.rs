@@ -1,0 +1,81 @@
+//! `token`: personal access tokens of the account local.
+
+use serde_json::{Value, json};
+use shelf_base::{Kind, Moment, ids::TokenId};
+use shelf_engine::House;
+
+use crate::{
+    cli,
+    outcome::{Outcome, Trouble},
+    output::{Output, Tone},
+};
+
+pub(super) fn run(command: &cli::Token, house: &House, output: &Output) -> Outcome {
+    match command {
+        cli::Token::Create { label, expires_in_days } => create(label, *expires_in_days, house, output),
+        cli::Token::List => list(house, output),
+        cli::Token::Revoke { id } => revoke(id, house, output),
+    }
+}
+
+fn create(label: &str, days: Option<u32>, house: &House, output: &Output) -> Outcome {
+    let expires = days.map(|days| house.now().days_before(-i64::from(days)));
+    let minted = house.mint_local_token(label, expires)?;
+    if output.json {
+        return output.print_json(&json!({
+            "id": minted.id.to_string(),
+            "label": minted.label,
+            "key": minted.text.reveal(),
+            "expires_at": expires.map(|at| at.to_string()),
+        }));
+    }
+    output.say(Tone::Warning, "this is shown once; only its hash is kept");
+    output.print(minted.text.reveal())
+}
+
+fn list(house: &House, output: &Output) -> Outcome {
+    let now = house.now();
+    let tokens = house.local_tokens()?;
+    let state = |revoked: Option<Moment>, expires: Option<Moment>| match (revoked, expires) {
+        (Some(_), _) => "revoked",
+        (None, Some(at)) if at <= now => "expired",
+        _ => "active",
+    };
+    if output.json {
+        let tokens: Vec<Value> = tokens
+            .iter()
+            .map(|found| {
+                json!({
+                    "id": found.token.id.to_string(),
+                    "label": found.token.label,
+                    "state": state(found.revoked_at, found.token.expires_at),
+                    "created_at": found.token.created_at.to_string(),
+                    "expires_at": found.token.expires_at.map(|at| at.to_string()),
+                })
+            })
+            .collect();
+        return output.print_json(&json!({ "tokens": tokens }));
+    }
+    let rows: Vec<Vec<String>> = tokens
+        .iter()
+        .map(|found| {
+            vec![
+                found.token.id.to_string(),
+                found.token.label.clone(),
+                state(found.revoked_at, found.token.expires_at).to_owned(),
+                found.token.created_at.to_string(),
+            ]
+        })
+        .collect();
+    output.table(&["ID", "LABEL", "STATE", "CREATED"], &rows)
+}
+
+fn revoke(id: &str, house: &House, output: &Output) -> Outcome {
+    let parsed: TokenId = id.parse().map_err(|_| Trouble::new(Kind::Invalid, format!("'{id}' is not the id of a token")))?;
+    if !house.revoke_local_token(parsed)? {
+        let trouble = Trouble::new(Kind::NotFound, format!("no active token {id}"));
+        return Err(trouble.hint("shelf token list shows their ids"));
+    }
+    output.say(Tone::Good, "revoked; it stops working at once");
+    Ok(())
+}

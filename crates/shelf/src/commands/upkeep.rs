@@ -1,0 +1,130 @@
+//! `check`, `gc`, `doctor`.
+
+use serde_json::{Value, json};
+use shelf_base::Kind;
+use shelf_engine::{
+    House,
+    maintain::{Advice, CollectPlan, Finding, Retention},
+};
+
+use crate::{
+    cli,
+    outcome::{Outcome, Trouble},
+    output::{Output, Tone, human},
+    progress,
+    settings::Settings,
+};
+
+pub(super) fn check(house: &House, output: &Output) -> Outcome {
+    let call = progress::call(output);
+    let report = house.check(&call)?;
+    drop(call);
+    if output.json {
+        let findings: Vec<Value> = report.findings.iter().map(view).collect();
+        output.print_json(&json!({
+            "ok": findings.is_empty(),
+            "packs": report.packs,
+            "blocks": report.blocks,
+            "blobs": report.blobs,
+            "versions": report.versions,
+            "snapshots": report.snapshots,
+            "journal": report.journal,
+            "findings": findings,
+        }))?;
+    } else {
+        for finding in &report.findings {
+            output.print(&format!("{}: {}", finding.place, finding.what))?;
+            finding.affects.iter().try_for_each(|affected| output.print(&format!("  affects {affected}")))?;
+        }
+        output.say(
+            Tone::Good,
+            &format!(
+                "read {} blocks in {} packs, {} contents, {} snapshots, {} journal rows",
+                report.blocks, report.packs, report.blobs, report.snapshots, report.journal
+            ),
+        );
+    }
+    match report.findings.len() {
+        0 => {
+            output.say(Tone::Good, "everything is as it was written");
+            Ok(())
+        }
+        count => Err(Trouble::new(Kind::Corrupt, format!("{count} things are wrong"))
+            .hint("everything not named above is intact; re-add the named documents to heal them")),
+    }
+}
+
+fn view(finding: &Finding) -> Value {
+    json!({ "place": finding.place, "what": finding.what, "affects": finding.affects })
+}
+
+pub(super) fn collect(command: &cli::Gc, house: &House, output: &Output) -> Outcome {
+    let retention = Retention {
+        keep_last: command.keep_last,
+        keep_within_days: command.keep_within,
+        keep_daily: command.keep_daily,
+        keep_labelled: !command.drop_labelled,
+    };
+    let call = progress::call(output);
+    let plan = if command.plan { house.plan_collection(&retention, &call)? } else { house.collect(&retention, &call)? };
+    drop(call);
+    show_plan(&plan, command.plan, &retention, output)
+}
+
+fn show_plan(plan: &CollectPlan, only_plan: bool, retention: &Retention, output: &Output) -> Outcome {
+    if output.json {
+        let snapshots: Vec<String> = plan.snapshots.iter().map(|snapshot| snapshot.at.with_micros()).collect();
+        return output.print_json(&json!({
+            "done": !only_plan,
+            "snapshots": snapshots,
+            "kept_snapshots": plan.kept_snapshots,
+            "contents": plan.blobs,
+            "content_bytes": plan.blob_bytes,
+            "packs_deleted": plan.packs.delete,
+            "packs_rewritten": plan.packs.rewrite,
+            "freed_bytes": plan.packs.freed_bytes,
+        }));
+    }
+    for snapshot in &plan.snapshots {
+        output.print(&format!("snapshot {} of {}", snapshot.at.with_micros(), snapshot.collection_name))?;
+    }
+    let verb = if only_plan { "would go" } else { "went" };
+    output.print(&format!("{} snapshots {verb}, {} stay", plan.snapshots.len(), plan.kept_snapshots))?;
+    output.print(&format!("{} contents ({}) that nothing needs {verb}", plan.blobs, human(plan.blob_bytes)))?;
+    let (deleted, rewritten) = (plan.packs.delete.len(), plan.packs.rewrite.len());
+    let freed = human(plan.packs.freed_bytes);
+    output.print(&format!("{deleted} packs deleted, {rewritten} rewritten: about {freed} freed"))?;
+    if !retention.is_explicit() {
+        output.say(Tone::Warning, "no snapshot goes without a rule: --keep-last, --keep-within, --keep-daily");
+    }
+    Ok(())
+}
+
+pub(super) fn doctor(house: &House, settings: &Settings, output: &Output) -> Outcome {
+    let lines = house.diagnose()?;
+    if output.json {
+        let word = |advice| match advice {
+            Advice::Fine => "fine",
+            Advice::Note => "note",
+            Advice::Problem => "problem",
+        };
+        let lines: Vec<Value> =
+            lines.iter().map(|line| json!({ "subject": line.subject, "advice": word(line.advice), "text": line.text })).collect();
+        return output.print_json(&json!({ "version": env!("CARGO_PKG_VERSION"), "diagnosis": lines }));
+    }
+    output.print(&format!("shelf {}", env!("CARGO_PKG_VERSION")))?;
+    for line in &lines {
+        let sign = match line.advice {
+            Advice::Fine => "ok  ",
+            Advice::Note => "note",
+            Advice::Problem => "BAD ",
+        };
+        output.print(&format!("{sign} {:14} {}", line.subject, line.text))?;
+    }
+    let listen = settings.text("http.listen");
+    output.print(&format!("ok   {:14} shelf serve (stdio), shelf serve --http ({listen})", "servers"))?;
+    match lines.iter().filter(|line| line.advice == Advice::Problem).count() {
+        0 => Ok(()),
+        count => Err(Trouble::new(Kind::Corrupt, format!("{count} problems"))),
+    }
+}

@@ -1,0 +1,55 @@
+//! How a command ends badly: a sentence, hints and an exit code.
+
+use shelf_base::{Fault, Kind};
+use shelf_tools::Failure;
+
+/// Why a command failed.
+#[derive(Debug)]
+pub(crate) struct Trouble {
+    pub code: &'static str,
+    pub message: String,
+    pub hints: Vec<String>,
+    pub exit: u8,
+}
+
+pub(crate) type Outcome<T = ()> = Result<T, Trouble>;
+
+impl Trouble {
+    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
+        let row = kind.row();
+        Self { code: row.code, message: message.into(), hints: Vec::new(), exit: row.exit }
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    pub(crate) fn of(fault: &dyn Fault) -> Self {
+        Self { hints: fault.hints(), ..Self::new(fault.kind(), fault.to_string()) }
+    }
+}
+
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
+        Self { hints: failure.hints, ..Self::new(failure.kind, failure.message) }
+    }
+}
+
+impl From<shelf_engine::Error> for Trouble {
+    fn from(error: shelf_engine::Error) -> Self {
+        Self::of(&error)
+    }
+}
+
+impl From<std::io::Error> for Trouble {
+    fn from(error: std::io::Error) -> Self {
+        Self::new(Kind::of_io(&error), error.to_string())
+    }
+}
+
+impl From<anyhow::Error> for Trouble {
+    fn from(error: anyhow::Error) -> Self {
+        Self::new(Kind::Invalid, format!("{error:#}"))
+    }
+}

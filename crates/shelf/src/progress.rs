@@ -1,0 +1,53 @@
+//! Progress bars for people, and Ctrl-C that stops the work rather than the process.
+
+use std::{io::IsTerminal, sync::Arc, time::Duration};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use shelf_base::{Call, Progress};
+
+use crate::output::Output;
+
+struct Bar(ProgressBar);
+
+impl Progress for Bar {
+    fn report(&self, done: u64, total: Option<u64>, message: &str) {
+        if let Some(total) = total {
+            self.0.set_length(total);
+        }
+        self.0.set_position(done);
+        self.0.set_message(message.to_owned());
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// A call for a command: it reports to a bar when a person watches, and Ctrl-C cancels it.
+pub(crate) fn call(output: &Output) -> Call {
+    let mut call = Call::new();
+    if !output.quiet && std::io::stderr().is_terminal() {
+        let bar = ProgressBar::new_spinner();
+        let template = "{spinner} {msg} {wide_bar:.cyan/dim} {pos}/{len} {elapsed}";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(120));
+        call = call.reporting_to(Arc::new(Bar(bar)));
+    }
+    cancel_on_interrupt(call.clone());
+    call
+}
+
+fn cancel_on_interrupt(call: Call) {
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
+        if let Ok(runtime) = runtime
+            && runtime.block_on(tokio::signal::ctrl_c()).is_ok()
+        {
+            call.cancel();
+        }
+    });
+}

@@ -1,0 +1,229 @@
+//! Settings: flags, environment, `shelf.toml`, built-in defaults; resolved once, each value with its origin.
+
+mod table;
+
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, anyhow, bail};
+use directories::ProjectDirs;
+use toml::{Table, Value};
+
+pub(crate) use table::{CONFIG_VARIABLE, SETTINGS, TOKEN_VARIABLE};
+
+/// The commented default file is the default.
+pub(crate) const DEFAULT: &str = include_str!("default.toml");
+
+/// Where a value came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Flag,
+    Environment(&'static str),
+    File(PathBuf),
+    Default,
+}
+
+impl std::fmt::Display for Origin {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Flag => formatter.write_str("flag"),
+            Self::Environment(name) => write!(formatter, "environment {name}"),
+            Self::File(path) => write!(formatter, "{}", path.display()),
+            Self::Default => formatter.write_str("default"),
+        }
+    }
+}
+
+/// All settings, each with its origin.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    values: BTreeMap<&'static str, (Value, Origin)>,
+}
+
+impl Settings {
+    /// Resolves every setting. `flags` are values given on the command line, by key.
+    pub(crate) fn resolve(
+        config: Option<&Path>,
+        flags: &BTreeMap<&'static str, Value>,
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> anyhow::Result<Self> {
+        let defaults: Table = DEFAULT.parse().context("the built-in default settings")?;
+        let file = read_file(config, &environment)?;
+        let mut values = BTreeMap::new();
+        for setting in SETTINGS {
+            let default = look_up(&defaults, setting.key).ok_or_else(|| anyhow!("no default for {}", setting.key))?;
+            let resolved = if let Some(value) = flags.get(setting.key) {
+                (value.clone(), Origin::Flag)
+            } else if let Some(text) = environment(setting.variable) {
+                let value = parse_like(default, &text).with_context(|| format!("environment variable {}", setting.variable))?;
+                (value, Origin::Environment(setting.variable))
+            } else if let Some((path, table)) = &file
+                && let Some(value) = look_up(table, setting.key)
+            {
+                if value.type_str() != default.type_str() {
+                    bail!("{}: {} must be {}, not {}", path.display(), setting.key, default.type_str(), value.type_str());
+                }
+                (value.clone(), Origin::File(path.clone()))
+            } else {
+                (default.clone(), Origin::Default)
+            };
+            values.insert(setting.key, resolved);
+        }
+        Ok(Self { values })
+    }
+
+    /// Every key with its value and origin.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&'static str, &Value, &Origin)> {
+        self.values.iter().map(|(key, (value, origin))| (*key, value, origin))
+    }
+
+    pub(crate) fn text(&self, key: &str) -> &str {
+        self.values.get(key).and_then(|(value, _)| value.as_str()).unwrap_or_default()
+    }
+
+    pub(crate) fn texts(&self, key: &str) -> Vec<String> {
+        let list = self.values.get(key).and_then(|(value, _)| value.as_array());
+        list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+
+    pub(crate) fn number(&self, key: &str) -> u64 {
+        self.values.get(key).and_then(|(value, _)| value.as_integer()).and_then(|n| u64::try_from(n).ok()).unwrap_or(0)
+    }
+
+    pub(crate) fn flag(&self, key: &str) -> bool {
+        self.values.get(key).and_then(|(value, _)| value.as_bool()).unwrap_or(false)
+    }
+
+    pub(crate) fn is_default(&self, key: &str) -> bool {
+        self.values.get(key).is_none_or(|(_, origin)| *origin == Origin::Default)
+    }
+
+    pub(crate) fn address(&self, key: &str) -> anyhow::Result<SocketAddr> {
+        let text = self.text(key);
+        text.parse().with_context(|| format!("{key} must be an address such as 127.0.0.1:7433, not '{text}'"))
+    }
+
+    /// The folder of the library.
+    pub(crate) fn data_dir(&self) -> anyhow::Result<PathBuf> {
+        match self.text("data_dir") {
+            "" => {
+                let folders = folders().context("this system names no data folder; give --data-dir")?;
+                Ok(folders.data_dir().to_owned())
+            }
+            path => std::path::absolute(path).context("data_dir"),
+        }
+    }
+}
+
+fn folders() -> Option<ProjectDirs> {
+    ProjectDirs::from("", "", "shelfmark")
+}
+
+/// Where `shelf.toml` is looked for when none is named.
+pub(crate) fn usual_file() -> Option<PathBuf> {
+    folders().map(|folders| folders.config_dir().join("shelf.toml"))
+}
+
+fn read_file(
+    config: Option<&Path>,
+    environment: &impl Fn(&str) -> Option<String>,
+) -> anyhow::Result<Option<(PathBuf, Table)>> {
+    let named = config.map(Path::to_owned).or_else(|| environment(CONFIG_VARIABLE).map(PathBuf::from));
+    let path = match (&named, usual_file()) {
+        (Some(path), _) => path.clone(),
+        (None, Some(path)) if path.exists() => path,
+        (None, _) => return Ok(None),
+    };
+    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let table: Table = text.parse().with_context(|| format!("{} is not valid TOML", path.display()))?;
+    check_keys(&path, "", &table)?;
+    Ok(Some((path, table)))
+}
+
+/// A misspelt key would be silent otherwise.
+fn check_keys(path: &Path, prefix: &str, table: &Table) -> anyhow::Result<()> {
+    for (name, value) in table {
+        let key = format!("{prefix}{name}");
+        if let Value::Table(inner) = value {
+            check_keys(path, &format!("{key}."), inner)?;
+        } else if !SETTINGS.iter().any(|setting| setting.key == key) {
+            let near = shelf_base::nearest(&key, SETTINGS.iter().map(|setting| setting.key), 3).join(", ");
+            bail!("{}: unknown setting {key}; did you mean {near}?", path.display());
+        }
+    }
+    Ok(())
+}
+
+fn look_up<'a>(table: &'a Table, key: &str) -> Option<&'a Value> {
+    match key.split_once('.') {
+        None => table.get(key),
+        Some((section, rest)) => look_up(table.get(section)?.as_table()?, rest),
+    }
+}
+
+/// Reads the text of an environment variable as a value of the default's type; lists are separated by commas.
+fn parse_like(default: &Value, text: &str) -> anyhow::Result<Value> {
+    Ok(match default {
+        Value::Integer(_) => Value::Integer(text.trim().parse().map_err(|_| anyhow!("'{text}' is not a whole number"))?),
+        Value::Boolean(_) => match text.trim() {
+            "1" | "true" | "yes" => Value::Boolean(true),
+            "0" | "false" | "no" | "" => Value::Boolean(false),
+            other => bail!("'{other}' is neither true nor false"),
+        },
+        Value::Array(_) => list(text),
+        _ => Value::String(text.to_owned()),
+    })
+}
+
+/// A list from text separated by commas.
+pub(crate) fn list(text: &str) -> Value {
+    let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+    Value::Array(parts.map(|part| Value::String(part.to_owned())).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolve(file: &str, flags: &[(&'static str, Value)], environment: &[(&str, &str)]) -> anyhow::Result<Settings> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("shelf.toml");
+        std::fs::write(&path, file).unwrap();
+        let flags = flags.iter().cloned().collect();
+        let environment: BTreeMap<String, String> =
+            environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Settings::resolve(Some(&path), &flags, |name| environment.get(name).cloned())
+    }
+
+    #[test]
+    fn flags_beat_environment_beats_file_beats_default() {
+        let file = "[http]\nlisten = \"127.0.0.1:1\"\n[limits]\ncall_seconds = 5\n";
+        let environment = [("SHELF_HTTP_LISTEN", "127.0.0.1:2"), ("SHELF_TOOLSETS", "store, workspace")];
+        let settings = resolve(file, &[("http.listen", Value::String("127.0.0.1:3".into()))], &environment).unwrap();
+        assert_eq!(settings.text("http.listen"), "127.0.0.1:3");
+        assert_eq!(settings.number("limits.call_seconds"), 5);
+        assert_eq!(settings.texts("tools.toolsets"), ["store", "workspace"]);
+        assert_eq!(settings.number("limits.hello_per_minute"), 100);
+        assert!(settings.is_default("log.level"));
+    }
+
+    #[test]
+    fn slips_are_named() {
+        let error = resolve("[http]\nlistem = \"x\"\n", &[], &[]).unwrap_err().to_string();
+        assert!(error.contains("unknown setting http.listem; did you mean http.listen"), "{error}");
+        let error = resolve("[limits]\ncall_seconds = \"x\"\n", &[], &[]).unwrap_err().to_string();
+        assert!(error.contains("limits.call_seconds must be integer, not string"), "{error}");
+        let error = format!("{:#}", resolve("", &[], &[("SHELF_CALL_SECONDS", "soon")]).unwrap_err());
+        assert!(error.contains("SHELF_CALL_SECONDS: 'soon' is not a whole number"), "{error}");
+    }
+
+    #[test]
+    fn every_setting_has_a_default_and_every_default_is_a_setting() {
+        let defaults: Table = DEFAULT.parse().unwrap();
+        check_keys(Path::new("default.toml"), "", &defaults).unwrap();
+        assert!(SETTINGS.iter().all(|setting| look_up(&defaults, setting.key).is_some()));
+    }
+}

@@ -1,0 +1,39 @@
+//! The table of settings and the names of environment variables: the one place that knows them.
+
+/// One setting.
+pub(crate) struct Setting {
+    /// Its key in `shelf.toml`.
+    pub key: &'static str,
+    /// Its environment variable.
+    pub variable: &'static str,
+    /// What it decides.
+    pub about: &'static str,
+}
+
+/// The environment variable that names the configuration file.
+pub(crate) const CONFIG_VARIABLE: &str = "SHELF_CONFIG";
+/// The environment variable that gives a stdio server the identity of a token.
+pub(crate) const TOKEN_VARIABLE: &str = "SHELF_TOKEN";
+
+const fn setting(key: &'static str, variable: &'static str, about: &'static str) -> Setting {
+    Setting { key, variable, about }
+}
+
+/// Every setting.
+pub(crate) const SETTINGS: &[Setting] = &[
+    setting("data_dir", "SHELF_DATA_DIR", "Folder of the library; empty means the platform's data folder"),
+    setting("http.listen", "SHELF_HTTP_LISTEN", "Address that `shelf serve --http` listens on"),
+    setting("http.admin_listen", "SHELF_ADMIN_LISTEN", "Address of Prometheus metrics; `off` for none"),
+    setting("http.allowed_hosts", "SHELF_ALLOWED_HOSTS", "Host names, beside loopback, under which the server may be reached"),
+    setting("http.allowed_origins", "SHELF_ALLOWED_ORIGINS", "Origins, beside loopback, from which browsers may call"),
+    setting("http.import_roots", "SHELF_IMPORT_ROOTS", "Folders that `add` may read from over HTTP"),
+    setting("http.export_roots", "SHELF_EXPORT_ROOTS", "Folders that `get` and `restore` may write to over HTTP"),
+    setting("tools.toolsets", "SHELF_TOOLSETS", "Families of tools on offer"),
+    setting("tools.only", "SHELF_TOOLS", "Only these tools; empty means all of the families"),
+    setting("tools.exclude", "SHELF_EXCLUDE_TOOLS", "Tools that are not offered"),
+    setting("tools.read_only", "SHELF_READ_ONLY", "Only tools that change nothing"),
+    setting("limits.call_seconds", "SHELF_CALL_SECONDS", "Seconds that one tool call may take; 0 for no limit"),
+    setting("limits.hello_per_minute", "SHELF_HELLO_PER_MINUTE", "Calls of `hello` a minute; 0 for no limit"),
+    setting("log.level", "SHELF_LOG_LEVEL", "error, warn, info, debug, trace, or a filter"),
+    setting("log.format", "SHELF_LOG_FORMAT", "text or json"),
+];

@@ -1,0 +1,139 @@
+//! Resources: documents and snapshots by address, for clients that read rather than call.
+
+use serde_json::json;
+use shelf_engine::{Caller, Document, Error, Filter, GetRequest, House, ListRequest, Order, SortBy, Window};
+use shelf_base::{Call, ids::DocumentId};
+
+use crate::policy::{self, Selection, Verdict};
+
+const DOCUMENTS: &str = "shelf://documents/";
+const SNAPSHOTS: &str = "shelf://snapshots/";
+
+/// Template of a document's address.
+pub const DOCUMENT_TEMPLATE: &str = "shelf://documents/{document_id}";
+/// Template of a snapshot's address.
+pub const SNAPSHOT_TEMPLATE: &str = "shelf://snapshots/{snapshot_id}";
+/// Resources in one page.
+const PAGE: usize = 100;
+/// Values in one completion.
+const COMPLETIONS: usize = 100;
+
+/// A resource in a list.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// Its address.
+    pub uri: String,
+    /// Its name: the path.
+    pub name: String,
+    /// Its title.
+    pub title: String,
+    /// MIME type.
+    pub mime: String,
+    /// Size in bytes.
+    pub size: u64,
+}
+
+/// What a read gives.
+#[derive(Clone, Debug)]
+pub struct Read {
+    /// MIME type.
+    pub mime: String,
+    /// Text, or base64.
+    pub content: String,
+    /// Whether `content` is base64.
+    pub is_base64: bool,
+}
+
+/// Resources follow the policy of the tool that reads the same things.
+pub fn allowed(caller: &Caller, selection: &Selection) -> bool {
+    crate::find("get").is_some_and(|tool| policy::verdict(&caller.pass, selection, tool) == Verdict::Allowed)
+}
+
+/// A page of the caller's documents.
+pub fn list(house: &House, caller: &Caller, cursor: Option<String>, call: &Call) -> Result<(Vec<Listed>, Option<String>), Error> {
+    let request = ListRequest { limit: PAGE, cursor, sort: SortBy::Name, order: Order::Ascending, ..ListRequest::default() };
+    let page = house.list(caller, &request, call)?;
+    let next = match page.documents.last() {
+        Some(last) if page.more => Some(house.cursor_after(caller, &request, last)?),
+        _ => None,
+    };
+    Ok((page.documents.iter().map(listed).collect(), next))
+}
+
+fn listed(document: &Document) -> Listed {
+    Listed {
+        uri: format!("{DOCUMENTS}{}", document.id),
+        name: document.path.clone(),
+        title: document.title.clone(),
+        mime: document.mime.clone(),
+        size: document.version.size,
+    }
+}
+
+/// Reads a resource; `None` when the caller has no such thing.
+pub fn read(house: &House, caller: &Caller, uri: &str, call: &Call) -> Result<Option<Read>, Error> {
+    if let Some(id) = uri.strip_prefix(DOCUMENTS) {
+        return read_document(house, caller, id, call);
+    }
+    match uri.strip_prefix(SNAPSHOTS) {
+        Some(id) => read_snapshot(house, caller, id, call),
+        None => Ok(None),
+    }
+}
+
+fn read_document(house: &House, caller: &Caller, id: &str, call: &Call) -> Result<Option<Read>, Error> {
+    let Ok(id) = id.parse::<DocumentId>() else { return Ok(None) };
+    let Some(document) = house.document(caller, id)? else { return Ok(None) };
+    let request = GetRequest {
+        name: Some(document.path.clone()),
+        collection: Some(document.collection_name.clone()),
+        include_content: true,
+        window: Window::default(),
+        ..GetRequest::default()
+    };
+    let got = house.get(caller, &request, call)?;
+    Ok(got.and_then(|got| got.content).map(|content| Read {
+        mime: document.mime,
+        is_base64: content.encoding == "base64",
+        content: content.text,
+    }))
+}
+
+fn read_snapshot(house: &House, caller: &Caller, id: &str, call: &Call) -> Result<Option<Read>, Error> {
+    let snapshots = house.snapshots(caller, None)?;
+    let Some(snapshot) = snapshots.iter().find(|snapshot| snapshot.at.with_micros() == id) else { return Ok(None) };
+    let listing = house.listing(snapshot, call)?;
+    let files: Vec<_> = listing
+        .entries
+        .iter()
+        .map(|entry| json!({ "path": entry.path, "hash": entry.hash, "size": entry.size, "modified_at": entry.modified_at }))
+        .collect();
+    let content = json!({
+        "snapshot_id": id,
+        "label": snapshot.draft.label,
+        "collection": snapshot.collection_name,
+        "root": snapshot.draft.root,
+        "hash": snapshot.draft.merkle,
+        "files": files,
+    });
+    Ok(Some(Read { mime: "application/json".into(), content: content.to_string(), is_base64: false }))
+}
+
+/// Values that complete the argument of a template: ids that begin so, and ids of documents whose path holds the text.
+pub fn complete(house: &House, caller: &Caller, template: &str, argument: &str, text: &str) -> Result<(Vec<String>, u64), Error> {
+    let values: Vec<String> = match (template, argument) {
+        (SNAPSHOT_TEMPLATE, "snapshot_id") => {
+            let ids = house.snapshots(caller, None)?.into_iter().map(|snapshot| snapshot.at.with_micros());
+            ids.filter(|id| id.starts_with(text)).collect()
+        }
+        (DOCUMENT_TEMPLATE, "document_id") => {
+            let request = ListRequest { filter: Filter::default(), limit: 10_000, ..ListRequest::default() };
+            let documents = house.list(caller, &request, &Call::new())?.documents;
+            let fits = |document: &Document| document.id.to_string().starts_with(text) || document.path.contains(text);
+            documents.iter().filter(|document| fits(document)).map(|document| document.id.to_string()).collect()
+        }
+        _ => Vec::new(),
+    };
+    let total = values.len() as u64;
+    Ok((values.into_iter().take(COMPLETIONS).collect(), total))
+}
