@@ -122,7 +122,9 @@ fn looks_like_web_token(text: &str) -> bool {
 }
 
 fn works(token: &Token, now: Moment) -> bool {
-    token.revoked_at.is_none() && token.account_active && token.token.expires_at.is_none_or(|expiry| now < expiry)
+    token.revoked_at.is_none()
+        && token.account_active
+        && token.token.expires_at.is_none_or(|expiry| now < expiry)
 }
 
 fn pass(found: Token) -> Pass {
@@ -131,8 +133,12 @@ fn pass(found: Token) -> Pass {
     // ADMIN counts only while the account is a superuser.
     let allowed = if found.account_superuser { token.scopes } else { token.scopes & !scopes::ADMIN };
     match token.kind {
-        TokenKind::Personal => Pass::of_token(Bearer::Personal, actor, Scope::Account(token.account), allowed),
-        TokenKind::Collection(id) => Pass::of_token(Bearer::Collection, actor, Scope::Collection(id), allowed),
+        TokenKind::Personal => {
+            Pass::of_token(Bearer::Personal, actor, Scope::Account(token.account), allowed)
+        }
+        TokenKind::Collection(id) => {
+            Pass::of_token(Bearer::Collection, actor, Scope::Collection(id), allowed)
+        }
     }
 }
 

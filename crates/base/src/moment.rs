@@ -84,7 +84,9 @@ impl Serialize for Moment {
 
 /// The text was no time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is not a time: write a date (2026-01-31), a date-time (2026-01-31T12:00:00Z) or an age (7d, 12h)")]
+#[error(
+    "'{0}' is not a time: write a date (2026-01-31), a date-time (2026-01-31T12:00:00Z) or an age (7d, 12h)"
+)]
 pub struct NotAMoment(pub String);
 
 impl FromStr for Moment {
@@ -161,7 +163,10 @@ mod tests {
         assert_eq!(whole.with_micros(), "2026-11-15T02:07:09.000000Z");
         assert_eq!(Moment::parse("7d", now).unwrap().to_string(), "2026-11-08T02:07:09.123456Z");
         assert_eq!(Moment::parse("2026-01-01", now).unwrap().to_string(), "2026-01-01T00:00:00Z");
-        assert_eq!(Moment::parse("2026-01-01T10:00:00+02:00", now).unwrap().to_string(), "2026-01-01T08:00:00Z");
+        assert_eq!(
+            Moment::parse("2026-01-01T10:00:00+02:00", now).unwrap().to_string(),
+            "2026-01-01T08:00:00Z"
+        );
         assert!(Moment::parse("yesterday-ish", now).is_err());
         assert!(Moment::parse("99999999999999999999d", now).is_err());
         assert_eq!(now.day(), "2026-11-15");

@@ -36,7 +36,8 @@ impl Plan {
         packs.sort_by(|a, b| b.length.cmp(&a.length).then(a.name.cmp(&b.name)));
         for pack in packs {
             let total: u64 = pack.blocks.iter().map(|block| u64::from(block.length)).sum();
-            let needed = pack.blocks.iter().filter(|block| live.contains(&block.id) && !claimed.contains(&block.id));
+            let needed =
+                pack.blocks.iter().filter(|block| live.contains(&block.id) && !claimed.contains(&block.id));
             let needed: Vec<_> = needed.collect();
             let kept: u64 = needed.iter().map(|block| u64::from(block.length)).sum();
             if kept == 0 && needed.is_empty() {
@@ -63,7 +64,8 @@ impl Plan {
             let live = pack.blocks.iter().filter(|block| live.contains(&block.id));
             moves.extend(live.map(|block| BlockRef { id: block.id, length: block.length }));
         }
-        let kept: Vec<_> = store.open_packs().into_iter().filter(|pack| !doomed.contains(&pack.name)).collect();
+        let kept: Vec<_> =
+            store.open_packs().into_iter().filter(|pack| !doomed.contains(&pack.name)).collect();
         moves.retain(|block| !kept.iter().any(|pack| pack.find(&block.id).is_some()));
         self.copy(store, &moves)?;
         for name in doomed {

@@ -30,7 +30,8 @@ impl Loose {
     /// Gives the block back, verified against its name.
     pub fn decode(&self) -> Result<Vec<u8>, Error> {
         let damaged = |what: &str| Error::damaged(format!("loose block {}", self.id), what);
-        let (header, stored) = self.bytes.split_at_checked(HEADER).ok_or_else(|| damaged("it is too short"))?;
+        let (header, stored) =
+            self.bytes.split_at_checked(HEADER).ok_or_else(|| damaged("it is too short"))?;
         let codec = Codec::from_byte(header[0]).ok_or_else(|| damaged("its codec is not known"))?;
         let length = u32::from_le_bytes([header[1], header[2], header[3], header[4]]) as usize;
         if length > crate::cut::MAX {

@@ -83,7 +83,8 @@ impl Manifest {
 
     /// Reads what [`Manifest::encode`] wrote.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
-        let (version, entries) = bytes.split_first().ok_or_else(|| Error::damaged("a manifest", "it is empty"))?;
+        let (version, entries) =
+            bytes.split_first().ok_or_else(|| Error::damaged("a manifest", "it is empty"))?;
         if *version != VERSION {
             return Err(Error::damaged("a manifest", format!("version {version} is not known")));
         }

@@ -66,13 +66,19 @@ impl Builder {
         let offset = self.body.len() as u64;
         self.frames.push(FrameEntry { offset, stored: stored.len() as u32, raw: raw as u32, codec });
         self.body.extend_from_slice(stored);
-        self.blocks.extend(blocks.iter().map(|&(id, offset, length)| BlockEntry { id, frame, offset, length }));
+        self.blocks.extend(blocks.iter().map(|&(id, offset, length)| BlockEntry {
+            id,
+            frame,
+            offset,
+            length,
+        }));
     }
 
     /// Writes index and trailer. The name is made from the index, so equal packs have equal names.
     pub(crate) fn finish(mut self) -> Finished {
         self.blocks.sort_by_key(|block| block.id);
-        let mut index = Vec::with_capacity(self.frames.len() * FRAME_ENTRY + self.blocks.len() * BLOCK_ENTRY + TRAILER);
+        let mut index =
+            Vec::with_capacity(self.frames.len() * FRAME_ENTRY + self.blocks.len() * BLOCK_ENTRY + TRAILER);
         for frame in &self.frames {
             index.extend_from_slice(&frame.offset.to_le_bytes());
             index.extend_from_slice(&frame.stored.to_le_bytes());
@@ -120,7 +126,8 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
 impl Index {
     /// Reads trailer and index of the pack `name`.
     pub(crate) fn open(objects: &dyn Objects, name: &str) -> Result<Self, Error> {
-        let storage = |source| Error::Storage { action: "read the index of", object: name.to_owned(), source };
+        let storage =
+            |source| Error::Storage { action: "read the index of", object: name.to_owned(), source };
         let damaged = |what: &str| Error::damaged(format!("pack {name}"), what);
         let length = objects.length(name).map_err(storage)?;
         let body_end = length.checked_sub(TRAILER as u64).ok_or_else(|| damaged("it is too short"))?;
@@ -138,16 +145,26 @@ impl Index {
         if blake3::hash(&index).as_bytes() != &trailer[24..56] {
             return Err(damaged("its index does not have its checksum"));
         }
-        Self::parse(name, &index, frames, index_offset, length).ok_or_else(|| damaged("its index points outside"))
+        Self::parse(name, &index, frames, index_offset, length)
+            .ok_or_else(|| damaged("its index points outside"))
     }
 
     fn parse(name: &str, index: &[u8], frame_count: usize, body_end: u64, length: u64) -> Option<Self> {
         let (frame_bytes, block_bytes) = index.split_at(frame_count * FRAME_ENTRY);
-        let frames: Vec<FrameEntry> =
-            frame_bytes.as_chunks::<FRAME_ENTRY>().0.iter().map(|bytes| parse_frame(bytes, body_end)).collect::<Option<_>>()?;
+        let frames: Vec<FrameEntry> = frame_bytes
+            .as_chunks::<FRAME_ENTRY>()
+            .0
+            .iter()
+            .map(|bytes| parse_frame(bytes, body_end))
+            .collect::<Option<_>>()?;
         let blocks = block_bytes.as_chunks::<BLOCK_ENTRY>().0.iter();
         let blocks = blocks.map(|bytes| parse_block(bytes, &frames)).collect::<Option<Vec<_>>>()?;
-        blocks.is_sorted_by_key(|block| block.id).then(|| Self { name: name.to_owned(), frames, blocks, length })
+        blocks.is_sorted_by_key(|block| block.id).then(|| Self {
+            name: name.to_owned(),
+            frames,
+            blocks,
+            length,
+        })
     }
 
     /// Finds a block.

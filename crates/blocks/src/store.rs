@@ -164,7 +164,9 @@ impl Store {
             for block in blocks {
                 let what = match &frame {
                     Err(error) => error.to_string(),
-                    Ok(raw) if BlockId::of(cut_out(raw, block)) != block.id => "its bytes do not have its hash".into(),
+                    Ok(raw) if BlockId::of(cut_out(raw, block)) != block.id => {
+                        "its bytes do not have its hash".into()
+                    }
                     Ok(_) => continue,
                 };
                 problems.push(Problem { object: pack.name.clone(), block: Some(block.id), what });
@@ -186,14 +188,23 @@ impl Store {
 
     /// Tries every pack that holds the block: a second copy serves when the first is damaged.
     fn try_holders(&self, id: &BlockId) -> Option<Result<Vec<u8>, Error>> {
-        let holders: Vec<(u64, Arc<Index>)> =
-            self.packs.read().open.iter().rev().filter(|(_, pack)| pack.find(id).is_some()).cloned().collect();
+        let holders: Vec<(u64, Arc<Index>)> = self
+            .packs
+            .read()
+            .open
+            .iter()
+            .rev()
+            .filter(|(_, pack)| pack.find(id).is_some())
+            .cloned()
+            .collect();
         let mut last = None;
         for (number, pack) in holders {
             match self.read_from(number, &pack, id) {
                 Ok(bytes) => return Some(Ok(bytes)),
                 // Deleted by a collection in another process: look again.
-                Err(Error::Storage { source, .. }) if source.kind() == io::ErrorKind::NotFound => self.forget(&pack.name),
+                Err(Error::Storage { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                    self.forget(&pack.name)
+                }
                 Err(error) => last = Some(Err(error)),
             }
         }
@@ -271,7 +282,13 @@ impl<'a> Batch<'a> {
         Ok(!self.store.contains(&id)? && self.seen.lock().insert(id))
     }
 
-    fn take_frame(&self, codec: frame::Codec, stored: &[u8], raw: usize, blocks: &[(BlockId, u32, u32)]) -> Result<(), Error> {
+    fn take_frame(
+        &self,
+        codec: frame::Codec,
+        stored: &[u8],
+        raw: usize,
+        blocks: &[(BlockId, u32, u32)],
+    ) -> Result<(), Error> {
         let mut open = self.open.lock();
         open.push(codec, stored, raw, blocks);
         if open.stored() < pack::TARGET {
@@ -328,7 +345,8 @@ impl Lane<'_, '_> {
         if self.blocks.is_empty() {
             return Ok(());
         }
-        let (codec, stored) = self.packer.pack(&self.raw).map_err(|source| storage("compress", "a frame", source))?;
+        let (codec, stored) =
+            self.packer.pack(&self.raw).map_err(|source| storage("compress", "a frame", source))?;
         self.batch.take_frame(codec, &stored, self.raw.len(), &self.blocks)?;
         self.raw.clear();
         self.blocks.clear();

@@ -12,7 +12,9 @@ pub enum Error {
     #[error("the catalog's files could not be opened: {0}")]
     Files(#[source] std::io::Error),
     /// Written by a newer program.
-    #[error("this library was written by a newer version of shelf (schema {found}, this program knows {known})")]
+    #[error(
+        "this library was written by a newer version of shelf (schema {found}, this program knows {known})"
+    )]
     TooNew {
         /// Schema version found.
         found: u32,

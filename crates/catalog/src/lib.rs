@@ -16,9 +16,10 @@ pub mod suite;
 pub use error::Error;
 pub use journal::{Operation, Record};
 pub use model::{
-    Account, Actor, BlobRow, Chosen, Collection, CollectionKind, CollectionSummary, Document, Filter, Listed, LooseBlock,
-    Metadata, NewToken, Order, Page, Purge, Put, PutDocument, PutResult, PutState, Scope, Snapshot, SnapshotDraft, SortBy,
-    Source, TagChange, Token, TokenKind, TypeFigures, Update, Version, scopes,
+    Account, Actor, BlobRow, Chosen, Collection, CollectionKind, CollectionSummary, Document, Filter, Listed,
+    LooseBlock, Metadata, NewToken, Order, Page, Purge, Put, PutDocument, PutResult, PutState, Scope,
+    Snapshot, SnapshotDraft, SortBy, Source, TagChange, Token, TokenKind, TypeFigures, Update, Version,
+    scopes,
 };
 
 use shelf_base::{
@@ -55,14 +56,32 @@ pub trait Catalog: Send + Sync {
     /// Writes documents, loose blocks and a snapshot in one transaction.
     fn put(&self, put: Put) -> Result<(Vec<PutResult>, Option<Snapshot>)>;
     /// Changes metadata and tags of one document.
-    fn update(&self, actor: &Actor, id: DocumentId, update: &Update, now: Moment) -> Result<Option<Vec<TagChange>>>;
+    fn update(
+        &self,
+        actor: &Actor,
+        id: DocumentId,
+        update: &Update,
+        now: Moment,
+    ) -> Result<Option<Vec<TagChange>>>;
     /// Removes documents from every live view; those already gone are left out of the reply.
-    fn delete(&self, actor: &Actor, scope: &Scope, ids: &[DocumentId], now: Moment) -> Result<Vec<DocumentId>>;
+    fn delete(
+        &self,
+        actor: &Actor,
+        scope: &Scope,
+        ids: &[DocumentId],
+        now: Moment,
+    ) -> Result<Vec<DocumentId>>;
 
     /// One live document by id.
     fn document(&self, scope: &Scope, id: DocumentId) -> Result<Option<Document>>;
     /// Live documents that `name` means: a whole path, else a path suffix, else a title.
-    fn named(&self, scope: &Scope, collection: Option<&str>, name: &str, most: usize) -> Result<Vec<Document>>;
+    fn named(
+        &self,
+        scope: &Scope,
+        collection: Option<&str>,
+        name: &str,
+        most: usize,
+    ) -> Result<Vec<Document>>;
     /// Live documents with a version whose hash begins with `prefix`.
     fn hashed(&self, scope: &Scope, prefix: &str, most: usize) -> Result<Vec<(Document, Version)>>;
     /// One page of live documents.

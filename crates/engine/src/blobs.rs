@@ -9,7 +9,12 @@ use crate::{Error, House, Result};
 
 impl House {
     /// Gives the whole content to `take`, piece by piece; the end is an error when the whole does not have its hash.
-    pub(crate) fn stream_blob(&self, call: &Call, hash: &Digest, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<u64> {
+    pub(crate) fn stream_blob(
+        &self,
+        call: &Call,
+        hash: &Digest,
+        mut take: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<u64> {
         let mut digest = DigestWriter::new();
         let mut size = 0;
         for block in &self.manifest(hash)?.blocks {

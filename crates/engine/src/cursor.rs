@@ -12,7 +12,12 @@ const TAG: usize = 16;
 
 impl House {
     /// Signs `position` for this caller and question.
-    pub(crate) fn seal_cursor(&self, caller: &Caller, question: &str, position: &impl Serialize) -> Result<String> {
+    pub(crate) fn seal_cursor(
+        &self,
+        caller: &Caller,
+        question: &str,
+        position: &impl Serialize,
+    ) -> Result<String> {
         let mut bytes = serde_json::to_vec(position).map_err(|_| unusable())?;
         let tag = self.cursor_tag(caller, question, &bytes)?;
         bytes.extend_from_slice(&tag);
@@ -20,7 +25,12 @@ impl House {
     }
 
     /// Reads a cursor that was made for the same caller and question.
-    pub(crate) fn open_cursor<T: DeserializeOwned>(&self, caller: &Caller, question: &str, cursor: &str) -> Result<T> {
+    pub(crate) fn open_cursor<T: DeserializeOwned>(
+        &self,
+        caller: &Caller,
+        question: &str,
+        cursor: &str,
+    ) -> Result<T> {
         let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| unusable())?;
         let (position, tag) = bytes.split_at_checked(bytes.len().saturating_sub(TAG)).ok_or_else(unusable)?;
         let expected = self.cursor_tag(caller, question, position)?;

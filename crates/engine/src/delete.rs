@@ -33,7 +33,12 @@ pub struct Deleted {
 
 impl House {
     /// Deletes what the request means; on a dry run only says what that is. Names that mean nothing come second.
-    pub fn delete(&self, caller: &Caller, request: &DeleteRequest, call: &Call) -> Result<(Vec<Deleted>, Vec<String>)> {
+    pub fn delete(
+        &self,
+        caller: &Caller,
+        request: &DeleteRequest,
+        call: &Call,
+    ) -> Result<(Vec<Deleted>, Vec<String>)> {
         caller.must_write()?;
         call.check()?;
         if request.names.is_empty() && request.pattern.is_none() {
@@ -53,7 +58,9 @@ impl House {
             }
         }
         if let Some(pattern) = &request.pattern {
-            doomed.extend(self.matching(caller, request.collection.as_deref(), pattern)?.into_iter().map(of_chosen));
+            doomed.extend(
+                self.matching(caller, request.collection.as_deref(), pattern)?.into_iter().map(of_chosen),
+            );
         }
         doomed.sort_by(|a, b| (&a.path, a.id).cmp(&(&b.path, b.id)));
         doomed.dedup_by_key(|deleted| deleted.id);
@@ -75,5 +82,10 @@ impl House {
 }
 
 fn of_chosen(chosen: Chosen) -> Deleted {
-    Deleted { id: chosen.id, path: chosen.path, collection: chosen.collection_name, hash: chosen.version.hash }
+    Deleted {
+        id: chosen.id,
+        path: chosen.path,
+        collection: chosen.collection_name,
+        hash: chosen.version.hash,
+    }
 }

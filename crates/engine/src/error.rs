@@ -137,7 +137,9 @@ impl Fault for Error {
 
     fn hints(&self) -> Vec<String> {
         match self {
-            Self::NotFound { near, .. } if !near.is_empty() => vec![format!("did you mean {}?", near.join(", "))],
+            Self::NotFound { near, .. } if !near.is_empty() => {
+                vec![format!("did you mean {}?", near.join(", "))]
+            }
             Self::Ambiguous { candidates, .. } => {
                 let mut hints = vec!["give the whole path, a hash or a collection; it could be:".to_owned()];
                 hints.extend(candidates.iter().cloned());
@@ -146,8 +148,12 @@ impl Fault for Error {
             Self::Unavailable { hint, .. } => vec![hint.clone()],
             Self::Blocks(error) => error.hints(),
             Self::Catalog(error) => error.hints(),
-            Self::File { .. } if self.kind() == Kind::StorageFull => vec!["free some disk space, then repeat".into()],
-            Self::WrongHash(_) | Self::Listing { .. } => vec!["run `shelf check` to see everything affected".into()],
+            Self::File { .. } if self.kind() == Kind::StorageFull => {
+                vec!["free some disk space, then repeat".into()]
+            }
+            Self::WrongHash(_) | Self::Listing { .. } => {
+                vec!["run `shelf check` to see everything affected".into()]
+            }
             _ => Vec::new(),
         }
     }

@@ -103,7 +103,11 @@ impl House {
         Ok(self.catalog.document(caller.pass.scope(), id)?)
     }
 
-    fn find(&self, caller: &Caller, request: &GetRequest) -> Result<Option<(Document, Version, Vec<String>)>> {
+    fn find(
+        &self,
+        caller: &Caller,
+        request: &GetRequest,
+    ) -> Result<Option<(Document, Version, Vec<String>)>> {
         match (&request.hash, &request.name) {
             (Some(hash), _) => {
                 let prefix = validate::hash_prefix(hash)?;
@@ -125,29 +129,48 @@ impl House {
     }
 
     /// The one document a name means.
-    pub(crate) fn one_named(&self, caller: &Caller, collection: Option<&str>, name: &str) -> Result<Option<Document>> {
+    pub(crate) fn one_named(
+        &self,
+        caller: &Caller,
+        collection: Option<&str>,
+        name: &str,
+    ) -> Result<Option<Document>> {
         let mut found = self.catalog.named(caller.pass.scope(), collection, name, CANDIDATES + 1)?;
         match found.len() {
             0 => Ok(None),
             1 => Ok(found.pop()),
-            _ => Err(Error::Ambiguous { name: name.to_owned(), candidates: found.iter().map(describe).collect() }),
+            _ => Err(Error::Ambiguous {
+                name: name.to_owned(),
+                candidates: found.iter().map(describe).collect(),
+            }),
         }
     }
 
-    fn content(&self, document: &Document, hash: &Digest, total: u64, window: Window, call: &Call) -> Result<Content> {
+    fn content(
+        &self,
+        document: &Document,
+        hash: &Digest,
+        total: u64,
+        window: Window,
+        call: &Call,
+    ) -> Result<Content> {
         if window.start_line.is_some() || window.end_line.is_some() {
             return self.lines(document, hash, window, call);
         }
         let start = window.offset.unwrap_or(0).min(total);
         let end = start.saturating_add(window.length.unwrap_or(u64::MAX).min(CONTENT_BYTES)).min(total);
         let whole = start == 0 && end == total;
-        let bytes = if whole { self.read_blob(call, hash)? } else { self.read_range(call, hash, start..end)? };
+        let bytes =
+            if whole { self.read_blob(call, hash)? } else { self.read_range(call, hash, start..end)? };
         Ok(encode(document.is_text, bytes, start, total))
     }
 
     fn lines(&self, document: &Document, hash: &Digest, window: Window, call: &Call) -> Result<Content> {
         if window.offset.is_some() || window.length.is_some() {
-            return Err(Error::invalid("start_line", "and end_line cannot be combined with offset and length"));
+            return Err(Error::invalid(
+                "start_line",
+                "and end_line cannot be combined with offset and length",
+            ));
         }
         let bytes = self.read_blob(call, hash)?;
         let first = window.start_line.unwrap_or(1).max(1);
@@ -169,7 +192,8 @@ impl House {
             }
         }
         let total = bytes.len() as u64;
-        let mut content = encode(document.is_text, bytes[start..end.max(start)].to_vec(), start as u64, total);
+        let mut content =
+            encode(document.is_text, bytes[start..end.max(start)].to_vec(), start as u64, total);
         content.total_lines = Some(line);
         Ok(content)
     }
@@ -187,7 +211,8 @@ impl House {
                 }
                 fs::create_dir_all(parent).map_err(failed)?;
                 let folder = Dir::open_ambient_dir(parent, ambient_authority()).map_err(failed)?;
-                let name = path.file_name().ok_or_else(|| Error::invalid("outputPath", "must name a file"))?;
+                let name =
+                    path.file_name().ok_or_else(|| Error::invalid("outputPath", "must name a file"))?;
                 self.write_atomic(&folder, Path::new(name), version, call, &shown)?;
                 Ok(path.display().to_string())
             }
@@ -204,13 +229,22 @@ impl House {
     }
 
     /// Writes a version beneath `folder` under a temporary name, syncs it and renames it.
-    pub(crate) fn write_atomic(&self, folder: &Dir, path: &Path, version: &Version, call: &Call, shown: &str) -> Result<()> {
+    pub(crate) fn write_atomic(
+        &self,
+        folder: &Dir,
+        path: &Path,
+        version: &Version,
+        call: &Call,
+        shown: &str,
+    ) -> Result<()> {
         let failed = |error| Error::writing(shown, error);
-        let name = path.file_name().ok_or_else(|| Error::invalid("path", "must name a file"))?.to_string_lossy();
+        let name =
+            path.file_name().ok_or_else(|| Error::invalid("path", "must name a file"))?.to_string_lossy();
         let temporary = path.with_file_name(format!(".{}.{}.shelf", shorten(&name), std::process::id()));
         let _ = folder.remove_file(&temporary);
         let mut options = cap_std::fs::OpenOptions::new();
-        let mut file: File = folder.open_with(&temporary, options.write(true).create_new(true)).map_err(failed)?.into_std();
+        let mut file: File =
+            folder.open_with(&temporary, options.write(true).create_new(true)).map_err(failed)?.into_std();
         let written = self
             .stream_blob(call, &version.hash, |piece| file.write_all(piece).map_err(failed))
             .and_then(|_| keep_facts(&file, version).map_err(failed))
@@ -244,13 +278,17 @@ fn keep_facts(file: &File, version: &Version) -> std::io::Result<()> {
 }
 
 /// Several documents may share one content; several contents are ambiguous.
-fn one_content(asked: &str, found: Vec<(Document, Version)>) -> Result<Option<(Document, Version, Vec<String>)>> {
+fn one_content(
+    asked: &str,
+    found: Vec<(Document, Version)>,
+) -> Result<Option<(Document, Version, Vec<String>)>> {
     let mut found = found.into_iter();
     let Some((document, version)) = found.next() else { return Ok(None) };
     let rest: Vec<(Document, Version)> = found.collect();
     if rest.iter().any(|(_, other)| other.hash != version.hash) {
         let all = std::iter::once((&document, &version)).chain(rest.iter().map(|(d, v)| (d, v)));
-        let candidates = all.take(CANDIDATES).map(|(document, version)| format!("{} {}", version.hash, document.path));
+        let candidates =
+            all.take(CANDIDATES).map(|(document, version)| format!("{} {}", version.hash, document.path));
         return Err(Error::Ambiguous { name: asked.to_owned(), candidates: candidates.collect() });
     }
     let also_at = rest.into_iter().map(|(other, _)| other.path).collect();

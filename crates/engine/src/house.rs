@@ -84,13 +84,22 @@ impl House {
     /// Opens the library in `folder`, making it when it is not there.
     pub fn open(folder: &Path, options: Options) -> Result<Self> {
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
-        made.map_err(|source| Error::File { action: "cannot make the data directory", path: folder.display().to_string(), source })?;
+        made.map_err(|source| Error::File {
+            action: "cannot make the data directory",
+            path: folder.display().to_string(),
+            source,
+        })?;
         let objects = Arc::new(Folder::new(folder.join("packs")));
         Self::with(folder, objects, Arc::new(SystemClock), options)
     }
 
     /// Opens the library in `folder` with its packs in `objects`, by another clock: for other storage and for tests.
-    pub fn with(folder: &Path, objects: Arc<dyn Objects>, clock: Arc<dyn Clock>, options: Options) -> Result<Self> {
+    pub fn with(
+        folder: &Path,
+        objects: Arc<dyn Objects>,
+        clock: Arc<dyn Clock>,
+        options: Options,
+    ) -> Result<Self> {
         let catalog: Arc<dyn Catalog> = Arc::new(SqliteCatalog::open(folder)?);
         let locks = Locks::in_folder(folder.join("locks")).map_err(Error::Lock)?;
         Ok(Self {
@@ -128,7 +137,14 @@ impl House {
 
     /// Makes a personal token for the account `local`.
     pub fn mint_local_token(&self, label: &str, expires_at: Option<Moment>) -> Result<Minted> {
-        let minted = shelf_accounts::mint_personal(&*self.catalog, LOCAL_ACCOUNT, label, true, self.now(), expires_at)?;
+        let minted = shelf_accounts::mint_personal(
+            &*self.catalog,
+            LOCAL_ACCOUNT,
+            label,
+            true,
+            self.now(),
+            expires_at,
+        )?;
         Ok(minted)
     }
 
@@ -145,7 +161,8 @@ impl House {
     /// A 32-byte secret of this library, for signing what goes out and must come back unchanged.
     pub(crate) fn secret(&self, name: &str) -> Result<[u8; 32]> {
         let mut fresh = [0; 32];
-        getrandom::fill(&mut fresh).map_err(|_| Error::Lock(io::Error::other("the system gave no random bytes")))?;
+        getrandom::fill(&mut fresh)
+            .map_err(|_| Error::Lock(io::Error::other("the system gave no random bytes")))?;
         Ok(self.catalog.secret(name, fresh)?)
     }
 

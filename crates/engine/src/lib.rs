@@ -34,7 +34,8 @@ pub use list::{ListReply, ListRequest};
 pub use restore::{RestoreReply, RestoreRequest, Restored};
 pub use shelf_accounts::{Bearer, MintError, Minted, Pass, Refusal};
 pub use shelf_catalog::{
-    CollectionSummary, Document, Filter, Metadata, Order, Snapshot, SortBy, TagChange, Token as TokenRow, TypeFigures, Version,
+    CollectionSummary, Document, Filter, Metadata, Order, Snapshot, SortBy, TagChange, Token as TokenRow,
+    TypeFigures, Version,
 };
 pub use status::{Figures, StatusReply};
 pub use tree::{Entry, Listing};

@@ -63,7 +63,12 @@ impl House {
     }
 
     /// The cursor that goes on after `document` in the list that `request` asks for.
-    pub fn cursor_after(&self, caller: &Caller, request: &ListRequest, document: &Document) -> Result<String> {
+    pub fn cursor_after(
+        &self,
+        caller: &Caller,
+        request: &ListRequest,
+        document: &Document,
+    ) -> Result<String> {
         let value = match request.sort {
             SortBy::Name => Value::from(document.path.clone()),
             SortBy::Size => Value::from(document.version.size),
@@ -79,7 +84,11 @@ impl House {
         let mut filter = filter.clone();
         filter.recent = None;
         let chosen = self.catalog.choose(caller.pass.scope(), &filter)?;
-        Ok(chosen.into_iter().filter(|chosen| patterns.fits(&chosen.path)).map(|chosen| chosen.number).collect())
+        Ok(chosen
+            .into_iter()
+            .filter(|chosen| patterns.fits(&chosen.path))
+            .map(|chosen| chosen.number)
+            .collect())
     }
 }
 

@@ -38,10 +38,14 @@ impl Patterns {
         for pattern in patterns {
             for form in forms(field, pattern, folders)? {
                 let glob = GlobBuilder::new(&form).literal_separator(true).empty_alternates(true).build();
-                builder.add(glob.map_err(|error| Error::invalid(field, format!("'{pattern}' is no pattern: {}", error.kind())))?);
+                builder.add(glob.map_err(|error| {
+                    Error::invalid(field, format!("'{pattern}' is no pattern: {}", error.kind()))
+                })?);
             }
         }
-        let set = builder.build().map_err(|error| Error::invalid(field, format!("is too large: {}", error.kind())))?;
+        let set = builder
+            .build()
+            .map_err(|error| Error::invalid(field, format!("is too large: {}", error.kind())))?;
         Ok(Self { set })
     }
 }
@@ -90,6 +94,10 @@ mod tests {
         assert!(fits("*", ".hidden"));
         assert!(fits("**", "/any/where"));
         assert!(Patterns::new("pattern", &["[".into()]).is_err());
-        assert!(Patterns::with_folders("exclude", &["node_modules".into()]).unwrap().fits("a/node_modules/b/c.js"));
+        assert!(
+            Patterns::with_folders("exclude", &["node_modules".into()])
+                .unwrap()
+                .fits("a/node_modules/b/c.js")
+        );
     }
 }

@@ -105,8 +105,11 @@ impl House {
         request: &RestoreRequest,
         call: &Call,
     ) -> Result<(Listing, String, String, String)> {
-        let (collection, id, label) =
-            (request.collection.as_deref(), request.snapshot_id.as_deref(), request.snapshot_label.as_deref());
+        let (collection, id, label) = (
+            request.collection.as_deref(),
+            request.snapshot_id.as_deref(),
+            request.snapshot_label.as_deref(),
+        );
         match (collection, id.or(label)) {
             (_, Some(_)) => {
                 let snapshot = self.one_snapshot(caller, collection, id, label)?;
@@ -118,7 +121,10 @@ impl House {
                 self.known_collection(caller, name)?;
                 Ok((self.present_listing(caller, name)?, name.to_owned(), String::new(), String::new()))
             }
-            (None, None) => Err(Error::invalid("collection", "or snapshot_id or snapshot_label is needed to say what to restore")),
+            (None, None) => Err(Error::invalid(
+                "collection",
+                "or snapshot_id or snapshot_label is needed to say what to restore",
+            )),
         }
     }
 
@@ -137,7 +143,10 @@ impl House {
                         return Ok(None);
                     }
                     if !request.create_dirs {
-                        return Err(Error::invalid("output_directory", "does not exist, and create_dirs is false"));
+                        return Err(Error::invalid(
+                            "output_directory",
+                            "does not exist, and create_dirs is false",
+                        ));
                     }
                     std::fs::create_dir_all(path).map_err(failed)?;
                 }
@@ -231,7 +240,9 @@ fn is_absent(error: &std::io::Error) -> bool {
 
 fn explain(error: &std::io::Error) -> String {
     match error.kind() {
-        std::io::ErrorKind::PermissionDenied => "refused: the path leads outside the output folder or may not be written".into(),
+        std::io::ErrorKind::PermissionDenied => {
+            "refused: the path leads outside the output folder or may not be written".into()
+        }
         _ => error.to_string().split(" (os error").next().unwrap_or_default().to_lowercase(),
     }
 }
@@ -257,7 +268,11 @@ fn check_target(target: &str) -> Result<(), &'static str> {
         return Err("the target's name is too long");
     }
     let plain = Path::new(target).components().all(|part| matches!(part, Component::Normal(_)));
-    if plain && !target.ends_with('/') { Ok(()) } else { Err("the target would lie outside the output folder") }
+    if plain && !target.ends_with('/') {
+        Ok(())
+    } else {
+        Err("the target would lie outside the output folder")
+    }
 }
 
 fn check_template(template: &str) -> Result<()> {

@@ -22,7 +22,12 @@ impl House {
     }
 
     /// A page of the caller's snapshots after `cursor`, newest first.
-    pub fn snapshots_after(&self, caller: &Caller, collection: Option<&str>, cursor: Option<&str>) -> Result<Vec<Snapshot>> {
+    pub fn snapshots_after(
+        &self,
+        caller: &Caller,
+        collection: Option<&str>,
+        cursor: Option<&str>,
+    ) -> Result<Vec<Snapshot>> {
         let mut snapshots = self.snapshots(caller, collection)?;
         if let Some(cursor) = cursor {
             let last: i64 = self.open_cursor(caller, &snapshot_question(collection), cursor)?;
@@ -32,7 +37,12 @@ impl House {
     }
 
     /// The cursor that goes on after `snapshot`.
-    pub fn cursor_after_snapshot(&self, caller: &Caller, collection: Option<&str>, snapshot: &Snapshot) -> Result<String> {
+    pub fn cursor_after_snapshot(
+        &self,
+        caller: &Caller,
+        collection: Option<&str>,
+        snapshot: &Snapshot,
+    ) -> Result<String> {
         self.seal_cursor(caller, &snapshot_question(collection), &snapshot.at.micros())
     }
 
@@ -43,7 +53,13 @@ impl House {
     }
 
     /// Makes a snapshot of a whole collection as it is now.
-    pub fn snapshot_collection(&self, caller: &Caller, name: &str, label: Option<&str>, call: &Call) -> Result<Snapshot> {
+    pub fn snapshot_collection(
+        &self,
+        caller: &Caller,
+        name: &str,
+        label: Option<&str>,
+        call: &Call,
+    ) -> Result<Snapshot> {
         caller.must_write()?;
         label.map_or(Ok(()), validate::label)?;
         self.known_collection(caller, name)?;

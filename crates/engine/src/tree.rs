@@ -31,7 +31,8 @@ pub struct Listing {
 impl Listing {
     /// Sorts the entries; of two with one path the later wins.
     pub fn new(entries: impl IntoIterator<Item = Entry>) -> Self {
-        let by_path: BTreeMap<String, Entry> = entries.into_iter().map(|entry| (entry.path.clone(), entry)).collect();
+        let by_path: BTreeMap<String, Entry> =
+            entries.into_iter().map(|entry| (entry.path.clone(), entry)).collect();
         Self { entries: by_path.into_values().collect() }
     }
 
@@ -66,7 +67,8 @@ impl Listing {
         let mut entries = Vec::new();
         for _ in 0..count {
             let length = u32::from_le_bytes(array(&mut rest)?) as usize;
-            let path = std::str::from_utf8(take(&mut rest, length)?).map_err(|_| "a path is no text")?.to_owned();
+            let path =
+                std::str::from_utf8(take(&mut rest, length)?).map_err(|_| "a path is no text")?.to_owned();
             entries.push(Entry {
                 path,
                 hash: Digest::new(array(&mut rest)?),

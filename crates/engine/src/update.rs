@@ -64,10 +64,14 @@ impl House {
                     found.retain(|(document, version)| document.version.hash == version.hash);
                 }
                 if found.len() > 1 {
-                    let candidates = found.iter().map(|(d, v)| format!("{} (hash {})", d.path, v.hash)).collect();
+                    let candidates =
+                        found.iter().map(|(d, v)| format!("{} (hash {})", d.path, v.hash)).collect();
                     return Err(Error::Ambiguous { name: hash.clone(), candidates });
                 }
-                found.pop().map(|(document, _)| document).ok_or_else(|| Error::missing("document with hash", hash.clone()))
+                found
+                    .pop()
+                    .map(|(document, _)| document)
+                    .ok_or_else(|| Error::missing("document with hash", hash.clone()))
             }
             (None, Some(name)) => {
                 let found = self.one_named(caller, request.collection.as_deref(), name)?;
@@ -83,9 +87,15 @@ fn check_room(document: &Document, update: &Update) -> Result<()> {
     let mut metadata = document.metadata.clone();
     metadata.extend(update.set.clone());
     validate::metadata(&metadata)?;
-    let kept = document.tags.iter().filter(|tag| !update.remove_tags.contains(*tag) && !update.add_tags.contains(*tag));
+    let kept = document
+        .tags
+        .iter()
+        .filter(|tag| !update.remove_tags.contains(*tag) && !update.add_tags.contains(*tag));
     if kept.count() + update.add_tags.len() > bounds::TAGS_PER_DOCUMENT {
-        return Err(Error::TooLarge { what: "tags".into(), limit: format!("{} tags", bounds::TAGS_PER_DOCUMENT) });
+        return Err(Error::TooLarge {
+            what: "tags".into(),
+            limit: format!("{} tags", bounds::TAGS_PER_DOCUMENT),
+        });
     }
     Ok(())
 }

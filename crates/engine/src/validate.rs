@@ -12,7 +12,10 @@ pub(crate) fn path(field: &str, text: &str) -> Result<()> {
         return Err(Error::invalid(field, "must not be empty"));
     }
     if text.len() > bounds::PATH_BYTES {
-        return Err(Error::TooLarge { what: field.to_owned(), limit: format!("{} bytes", bounds::PATH_BYTES) });
+        return Err(Error::TooLarge {
+            what: field.to_owned(),
+            limit: format!("{} bytes", bounds::PATH_BYTES),
+        });
     }
     if text.chars().any(char::is_control) {
         return Err(Error::invalid(field, "must not hold control characters"));
@@ -26,14 +29,20 @@ pub(crate) fn path(field: &str, text: &str) -> Result<()> {
 pub(crate) fn tags(tags: &[String]) -> Result<BTreeSet<String>> {
     let set: BTreeSet<String> = tags.iter().cloned().collect();
     if set.len() > bounds::TAGS_PER_DOCUMENT {
-        return Err(Error::TooLarge { what: "tags".into(), limit: format!("{} tags", bounds::TAGS_PER_DOCUMENT) });
+        return Err(Error::TooLarge {
+            what: "tags".into(),
+            limit: format!("{} tags", bounds::TAGS_PER_DOCUMENT),
+        });
     }
     for tag in &set {
         if tag.trim().is_empty() || tag.chars().any(char::is_control) {
             return Err(Error::invalid("tags", "must be non-empty texts without control characters"));
         }
         if tag.len() > bounds::TAG_BYTES {
-            return Err(Error::TooLarge { what: "a tag".into(), limit: format!("{} bytes", bounds::TAG_BYTES) });
+            return Err(Error::TooLarge {
+                what: "a tag".into(),
+                limit: format!("{} bytes", bounds::TAG_BYTES),
+            });
         }
     }
     Ok(set)
@@ -42,7 +51,10 @@ pub(crate) fn tags(tags: &[String]) -> Result<BTreeSet<String>> {
 pub(crate) fn metadata(metadata: &Metadata) -> Result<()> {
     let size = serde_json::to_string(metadata).map_or(0, |text| text.len());
     if size > bounds::METADATA_BYTES {
-        return Err(Error::TooLarge { what: "metadata".into(), limit: format!("{} bytes of JSON", bounds::METADATA_BYTES) });
+        return Err(Error::TooLarge {
+            what: "metadata".into(),
+            limit: format!("{} bytes of JSON", bounds::METADATA_BYTES),
+        });
     }
     if metadata.keys().any(|key| key.is_empty() || key.chars().any(char::is_control)) {
         return Err(Error::invalid("metadata", "needs non-empty keys without control characters"));
@@ -53,7 +65,8 @@ pub(crate) fn metadata(metadata: &Metadata) -> Result<()> {
 pub(crate) fn collection(name: &str) -> Result<()> {
     let count = name.chars().count();
     if name.trim().is_empty() || count > bounds::COLLECTION_CHARS || name.chars().any(char::is_control) {
-        let expected = format!("must be 1 to {} characters without control characters", bounds::COLLECTION_CHARS);
+        let expected =
+            format!("must be 1 to {} characters without control characters", bounds::COLLECTION_CHARS);
         return Err(Error::invalid("collection", expected));
     }
     Ok(())
@@ -73,7 +86,10 @@ pub(crate) fn resource_id(id: &str) -> Result<()> {
     if first && rest && id.len() <= 128 {
         Ok(())
     } else {
-        Err(Error::invalid("resource_id", "must be 1 to 128 letters, digits, '.', '_' or '-', beginning with a letter or digit"))
+        Err(Error::invalid(
+            "resource_id",
+            "must be 1 to 128 letters, digits, '.', '_' or '-', beginning with a letter or digit",
+        ))
     }
 }
 
@@ -84,6 +100,9 @@ pub(crate) fn hash_prefix(text: &str) -> Result<String> {
     if length.contains(&text.len()) && text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
         Ok(text)
     } else {
-        Err(Error::invalid("hash", "must be 8 to 64 hexadecimal digits: a whole SHA-256 or the beginning of one"))
+        Err(Error::invalid(
+            "hash",
+            "must be 8 to 64 hexadecimal digits: a whole SHA-256 or the beginning of one",
+        ))
     }
 }

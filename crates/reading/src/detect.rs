@@ -90,7 +90,9 @@ fn text_type(extension: &str, sample: &[u8]) -> String {
     }
     match guess(extension) {
         Some(mime) if is_textual(&mime) => mime,
-        _ if sample.trim_ascii_start().to_ascii_lowercase().starts_with(b"<!doctype html") => "text/html".into(),
+        _ if sample.trim_ascii_start().to_ascii_lowercase().starts_with(b"<!doctype html") => {
+            "text/html".into()
+        }
         _ => "text/plain".into(),
     }
 }
@@ -103,7 +105,10 @@ fn is_textual(mime: &str) -> bool {
     mime.starts_with("text/")
         || mime.ends_with("+xml")
         || mime.ends_with("+json")
-        || matches!(mime, "application/json" | "application/xml" | "application/javascript" | "application/x-sh")
+        || matches!(
+            mime,
+            "application/json" | "application/xml" | "application/javascript" | "application/x-sh"
+        )
 }
 
 fn is_text(sample: &[u8]) -> bool {

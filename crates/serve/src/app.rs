@@ -57,7 +57,8 @@ impl App {
         let started = Instant::now();
         let outcome = self
             .blocking(call.clone(), move |app| {
-                let context = Context { house: &app.house, caller: &caller, call: &call, limits: &app.limits };
+                let context =
+                    Context { house: &app.house, caller: &caller, call: &call, limits: &app.limits };
                 shelf_tools::call(tool, &selection, &context, arguments)
             })
             .await
@@ -106,7 +107,9 @@ fn note(tool: &Tool, started: Instant, outcome: &Result<Value, Failure>) {
         Err(failure) if matches!(failure.kind, Kind::Internal | Kind::Corrupt | Kind::Io) => {
             tracing::error!(tool = tool.name, seconds, code, message = failure.message, "call failed");
         }
-        Err(failure) => tracing::info!(tool = tool.name, seconds, code, message = failure.message, "call refused"),
+        Err(failure) => {
+            tracing::info!(tool = tool.name, seconds, code, message = failure.message, "call refused")
+        }
         Ok(_) => tracing::debug!(tool = tool.name, seconds, "call"),
     }
 }

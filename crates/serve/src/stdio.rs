@@ -12,11 +12,7 @@ use std::{
     time::Duration,
 };
 
-use rmcp::{
-    ServiceExt,
-    service::ServerInitializeError,
-    transport::async_rw::AsyncRwTransport,
-};
+use rmcp::{ServiceExt, service::ServerInitializeError, transport::async_rw::AsyncRwTransport};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use shelf_base::bounds::REQUEST_BYTES;
@@ -39,8 +35,8 @@ pub async fn serve(app: Arc<App>, caller: Caller, stop: CancellationToken) -> io
     let (library_end, our_end) = tokio::io::duplex(256 * 1_024);
     let writer = tokio::spawn(write_lines(lines));
     tokio::spawn(read_lines(tokio::io::stdin(), our_end, outgoing.clone(), ended));
-    let transport =
-        AsyncRwTransport::new_server(library_end, LineSender { line: Vec::new(), outgoing }).with_max_line_length(usize::MAX);
+    let transport = AsyncRwTransport::new_server(library_end, LineSender { line: Vec::new(), outgoing })
+        .with_max_line_length(usize::MAX);
     let served = async {
         match Handler::new(app, Some(caller)).serve_with_ct(transport, stop.child_token()).await {
             Ok(running) => running.waiting().await.map(drop).map_err(io::Error::other),
@@ -68,7 +64,11 @@ async fn read_lines(
     let mut line = Vec::new();
     while let Ok(Some(length)) = next_line(&mut input, &mut line).await {
         let answer = if length > REQUEST_BYTES {
-            Some(error(-32600, &format!("the request is larger than {} MiB", REQUEST_BYTES >> 20), id_of(&line)))
+            Some(error(
+                -32600,
+                &format!("the request is larger than {} MiB", REQUEST_BYTES >> 20),
+                id_of(&line),
+            ))
         } else if line.trim_ascii().is_empty() {
             continue;
         } else if serde_json::from_slice::<IgnoredAny>(strip_mark(&line)).is_err() {
@@ -93,7 +93,10 @@ async fn read_lines(
 }
 
 /// Reads one line without its end. Of a line beyond the limit only the beginning and its true length are kept.
-async fn next_line(input: &mut (impl AsyncBufReadExt + Unpin), line: &mut Vec<u8>) -> io::Result<Option<usize>> {
+async fn next_line(
+    input: &mut (impl AsyncBufReadExt + Unpin),
+    line: &mut Vec<u8>,
+) -> io::Result<Option<usize>> {
     line.clear();
     let limit = REQUEST_BYTES as u64 + 1;
     let read = (&mut *input).take(limit).read_until(b'\n', line).await?;
@@ -130,7 +133,11 @@ fn strip_mark(line: &[u8]) -> &[u8] {
 fn id_of(pieces: &[u8]) -> Option<Value> {
     let text = String::from_utf8_lossy(pieces);
     let after = text.split_once("\"id\"")?.1.trim_start().strip_prefix(':')?.trim_start();
-    serde_json::Deserializer::from_str(after).into_iter::<Value>().next()?.ok().filter(|id| id.is_number() || id.is_string())
+    serde_json::Deserializer::from_str(after)
+        .into_iter::<Value>()
+        .next()?
+        .ok()
+        .filter(|id| id.is_number() || id.is_string())
 }
 
 fn error(code: i32, message: &str, id: Option<Value>) -> Vec<u8> {

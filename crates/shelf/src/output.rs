@@ -60,23 +60,32 @@ impl Output {
     /// A table of data; columns are as wide as their longest cell, numbers stand at the right.
     pub(crate) fn table(&self, heads: &[&str], rows: &[Vec<String>]) -> Outcome {
         let widths: Vec<usize> = (0..heads.len())
-            .map(|at| rows.iter().map(|row| row[at].chars().count()).chain([heads[at].len()]).max().unwrap_or(0))
+            .map(|at| {
+                rows.iter().map(|row| row[at].chars().count()).chain([heads[at].len()]).max().unwrap_or(0)
+            })
             .collect();
         let line = |cells: Vec<&str>, right: &[bool]| {
-            let cells = cells.iter().enumerate().map(|(at, cell)| match (right[at], at + 1 == widths.len()) {
-                (true, _) => format!("{cell:>width$}", width = widths[at]),
-                (false, true) => (*cell).to_owned(),
-                (false, false) => format!("{cell:<width$}", width = widths[at]),
-            });
+            let cells =
+                cells.iter().enumerate().map(|(at, cell)| match (right[at], at + 1 == widths.len()) {
+                    (true, _) => format!("{cell:>width$}", width = widths[at]),
+                    (false, true) => (*cell).to_owned(),
+                    (false, false) => format!("{cell:<width$}", width = widths[at]),
+                });
             cells.collect::<Vec<_>>().join("  ")
         };
         let numeric: Vec<bool> = (0..heads.len())
-            .map(|at| !rows.is_empty() && rows.iter().all(|row| row[at].starts_with(|c: char| c.is_ascii_digit()) && row[at].len() < 12))
+            .map(|at| {
+                !rows.is_empty()
+                    && rows
+                        .iter()
+                        .all(|row| row[at].starts_with(|c: char| c.is_ascii_digit()) && row[at].len() < 12)
+            })
             .collect();
         let mut out = anstream::stdout().lock();
         let mut written = writeln!(out, "{HEAD}{}{HEAD:#}", line(heads.to_vec(), &numeric));
         for row in rows {
-            written = written.and_then(|()| writeln!(out, "{}", line(row.iter().map(String::as_str).collect(), &numeric)));
+            written = written
+                .and_then(|()| writeln!(out, "{}", line(row.iter().map(String::as_str).collect(), &numeric)));
         }
         ignore_closed_pipe(written)
     }
@@ -139,7 +148,9 @@ pub(crate) fn text(value: &Value, field: &str) -> String {
     match &value[field] {
         Value::String(text) => text.clone(),
         Value::Null => String::new(),
-        Value::Array(items) => items.iter().map(|item| item.as_str().unwrap_or_default()).collect::<Vec<_>>().join(", "),
+        Value::Array(items) => {
+            items.iter().map(|item| item.as_str().unwrap_or_default()).collect::<Vec<_>>().join(", ")
+        }
         other => other.to_string(),
     }
 }

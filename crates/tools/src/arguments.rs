@@ -10,7 +10,10 @@ use shelf_base::nearest;
 use crate::family::Trouble;
 
 /// Checks names and types, and mends what can be mended.
-pub(crate) fn prepare(schema: &Map<String, Value>, arguments: Map<String, Value>) -> Result<Map<String, Value>, Trouble> {
+pub(crate) fn prepare(
+    schema: &Map<String, Value>,
+    arguments: Map<String, Value>,
+) -> Result<Map<String, Value>, Trouble> {
     let empty = Map::new();
     let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
     let mut prepared = Map::new();
@@ -48,9 +51,13 @@ fn unknown(name: &str, properties: &Map<String, Value>) -> Trouble {
 fn mend(name: &str, property: &Value, value: Value) -> Result<Value, Trouble> {
     let wanted = property.get("type").and_then(Value::as_str);
     let mended = match (wanted, value) {
-        (Some("integer"), Value::String(text)) => text.trim().parse::<i64>().map(Value::from).map_err(|_| Value::String(text)),
+        (Some("integer"), Value::String(text)) => {
+            text.trim().parse::<i64>().map(Value::from).map_err(|_| Value::String(text))
+        }
         (Some("integer"), Value::Number(number)) => whole(&number).ok_or(Value::Number(number)),
-        (Some("number"), Value::String(text)) => text.trim().parse::<f64>().map(Value::from).map_err(|_| Value::String(text)),
+        (Some("number"), Value::String(text)) => {
+            text.trim().parse::<f64>().map(Value::from).map_err(|_| Value::String(text))
+        }
         (Some("boolean"), Value::String(text)) => match text.trim() {
             "true" => Ok(true.into()),
             "false" => Ok(false.into()),
@@ -141,7 +148,8 @@ mod tests {
             },
             "required": ["limit"],
         });
-        let (schema, arguments) = (schema.as_object().unwrap().clone(), arguments.as_object().unwrap().clone());
+        let (schema, arguments) =
+            (schema.as_object().unwrap().clone(), arguments.as_object().unwrap().clone());
         prepare(&schema, arguments).map(Value::Object).map_err(|trouble| match trouble {
             Trouble::Argument { message, hints } => format!("{message}|{}", hints.join("|")),
             other => panic!("{other:?}"),
@@ -152,14 +160,20 @@ mod tests {
     fn mends_what_clients_send_and_refuses_slips() {
         assert_eq!(check(json!({ "limit": "5" })), Ok(json!({ "limit": 5 })));
         assert_eq!(check(json!({ "limit": 5.0 })), Ok(json!({ "limit": 5 })));
-        assert_eq!(check(json!({ "limit": 1, "dry_run": "true" })), Ok(json!({ "limit": 1, "dry_run": true })));
+        assert_eq!(
+            check(json!({ "limit": 1, "dry_run": "true" })),
+            Ok(json!({ "limit": 1, "dry_run": true }))
+        );
         assert_eq!(check(json!({ "limit": 1, "tags": "[\"a\"]" })), Ok(json!({ "limit": 1, "tags": ["a"] })));
         assert_eq!(check(json!({ "limit": 1, "tags": "a" })), Ok(json!({ "limit": 1, "tags": ["a"] })));
         assert_eq!(check(json!({ "limit": 1, "tags": null })), Ok(json!({ "limit": 1 })));
         assert_eq!(check(json!({ "limit": "x" })), Err("limit must be an integer, not a string|".into()));
         assert_eq!(check(json!({ "limit": -1 })), Err("limit must be at least 0|".into()));
         assert_eq!(check(json!({ "limit": 1.5 })), Err("limit must be an integer, not a number|".into()));
-        assert_eq!(check(json!({ "limit": 1, "dryrun": true })), Err("unknown argument 'dryrun'|did you mean dry_run?".into()));
+        assert_eq!(
+            check(json!({ "limit": 1, "dryrun": true })),
+            Err("unknown argument 'dryrun'|did you mean dry_run?".into())
+        );
         assert_eq!(check(json!({})), Err("limit is required|".into()));
     }
 }

@@ -56,9 +56,13 @@ impl Trouble {
             Self::Engine(error) => error.to_string(),
             Self::Argument { message, .. } => message.clone(),
             Self::RateLimited { tool, per_minute, retry_after_seconds } => {
-                format!("{tool} may be called {per_minute} times a minute; try again in {retry_after_seconds} s")
+                format!(
+                    "{tool} may be called {per_minute} times a minute; try again in {retry_after_seconds} s"
+                )
             }
-            Self::Defect => "the tool failed unexpectedly; the server goes on, and its log has the details".into(),
+            Self::Defect => {
+                "the tool failed unexpectedly; the server goes on, and its log has the details".into()
+            }
         }
     }
 
@@ -104,7 +108,8 @@ impl Family {
         let (kind, message, hints) = (trouble.kind(), trouble.message(), trouble.hints());
         let text = match self {
             Self::Store => {
-                let lines: Vec<String> = std::iter::once(format!("Error: {message}")).chain(hints.iter().cloned()).collect();
+                let lines: Vec<String> =
+                    std::iter::once(format!("Error: {message}")).chain(hints.iter().cloned()).collect();
                 lines.join("\n")
             }
             Self::Workspace => {

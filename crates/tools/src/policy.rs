@@ -44,7 +44,8 @@ impl Selection {
 
     /// Narrows to `toolsets` (a comma-separated list) as well; `None` when one is not known.
     pub fn narrowed(&self, toolsets: &str, read_only: bool) -> Option<Self> {
-        let asked: Vec<String> = toolsets.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect();
+        let asked: Vec<String> =
+            toolsets.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect();
         if asked.iter().any(|name| !Self::TOOLSETS.contains(&name.as_str())) {
             return None;
         }
@@ -52,7 +53,8 @@ impl Selection {
         narrowed.read_only |= read_only;
         if !asked.is_empty() && !asked.iter().any(|name| name == "all") {
             let everything = self.toolsets.is_empty() || self.toolsets.iter().any(|name| name == "all");
-            narrowed.toolsets = asked.into_iter().filter(|name| everything || self.toolsets.contains(name)).collect();
+            narrowed.toolsets =
+                asked.into_iter().filter(|name| everything || self.toolsets.contains(name)).collect();
             if narrowed.toolsets.is_empty() {
                 narrowed.toolsets = vec!["none".into()];
             }
@@ -62,12 +64,19 @@ impl Selection {
 
     /// Names in `tools` and `excluded` that no tool has.
     pub fn unknown_tools(&self) -> Vec<&str> {
-        self.tools.iter().chain(&self.excluded).map(String::as_str).filter(|name| find(name).is_none()).collect()
+        self.tools
+            .iter()
+            .chain(&self.excluded)
+            .map(String::as_str)
+            .filter(|name| find(name).is_none())
+            .collect()
     }
 
     fn offers(&self, tool: &Tool) -> bool {
         let listed = |names: &[String], name: &str| names.iter().any(|known| known == name);
-        let in_set = self.toolsets.is_empty() || listed(&self.toolsets, "all") || listed(&self.toolsets, tool.family.word());
+        let in_set = self.toolsets.is_empty()
+            || listed(&self.toolsets, "all")
+            || listed(&self.toolsets, tool.family.word());
         let named = self.tools.is_empty() || listed(&self.tools, tool.name);
         in_set && named && !listed(&self.excluded, tool.name) && (!self.read_only || tool.hints.read_only)
     }

@@ -92,9 +92,19 @@ pub fn find(name: &str) -> Option<&'static Tool> {
 }
 
 /// Calls a tool: policy, arguments, work, each failure in the family's shape. A defect is contained here.
-pub fn call(tool: &Tool, selection: &Selection, context: &Context<'_>, arguments: Map<String, Value>) -> Result<Value, Failure> {
+pub fn call(
+    tool: &Tool,
+    selection: &Selection,
+    context: &Context<'_>,
+    arguments: Map<String, Value>,
+) -> Result<Value, Failure> {
     if let Verdict::Refused(sentence) = policy::verdict(&context.caller.pass, selection, tool) {
-        return Err(Failure { kind: Kind::Denied, text: sentence.to_owned(), message: sentence.to_owned(), hints: Vec::new() });
+        return Err(Failure {
+            kind: Kind::Denied,
+            text: sentence.to_owned(),
+            message: sentence.to_owned(),
+            hints: Vec::new(),
+        });
     }
     let work = || {
         context.limits.take(tool, context.caller, context.house.now())?;

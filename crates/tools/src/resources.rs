@@ -1,8 +1,8 @@
 //! Resources: documents and snapshots by address, for clients that read rather than call.
 
 use serde_json::json;
-use shelf_engine::{Caller, Document, Error, Filter, GetRequest, House, ListRequest, Order, SortBy, Window};
 use shelf_base::{Call, ids::DocumentId};
+use shelf_engine::{Caller, Document, Error, Filter, GetRequest, House, ListRequest, Order, SortBy, Window};
 
 use crate::policy::{self, Selection, Verdict};
 
@@ -50,8 +50,19 @@ pub fn allowed(caller: &Caller, selection: &Selection) -> bool {
 }
 
 /// A page of the caller's documents.
-pub fn list(house: &House, caller: &Caller, cursor: Option<String>, call: &Call) -> Result<(Vec<Listed>, Option<String>), Error> {
-    let request = ListRequest { limit: PAGE, cursor, sort: SortBy::Name, order: Order::Ascending, ..ListRequest::default() };
+pub fn list(
+    house: &House,
+    caller: &Caller,
+    cursor: Option<String>,
+    call: &Call,
+) -> Result<(Vec<Listed>, Option<String>), Error> {
+    let request = ListRequest {
+        limit: PAGE,
+        cursor,
+        sort: SortBy::Name,
+        order: Order::Ascending,
+        ..ListRequest::default()
+    };
     let page = house.list(caller, &request, call)?;
     let next = match page.documents.last() {
         Some(last) if page.more => Some(house.cursor_after(caller, &request, last)?),
@@ -101,7 +112,9 @@ fn read_document(house: &House, caller: &Caller, id: &str, call: &Call) -> Resul
 
 fn read_snapshot(house: &House, caller: &Caller, id: &str, call: &Call) -> Result<Option<Read>, Error> {
     let snapshots = house.snapshots(caller, None)?;
-    let Some(snapshot) = snapshots.iter().find(|snapshot| snapshot.at.with_micros() == id) else { return Ok(None) };
+    let Some(snapshot) = snapshots.iter().find(|snapshot| snapshot.at.with_micros() == id) else {
+        return Ok(None);
+    };
     let listing = house.listing(snapshot, call)?;
     let files: Vec<_> = listing
         .entries
@@ -120,7 +133,13 @@ fn read_snapshot(house: &House, caller: &Caller, id: &str, call: &Call) -> Resul
 }
 
 /// Values that complete the argument of a template: ids that begin so, and ids of documents whose path holds the text.
-pub fn complete(house: &House, caller: &Caller, template: &str, argument: &str, text: &str) -> Result<(Vec<String>, u64), Error> {
+pub fn complete(
+    house: &House,
+    caller: &Caller,
+    template: &str,
+    argument: &str,
+    text: &str,
+) -> Result<(Vec<String>, u64), Error> {
     let values: Vec<String> = match (template, argument) {
         (SNAPSHOT_TEMPLATE, "snapshot_id") => {
             let ids = house.snapshots(caller, None)?.into_iter().map(|snapshot| snapshot.at.with_micros());
@@ -129,8 +148,14 @@ pub fn complete(house: &House, caller: &Caller, template: &str, argument: &str, 
         (DOCUMENT_TEMPLATE, "document_id") => {
             let request = ListRequest { filter: Filter::default(), limit: 10_000, ..ListRequest::default() };
             let documents = house.list(caller, &request, &Call::new())?.documents;
-            let fits = |document: &Document| document.id.to_string().starts_with(text) || document.path.contains(text);
-            documents.iter().filter(|document| fits(document)).map(|document| document.id.to_string()).collect()
+            let fits = |document: &Document| {
+                document.id.to_string().starts_with(text) || document.path.contains(text)
+            };
+            documents
+                .iter()
+                .filter(|document| fits(document))
+                .map(|document| document.id.to_string())
+                .collect()
         }
         _ => Vec::new(),
     };

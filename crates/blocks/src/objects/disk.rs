@@ -79,7 +79,9 @@ impl Disk for RealDisk {
 
     fn list(&self, path: &Path) -> io::Result<Vec<String>> {
         match fs::read_dir(path) {
-            Ok(entries) => entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect(),
+            Ok(entries) => {
+                entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
             Err(error) => Err(error),
         }

@@ -97,7 +97,8 @@ impl Disk for Forgetful {
     fn sync_folder(&self, path: &Path) -> io::Result<()> {
         let mut state = self.0.lock();
         let inside = |name: &PathBuf| name.parent() == Some(path);
-        let names: Vec<_> = state.seen.iter().filter(|(name, _)| inside(name)).map(|(n, c)| (n.clone(), c.clone())).collect();
+        let names: Vec<_> =
+            state.seen.iter().filter(|(name, _)| inside(name)).map(|(n, c)| (n.clone(), c.clone())).collect();
         state.durable.retain(|name, _| !inside(name));
         state.durable.extend(names);
         Ok(())

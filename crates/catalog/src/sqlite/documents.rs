@@ -7,9 +7,7 @@ use shelf_base::{
     ids::{CollectionId, DocumentId},
 };
 
-use super::rows::{
-    Conditions, DOCUMENT, FROM, collect, digest, document, document_id, moment, version_at,
-};
+use super::rows::{Conditions, DOCUMENT, FROM, collect, digest, document, document_id, moment, version_at};
 use crate::{Chosen, Document, Error, Filter, Listed, Order, Page, Result, Scope, SortBy, Source, Version};
 
 fn query(connection: &Connection, conditions: &Conditions, tail: &str) -> Result<Vec<Document>> {
@@ -102,15 +100,20 @@ fn filtered(scope: &Scope, filter: &Filter) -> Conditions {
     }
     add_mimes(&mut conditions, &filter.mime_any);
     if !filter.extensions.is_empty() {
-        conditions.add_many(format!("d.extension IN ({})", marks(filter.extensions.len())), filter.extensions.clone());
+        conditions.add_many(
+            format!("d.extension IN ({})", marks(filter.extensions.len())),
+            filter.extensions.clone(),
+        );
     }
     if let Some(is_text) = filter.is_text {
         conditions.add("d.is_text = ?", is_text);
     }
     add_tags(&mut conditions, filter);
-    for (column, (after, before)) in
-        [("d.created_at", filter.created), ("d.modified_at", filter.modified), ("d.indexed_at", filter.indexed)]
-    {
+    for (column, (after, before)) in [
+        ("d.created_at", filter.created),
+        ("d.modified_at", filter.modified),
+        ("d.indexed_at", filter.indexed),
+    ] {
         if let Some(after) = after {
             conditions.add(&format!("{column} >= ?"), after.micros());
         }
@@ -131,8 +134,10 @@ fn add_mimes(conditions: &mut Conditions, mimes: &[String]) {
     }
     // `image/*` and `image/` mean every image type; anything else is a whole type.
     let family = |mime: &str| mime.strip_suffix('*').unwrap_or(mime).strip_suffix('/').map(str::to_owned);
-    let parts: Vec<&str> =
-        mimes.iter().map(|mime| if family(mime).is_some() { "d.mime LIKE ? || '/%'" } else { "d.mime = ?" }).collect();
+    let parts: Vec<&str> = mimes
+        .iter()
+        .map(|mime| if family(mime).is_some() { "d.mime LIKE ? || '/%'" } else { "d.mime = ?" })
+        .collect();
     let values: Vec<String> = mimes.iter().map(|mime| family(mime).unwrap_or_else(|| mime.clone())).collect();
     conditions.add_many(format!("({})", parts.join(" OR ")), values);
 }
@@ -228,7 +233,11 @@ pub(super) fn choose(connection: &Connection, scope: &Scope, filter: &Filter) ->
     })
 }
 
-pub(super) fn sources(connection: &Connection, collection: CollectionId, folder: &str) -> Result<Vec<Source>> {
+pub(super) fn sources(
+    connection: &Connection,
+    collection: CollectionId,
+    folder: &str,
+) -> Result<Vec<Source>> {
     // Everything that begins with `folder/`: `0` is the character after `/`.
     let folder = folder.trim_end_matches('/');
     let mut query = connection.prepare_cached(

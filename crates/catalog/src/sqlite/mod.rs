@@ -26,9 +26,9 @@ use shelf_base::{
 };
 
 use crate::{
-    Account, Actor, BlobRow, Catalog, Chosen, Collection, CollectionSummary, Document, Error, Filter, Listed, LooseBlock,
-    NewToken, Page, Purge, Put, PutResult, Record, Result, Scope, Snapshot, Source, TagChange, Token, TypeFigures, Update,
-    Version,
+    Account, Actor, BlobRow, Catalog, Chosen, Collection, CollectionSummary, Document, Error, Filter, Listed,
+    LooseBlock, NewToken, Page, Purge, Put, PutResult, Record, Result, Scope, Snapshot, Source, TagChange,
+    Token, TypeFigures, Update, Version,
 };
 use writer::Writer;
 
@@ -99,7 +99,8 @@ fn open_current(path: &Path) -> Result<Option<Connection>> {
 }
 
 fn connect(path: &Path) -> Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(PATIENCE)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
@@ -160,12 +161,24 @@ impl Catalog for SqliteCatalog {
         self.writer.write(move |turn| put::put(turn, &put))
     }
 
-    fn update(&self, actor: &Actor, id: DocumentId, update: &Update, now: Moment) -> Result<Option<Vec<TagChange>>> {
+    fn update(
+        &self,
+        actor: &Actor,
+        id: DocumentId,
+        update: &Update,
+        now: Moment,
+    ) -> Result<Option<Vec<TagChange>>> {
         let (actor, update) = (actor.clone(), update.clone());
         self.writer.write(move |turn| put::update(turn, &actor, id, &update, now))
     }
 
-    fn delete(&self, actor: &Actor, scope: &Scope, ids: &[DocumentId], now: Moment) -> Result<Vec<DocumentId>> {
+    fn delete(
+        &self,
+        actor: &Actor,
+        scope: &Scope,
+        ids: &[DocumentId],
+        now: Moment,
+    ) -> Result<Vec<DocumentId>> {
         let (actor, scope, ids) = (actor.clone(), scope.clone(), ids.to_vec());
         self.writer.write(move |turn| put::delete(turn, &actor, &scope, &ids, now))
     }
@@ -174,7 +187,13 @@ impl Catalog for SqliteCatalog {
         self.read(|connection| documents::by_id(connection, scope, id))
     }
 
-    fn named(&self, scope: &Scope, collection: Option<&str>, name: &str, most: usize) -> Result<Vec<Document>> {
+    fn named(
+        &self,
+        scope: &Scope,
+        collection: Option<&str>,
+        name: &str,
+        most: usize,
+    ) -> Result<Vec<Document>> {
         self.view(|connection| documents::named(connection, scope, collection, name, most))
     }
 
@@ -261,7 +280,9 @@ impl Catalog for SqliteCatalog {
     }
 
     fn bytes(&self) -> Result<u64> {
-        let file = |suffix: &str| fs::metadata(format!("{}{suffix}", self.path.display())).map_or(0, |found| found.len());
+        let file = |suffix: &str| {
+            fs::metadata(format!("{}{suffix}", self.path.display())).map_or(0, |found| found.len())
+        };
         Ok(file("") + file("-wal"))
     }
 

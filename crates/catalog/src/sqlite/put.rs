@@ -15,8 +15,8 @@ use super::{
     writer::Turn,
 };
 use crate::{
-    Actor, Collection, CollectionKind, Error, LooseBlock, Metadata, Operation, Put, PutDocument, PutResult, PutState, Result,
-    Scope, Snapshot, SnapshotDraft, TagChange, Update,
+    Actor, Collection, CollectionKind, Error, LooseBlock, Metadata, Operation, Put, PutDocument, PutResult,
+    PutState, Result, Scope, Snapshot, SnapshotDraft, TagChange, Update,
 };
 
 pub(super) fn make_collection(turn: &Turn<'_>, actor: &Actor, name: &str, now: Moment) -> Result<Collection> {
@@ -57,13 +57,18 @@ fn place(turn: &Turn<'_>, id: CollectionId) -> Result<Place> {
 pub(super) fn put(turn: &Turn<'_>, put: &Put) -> Result<(Vec<PutResult>, Option<Snapshot>)> {
     let place = place(turn, put.collection)?;
     keep_loose(turn, &put.loose)?;
-    let results = put.documents.iter().map(|document| put_document(turn, put, &place, document)).collect::<Result<_>>()?;
+    let results = put
+        .documents
+        .iter()
+        .map(|document| put_document(turn, put, &place, document))
+        .collect::<Result<_>>()?;
     let snapshot = put.snapshot.as_ref().map(|draft| make_snapshot(turn, put, &place, draft)).transpose()?;
     Ok((results, snapshot))
 }
 
 fn keep_loose(turn: &Turn<'_>, loose: &[LooseBlock]) -> Result<()> {
-    let mut insert = turn.connection.prepare_cached("INSERT OR IGNORE INTO loose_blocks (id, bytes) VALUES (?1, ?2)")?;
+    let mut insert =
+        turn.connection.prepare_cached("INSERT OR IGNORE INTO loose_blocks (id, bytes) VALUES (?1, ?2)")?;
     for block in loose {
         insert.execute(params![block.id, block.bytes])?;
     }
@@ -101,15 +106,17 @@ fn ensure_blob(turn: &Turn<'_>, hash: &Digest, size: u64, manifest: &[u8]) -> Re
     if let Some(id) = find.query_row([hash.as_bytes()], |row| row.get(0)).optional()? {
         return Ok(id);
     }
-    let mut insert = turn.connection.prepare_cached("INSERT INTO blobs (hash, size, manifest) VALUES (?1, ?2, ?3)")?;
+    let mut insert =
+        turn.connection.prepare_cached("INSERT INTO blobs (hash, size, manifest) VALUES (?1, ?2, ?3)")?;
     insert.execute(params![hash.as_bytes(), size, manifest])?;
     Ok(turn.connection.last_insert_rowid())
 }
 
 /// Adds the blocks to the account's own and tells new bytes from known ones.
 fn account_blocks(turn: &Turn<'_>, account: i64, blocks: &[(i64, u32)]) -> Result<(u64, u64)> {
-    let mut insert =
-        turn.connection.prepare_cached("INSERT OR IGNORE INTO account_blocks (account, block) VALUES (?1, ?2)")?;
+    let mut insert = turn
+        .connection
+        .prepare_cached("INSERT OR IGNORE INTO account_blocks (account, block) VALUES (?1, ?2)")?;
     let (mut stored, mut deduplicated) = (0, 0);
     for (block, length) in blocks {
         match insert.execute(params![account, block])? {
@@ -128,7 +135,10 @@ fn present(turn: &Turn<'_>, collection: i64, path: &str) -> Result<Option<Presen
     read_present(turn.connection.prepare_cached(&find)?, params![collection, path])
 }
 
-fn read_present(mut query: CachedStatement<'_>, parameters: impl rusqlite::Params) -> Result<Option<Present>> {
+fn read_present(
+    mut query: CachedStatement<'_>,
+    parameters: impl rusqlite::Params,
+) -> Result<Option<Present>> {
     let mut rows = query.query(parameters)?;
     let Some(row) = rows.next()? else { return Ok(None) };
     let unreadable = |_| Error::Unreadable("tags or metadata");
@@ -149,7 +159,8 @@ fn claim_resource_id(turn: &Turn<'_>, place: &Place, resource_id: &str, own: Opt
         "SELECT d.id FROM documents d JOIN collections c ON c.id = d.collection
          WHERE d.resource_id = ?1 AND c.account = ?2 AND d.deleted_at IS NULL",
     )?;
-    let taken: Option<i64> = find.query_row(params![resource_id, place.account], |row| row.get(0)).optional()?;
+    let taken: Option<i64> =
+        find.query_row(params![resource_id, place.account], |row| row.get(0)).optional()?;
     match taken {
         Some(row) if Some(row) != own => Err(Error::ResourceIdTaken(resource_id.to_owned())),
         _ => Ok(()),
@@ -160,7 +171,13 @@ fn to_json(value: &impl serde::Serialize) -> Result<String> {
     serde_json::to_string(value).map_err(|_| Error::Unreadable("tags or metadata"))
 }
 
-fn insert(turn: &Turn<'_>, put: &Put, place: &Place, document: &PutDocument, blob: i64) -> Result<DocumentId> {
+fn insert(
+    turn: &Turn<'_>,
+    put: &Put,
+    place: &Place,
+    document: &PutDocument,
+    blob: i64,
+) -> Result<DocumentId> {
     let id = DocumentId::fresh();
     let now = put.now.micros();
     let mut insert = turn.connection.prepare_cached(
@@ -207,7 +224,8 @@ fn replace(
     let mut metadata = present.metadata.clone();
     metadata.extend(document.metadata.clone());
     let resource_id = document.resource_id.clone().or_else(|| present.resource_id.clone());
-    let described = tags != present.tags || metadata != present.metadata || resource_id != present.resource_id;
+    let described =
+        tags != present.tags || metadata != present.metadata || resource_id != present.resource_id;
     let version = present.version + u32::from(changed);
     let mut update = turn.connection.prepare_cached(
         "UPDATE documents SET title = ?2, resource_id = ?3, extension = ?4, mime = ?5, is_text = ?6, blob = ?7, size = ?8,
@@ -243,7 +261,14 @@ fn replace(
     Ok(if changed { PutState::Updated } else { PutState::Unchanged })
 }
 
-fn insert_version(turn: &Turn<'_>, row: i64, number: u32, blob: i64, document: &PutDocument, now: Moment) -> Result<()> {
+fn insert_version(
+    turn: &Turn<'_>,
+    row: i64,
+    number: u32,
+    blob: i64,
+    document: &PutDocument,
+    now: Moment,
+) -> Result<()> {
     let mut insert = turn.connection.prepare_cached(
         "INSERT INTO versions (document, number, blob, modified_at, indexed_at, mode) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?;
@@ -252,7 +277,8 @@ fn insert_version(turn: &Turn<'_>, row: i64, number: u32, blob: i64, document: &
 }
 
 fn insert_tags(turn: &Turn<'_>, row: i64, tags: &BTreeSet<String>) -> Result<()> {
-    let mut insert = turn.connection.prepare_cached("INSERT OR IGNORE INTO tags (tag, document) VALUES (?1, ?2)")?;
+    let mut insert =
+        turn.connection.prepare_cached("INSERT OR IGNORE INTO tags (tag, document) VALUES (?1, ?2)")?;
     for tag in tags {
         insert.execute(params![tag, row])?;
     }
@@ -280,7 +306,8 @@ fn record_document(
 
 fn make_snapshot(turn: &Turn<'_>, put: &Put, place: &Place, draft: &SnapshotDraft) -> Result<Snapshot> {
     ensure_blob(turn, &draft.listing, draft.listing_size, &draft.listing_manifest)?;
-    let newest: Option<i64> = turn.connection.query_row("SELECT MAX(at) FROM snapshots", [], |row| row.get(0))?;
+    let newest: Option<i64> =
+        turn.connection.query_row("SELECT MAX(at) FROM snapshots", [], |row| row.get(0))?;
     let at = put.now.micros().max(newest.map_or(i64::MIN, |newest| newest + 1));
     let mut insert = turn.connection.prepare_cached(
         "INSERT INTO snapshots (at, collection, label, root, listing, merkle, files, bytes, git_commit, git_branch)
@@ -304,7 +331,9 @@ fn make_snapshot(turn: &Turn<'_>, put: &Put, place: &Place, draft: &SnapshotDraf
     record.path = at.with_micros();
     record.new = Some(draft.listing);
     turn.record(record)?;
-    let name = turn.connection.query_row("SELECT name FROM collections WHERE id = ?1", [place.row], |row| row.get(0))?;
+    let name =
+        turn.connection
+            .query_row("SELECT name FROM collections WHERE id = ?1", [place.row], |row| row.get(0))?;
     Ok(Snapshot { at, collection: place.id, collection_name: name, draft: draft.clone() })
 }
 
@@ -315,13 +344,15 @@ pub(super) fn update(
     update: &Update,
     now: Moment,
 ) -> Result<Option<Vec<TagChange>>> {
-    let find = turn.connection.prepare_cached(&format!("{PRESENT} WHERE d.uuid = ?1 AND d.deleted_at IS NULL"))?;
+    let find =
+        turn.connection.prepare_cached(&format!("{PRESENT} WHERE d.uuid = ?1 AND d.deleted_at IS NULL"))?;
     let Some(present) = read_present(find, params![id.as_bytes()])? else { return Ok(None) };
     let (metadata, tags, changes) = apply(&present, update);
     if changes.is_empty() {
         return Ok(Some(changes));
     }
-    let mut write = turn.connection.prepare_cached("UPDATE documents SET tags = ?2, metadata = ?3 WHERE id = ?1")?;
+    let mut write =
+        turn.connection.prepare_cached("UPDATE documents SET tags = ?2, metadata = ?3 WHERE id = ?1")?;
     write.execute(params![present.row, to_json(&tags)?, to_json(&metadata)?])?;
     turn.connection.execute("DELETE FROM tags WHERE document = ?1", [present.row])?;
     insert_tags(turn, present.row, &tags)?;
@@ -350,8 +381,11 @@ fn apply(present: &Present, update: &Update) -> (Metadata, BTreeSet<String>, Vec
             changes.push(TagChange::Metadata { key: key.clone(), old, new: new.clone() });
         }
     }
-    changes.extend(update.remove_tags.iter().filter(|tag| tags.remove(*tag)).cloned().map(TagChange::Removed));
-    changes.extend(update.add_tags.iter().filter(|tag| tags.insert((*tag).clone())).cloned().map(TagChange::Added));
+    changes
+        .extend(update.remove_tags.iter().filter(|tag| tags.remove(*tag)).cloned().map(TagChange::Removed));
+    changes.extend(
+        update.add_tags.iter().filter(|tag| tags.insert((*tag).clone())).cloned().map(TagChange::Added),
+    );
     (metadata, tags, changes)
 }
 
@@ -373,10 +407,16 @@ pub(super) fn delete(
         );
         let mut query = turn.connection.prepare_cached(&find)?;
         let found = super::rows::collect(query.query(conditions.parameters())?, |row| {
-            Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, digest(row, 2)?, super::rows::collection_id(row, 3)?))
+            Ok((
+                row.get::<_, i64>(0)?,
+                row.get::<_, String>(1)?,
+                digest(row, 2)?,
+                super::rows::collection_id(row, 3)?,
+            ))
         })?;
         let Some((row, path, hash, collection)) = found.into_iter().next() else { continue };
-        let mut mark = turn.connection.prepare_cached("UPDATE documents SET deleted_at = ?2 WHERE id = ?1")?;
+        let mut mark =
+            turn.connection.prepare_cached("UPDATE documents SET deleted_at = ?2 WHERE id = ?1")?;
         mark.execute(params![row, now.micros()])?;
         let mut record = Turn::blank(actor, now, Operation::Delete);
         record.collection = Some(collection);

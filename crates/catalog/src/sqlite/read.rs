@@ -4,11 +4,12 @@ use rusqlite::{Connection, OptionalExtension, params};
 use shelf_base::Digest;
 
 use super::rows::{
-    Conditions, account_id, collect, collection_id, digest, document_id, moment, optional_digest, optional_moment,
+    Conditions, account_id, collect, collection_id, digest, document_id, moment, optional_digest,
+    optional_moment,
 };
 use crate::{
-    BlobRow, Collection, CollectionKind, CollectionSummary, Error, LooseBlock, Operation, Record, Result, Scope, Snapshot,
-    SnapshotDraft, TypeFigures,
+    BlobRow, Collection, CollectionKind, CollectionSummary, Error, LooseBlock, Operation, Record, Result,
+    Scope, Snapshot, SnapshotDraft, TypeFigures,
 };
 
 const COLLECTION: &str = "c.uuid, a.uuid, c.name, c.kind, c.created_at";
@@ -82,7 +83,11 @@ pub(super) fn type_figures(connection: &Connection, scope: &Scope) -> Result<Vec
     })
 }
 
-pub(super) fn live_manifests(connection: &Connection, scope: &Scope, each: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
+pub(super) fn live_manifests(
+    connection: &Connection,
+    scope: &Scope,
+    each: &mut dyn FnMut(u64, &[u8]),
+) -> Result<()> {
     let conditions = Conditions::live(scope);
     let sql = format!("SELECT d.size, b.manifest FROM {} WHERE {}", super::rows::FROM, conditions.sql());
     let mut query = connection.prepare_cached(&sql)?;
@@ -96,7 +101,8 @@ pub(super) fn live_manifests(connection: &Connection, scope: &Scope, each: &mut 
 
 pub(super) fn blob(connection: &Connection, hash: &Digest) -> Result<Option<BlobRow>> {
     let mut query = connection.prepare_cached("SELECT size, manifest FROM blobs WHERE hash = ?1")?;
-    let row = query.query_row([hash.as_bytes()], |row| Ok(BlobRow { size: row.get(0)?, manifest: row.get(1)? }));
+    let row =
+        query.query_row([hash.as_bytes()], |row| Ok(BlobRow { size: row.get(0)?, manifest: row.get(1)? }));
     Ok(row.optional()?)
 }
 
@@ -124,18 +130,25 @@ pub(super) fn loose(connection: &Connection, ids: &[[u8; 32]]) -> Result<Vec<Loo
 }
 
 pub(super) fn loose_figures(connection: &Connection) -> Result<(u64, u64)> {
-    let figures = connection.query_row("SELECT COUNT(*), COALESCE(SUM(LENGTH(bytes)), 0) FROM loose_blocks", [], |row| {
-        Ok((row.get(0)?, row.get(1)?))
-    })?;
+    let figures = connection.query_row(
+        "SELECT COUNT(*), COALESCE(SUM(LENGTH(bytes)), 0) FROM loose_blocks",
+        [],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
     Ok(figures)
 }
 
 pub(super) fn oldest_loose(connection: &Connection, most: usize) -> Result<Vec<LooseBlock>> {
-    let mut query = connection.prepare_cached("SELECT id, bytes FROM loose_blocks ORDER BY rowid LIMIT ?1")?;
+    let mut query =
+        connection.prepare_cached("SELECT id, bytes FROM loose_blocks ORDER BY rowid LIMIT ?1")?;
     collect(query.query([most as i64])?, read_loose)
 }
 
-pub(super) fn snapshots(connection: &Connection, scope: &Scope, collection: Option<&str>) -> Result<Vec<Snapshot>> {
+pub(super) fn snapshots(
+    connection: &Connection,
+    scope: &Scope,
+    collection: Option<&str>,
+) -> Result<Vec<Snapshot>> {
     let mut conditions = Conditions::in_scope(scope);
     if let Some(name) = collection {
         conditions.add("c.name = ?", name.to_owned());
@@ -175,7 +188,8 @@ pub(super) fn sequence(connection: &Connection) -> Result<u64> {
 
 /// The last sequence number and its seal.
 pub(super) fn journal_end(connection: &Connection) -> Result<(u64, Digest)> {
-    let mut query = connection.prepare_cached("SELECT sequence, seal FROM journal ORDER BY sequence DESC LIMIT 1")?;
+    let mut query =
+        connection.prepare_cached("SELECT sequence, seal FROM journal ORDER BY sequence DESC LIMIT 1")?;
     let last = collect(query.query([])?, |row| Ok((row.get(0)?, digest(row, 1)?)))?;
     Ok(last.into_iter().next().unwrap_or((0, Record::genesis())))
 }
@@ -186,7 +200,8 @@ pub(super) fn journal(connection: &Connection, after: u64, most: usize) -> Resul
          FROM journal WHERE sequence > ?1 ORDER BY sequence LIMIT ?2",
     )?;
     collect(query.query(params![after, most as i64])?, |row| {
-        let operation = Operation::from_word(&row.get::<_, String>(4)?).ok_or(Error::Unreadable("an operation"))?;
+        let operation =
+            Operation::from_word(&row.get::<_, String>(4)?).ok_or(Error::Unreadable("an operation"))?;
         let present = |at: usize| row.get_ref(at).is_ok_and(|value| value != rusqlite::types::ValueRef::Null);
         Ok(Record {
             sequence: row.get(0)?,

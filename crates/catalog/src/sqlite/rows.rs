@@ -57,15 +57,18 @@ pub(super) fn optional_digest(row: &Row<'_>, at: usize) -> Result<Option<Digest>
 }
 
 pub(super) fn document_id(row: &Row<'_>, at: usize) -> Result<DocumentId> {
-    DocumentId::from_slice(row.get_ref(at)?.as_blob().unwrap_or_default()).ok_or(Error::Unreadable("a document id"))
+    DocumentId::from_slice(row.get_ref(at)?.as_blob().unwrap_or_default())
+        .ok_or(Error::Unreadable("a document id"))
 }
 
 pub(super) fn collection_id(row: &Row<'_>, at: usize) -> Result<CollectionId> {
-    CollectionId::from_slice(row.get_ref(at)?.as_blob().unwrap_or_default()).ok_or(Error::Unreadable("a collection id"))
+    CollectionId::from_slice(row.get_ref(at)?.as_blob().unwrap_or_default())
+        .ok_or(Error::Unreadable("a collection id"))
 }
 
 pub(super) fn account_id(row: &Row<'_>, at: usize) -> Result<AccountId> {
-    AccountId::from_slice(row.get_ref(at)?.as_blob().unwrap_or_default()).ok_or(Error::Unreadable("an account id"))
+    AccountId::from_slice(row.get_ref(at)?.as_blob().unwrap_or_default())
+        .ok_or(Error::Unreadable("an account id"))
 }
 
 pub(super) fn moment(row: &Row<'_>, at: usize) -> Result<Moment> {
@@ -82,7 +85,10 @@ fn json<T: serde::de::DeserializeOwned>(row: &Row<'_>, at: usize, what: &'static
 }
 
 /// Collects rows with a function that gives this crate's errors.
-pub(super) fn collect<T>(mut rows: rusqlite::Rows<'_>, read: impl Fn(&Row<'_>) -> Result<T>) -> Result<Vec<T>> {
+pub(super) fn collect<T>(
+    mut rows: rusqlite::Rows<'_>,
+    read: impl Fn(&Row<'_>) -> Result<T>,
+) -> Result<Vec<T>> {
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
         found.push(read(row)?);
@@ -110,7 +116,8 @@ impl Conditions {
         let mut conditions = Self::default();
         match scope {
             Scope::Account(id) => {
-                conditions.add("c.account = (SELECT id FROM accounts WHERE uuid = ?)", id.as_bytes().to_vec());
+                conditions
+                    .add("c.account = (SELECT id FROM accounts WHERE uuid = ?)", id.as_bytes().to_vec());
             }
             Scope::Collection(id) => conditions.add("c.uuid = ?", id.as_bytes().to_vec()),
             Scope::Library => conditions.text.push("1".into()),
@@ -123,11 +130,14 @@ impl Conditions {
         self.values.push(Box::new(value));
     }
 
-    pub(super) fn add_many(&mut self, condition: String, values: impl IntoIterator<Item = impl ToSql + 'static>) {
+    pub(super) fn add_many(
+        &mut self,
+        condition: String,
+        values: impl IntoIterator<Item = impl ToSql + 'static>,
+    ) {
         self.text.push(condition);
         self.values.extend(values.into_iter().map(|value| Box::new(value) as Box<dyn ToSql>));
     }
-
 
     pub(super) fn sql(&self) -> String {
         self.text.join(" AND ")

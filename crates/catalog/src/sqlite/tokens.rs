@@ -52,7 +52,8 @@ pub(super) fn add(turn: &Turn<'_>, actor: &Actor, token: &NewToken) -> Result<()
     Ok(())
 }
 
-const TOKEN: &str = "SELECT t.uuid, a.uuid, c.uuid, t.label, t.hash, t.scopes, t.created_at, t.expires_at, t.revoked_at,
+const TOKEN: &str =
+    "SELECT t.uuid, a.uuid, c.uuid, t.label, t.hash, t.scopes, t.created_at, t.expires_at, t.revoked_at,
         a.is_active, a.is_superuser
      FROM tokens t JOIN accounts a ON a.id = t.account LEFT JOIN collections c ON c.id = t.collection";
 
@@ -105,8 +106,9 @@ pub(super) fn revoke(turn: &Turn<'_>, actor: &Actor, id: TokenId, now: Moment) -
 }
 
 pub(super) fn secret(connection: &Connection, name: &str) -> Result<Option<[u8; 32]>> {
-    let value: Option<Vec<u8>> =
-        connection.query_row("SELECT value FROM secrets WHERE name = ?1", [name], |row| row.get(0)).optional()?;
+    let value: Option<Vec<u8>> = connection
+        .query_row("SELECT value FROM secrets WHERE name = ?1", [name], |row| row.get(0))
+        .optional()?;
     value.map(|value| value.try_into().map_err(|_| Error::Unreadable("a secret"))).transpose()
 }
 

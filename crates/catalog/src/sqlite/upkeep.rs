@@ -99,7 +99,11 @@ pub(super) fn integrity(connection: &Connection) -> Result<Vec<String>> {
     found.retain(|line| line != "ok");
     let mut query = connection.prepare("PRAGMA foreign_key_check")?;
     let broken: Vec<String> = collect(query.query([])?, |row| {
-        Ok(format!("a row of {} refers to a missing row of {}", row.get::<_, String>(0)?, row.get::<_, String>(2)?))
+        Ok(format!(
+            "a row of {} refers to a missing row of {}",
+            row.get::<_, String>(0)?,
+            row.get::<_, String>(2)?
+        ))
     })?;
     found.extend(broken);
     Ok(found)

@@ -89,7 +89,10 @@ impl Writer {
     }
 
     /// Runs `work` in a transaction; returns when it is durable.
-    pub(super) fn write<T: Send + 'static>(&self, work: impl FnOnce(&Turn<'_>) -> Result<T> + Send + 'static) -> Result<T> {
+    pub(super) fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Turn<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         let (reply, outcome) = mpsc::sync_channel(1);
         let job: Job = Box::new(move |turn| {
             let result = turn.map_or(Err(Error::Closed), |turn| in_savepoint(turn, work));
@@ -198,7 +201,8 @@ fn code_of(error: &Error) -> ffi::Error {
 
 /// Waits for this process's turn to write. The kernel lines waiters up; the lock falls when the file is dropped.
 pub(super) fn take_turn(lock: &Path) -> Result<File> {
-    let file = OpenOptions::new().create(true).truncate(false).write(true).open(lock).map_err(Error::Files)?;
+    let file =
+        OpenOptions::new().create(true).truncate(false).write(true).open(lock).map_err(Error::Files)?;
     loop {
         match flock(&file, FlockOperation::LockExclusive) {
             Ok(()) => return Ok(file),

@@ -19,7 +19,10 @@ use shelf_base::{Call, Moment};
 use shelf_blocks::{Batch, Lane, cut};
 use shelf_catalog::{Put, PutDocument, PutResult, Source as Stored};
 
-use super::{AddReply, AddRequest, FailedFile, Manner, counts, document, draft, entry, git, single::Riding, source::Facts, source::Source};
+use super::{
+    AddReply, AddRequest, FailedFile, Manner, counts, document, draft, entry, git, single::Riding,
+    source::Facts, source::Source,
+};
 use crate::{Caller, Entry, Error, House, Listing, Result, pattern::Patterns, validate};
 
 /// Files in one round at most.
@@ -74,7 +77,13 @@ impl House {
     }
 
     /// Files that are as they were need not be read. Tags and metadata ask for every document to be touched.
-    fn set_aside_unchanged(&self, manner: &Manner, root: &str, found: Vec<Found>, tally: &mut Tally) -> Result<Vec<Found>> {
+    fn set_aside_unchanged(
+        &self,
+        manner: &Manner,
+        root: &str,
+        found: Vec<Found>,
+        tally: &mut Tally,
+    ) -> Result<Vec<Found>> {
         if !manner.tags.is_empty() || !manner.metadata.is_empty() || manner.mime.is_some() {
             return Ok(found);
         }
@@ -82,7 +91,8 @@ impl House {
         if stored.is_empty() {
             return Ok(found);
         }
-        let stored: HashMap<String, Stored> = stored.into_iter().map(|stored| (stored.path.clone(), stored)).collect();
+        let stored: HashMap<String, Stored> =
+            stored.into_iter().map(|stored| (stored.path.clone(), stored)).collect();
         let mut changed = Vec::new();
         for found in found {
             match stored.get(&found.path) {
@@ -124,7 +134,9 @@ impl House {
                 let (round, after) = rest.split_at(round_length(rest));
                 rest = after;
                 let documents = self.store_round(manner, source, round, call, &mut tally.failed)?;
-                tally.entries.extend(documents.iter().map(|document| entry(&relative(root, &document.path), document)));
+                tally.entries.extend(
+                    documents.iter().map(|document| entry(&relative(root, &document.path), document)),
+                );
                 if rounds.send(documents).is_err() {
                     break;
                 }
@@ -178,12 +190,15 @@ impl House {
         let next = AtomicUsize::new(0);
         let done = Mutex::new(Vec::with_capacity(round.len()));
         let faults = Mutex::new(Vec::new());
-        let threads = thread::available_parallelism().map_or(1, usize::from).min(round.len().div_ceil(RUN)).max(1);
+        let threads =
+            thread::available_parallelism().map_or(1, usize::from).min(round.len().div_ceil(RUN)).max(1);
         let work = || store_runs(manner, source, round, call, &batch, &next, &done, &faults);
         thread::scope(|scope| {
             let workers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
             let own = work();
-            let others = workers.into_iter().map(|worker| worker.join().unwrap_or_else(|p| std::panic::resume_unwind(p)));
+            let others = workers
+                .into_iter()
+                .map(|worker| worker.join().unwrap_or_else(|p| std::panic::resume_unwind(p)));
             others.fold(own, Result::and)
         })?;
         let _sealed = batch.seal()?;
@@ -195,7 +210,14 @@ impl House {
         Ok(documents.into_iter().map(|(_, document)| document).collect())
     }
 
-    fn finish_folder(&self, caller: &Caller, manner: &Manner, source: &Source, root: &str, tally: Tally) -> Result<AddReply> {
+    fn finish_folder(
+        &self,
+        caller: &Caller,
+        manner: &Manner,
+        source: &Source,
+        root: &str,
+        tally: Tally,
+    ) -> Result<AddReply> {
         let listing = Listing::new(tally.entries);
         let mut riding = Riding::default();
         let encoded = listing.encode();
@@ -248,13 +270,25 @@ fn is_same(stored: &Stored, facts: &Facts) -> bool {
     settled && stored.stat.is_some() && stored.stat == facts.stat
 }
 
-fn walk(request: &AddRequest, source: &Source, call: &Call, failed: &mut Vec<FailedFile>) -> Result<Vec<Found>> {
+fn walk(
+    request: &AddRequest,
+    source: &Source,
+    call: &Call,
+    failed: &mut Vec<FailedFile>,
+) -> Result<Vec<Found>> {
     let include = Patterns::with_folders("include", &request.include)?;
     let exclude = Patterns::with_folders("exclude", &request.exclude)?;
     let mut builder = WalkBuilder::new(&source.path);
-    builder.hidden(false).require_git(false).git_global(false).follow_links(false).parents(!source.is_confined());
+    builder
+        .hidden(false)
+        .require_git(false)
+        .git_global(false)
+        .follow_links(false)
+        .parents(!source.is_confined());
     builder.max_depth(if request.recursive { None } else { Some(1) });
-    builder.filter_entry(|entry| entry.depth() == 0 || !matches!(entry.file_name().to_str(), Some(".git" | ".hg" | ".svn")));
+    builder.filter_entry(|entry| {
+        entry.depth() == 0 || !matches!(entry.file_name().to_str(), Some(".git" | ".hg" | ".svn"))
+    });
     let mut found = Vec::new();
     for (count, entry) in builder.build().enumerate() {
         if count.is_multiple_of(256) {
@@ -264,14 +298,16 @@ fn walk(request: &AddRequest, source: &Source, call: &Call, failed: &mut Vec<Fai
         let entry = match entry {
             Ok(entry) => entry,
             Err(error) => {
-                failed.push(FailedFile { path: source.path.display().to_string(), reason: error.to_string() });
+                failed
+                    .push(FailedFile { path: source.path.display().to_string(), reason: error.to_string() });
                 continue;
             }
         };
         if !entry.file_type().is_some_and(|kind| kind.is_file()) {
             continue;
         }
-        let inside = entry.path().strip_prefix(&source.path).unwrap_or(entry.path()).to_string_lossy().into_owned();
+        let inside =
+            entry.path().strip_prefix(&source.path).unwrap_or(entry.path()).to_string_lossy().into_owned();
         if (!request.include.is_empty() && !include.fits(&inside)) || exclude.fits(&inside) {
             continue;
         }
@@ -284,7 +320,10 @@ fn walk(request: &AddRequest, source: &Source, call: &Call, failed: &mut Vec<Fai
     Ok(found)
 }
 
-fn look(path: &Path, metadata: std::result::Result<std::fs::Metadata, ignore::Error>) -> Result<Found, String> {
+fn look(
+    path: &Path,
+    metadata: std::result::Result<std::fs::Metadata, ignore::Error>,
+) -> Result<Found, String> {
     let text = path.to_str().ok_or("its name is not Unicode")?;
     validate::path("its path", text).map_err(|error| error.to_string())?;
     let facts = Facts::of(&metadata.map_err(|error| error.to_string())?);

@@ -174,7 +174,9 @@ impl House {
 }
 
 fn check_mime(mime: &str) -> Result<()> {
-    let fits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$&^_.+-".contains(&b));
+    let fits = |part: &str| {
+        !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$&^_.+-".contains(&b))
+    };
     match mime.split_once('/') {
         Some((family, kind)) if fits(family) && fits(kind) && mime.len() <= 127 => Ok(()),
         _ => Err(Error::invalid("mime_type", "must be like 'text/markdown'")),

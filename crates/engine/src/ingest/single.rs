@@ -25,17 +25,30 @@ pub(super) struct Riding {
 }
 
 impl House {
-    pub(super) fn add_content(&self, caller: &Caller, manner: &Manner, name: &str, bytes: &[u8]) -> Result<AddReply> {
+    pub(super) fn add_content(
+        &self,
+        caller: &Caller,
+        manner: &Manner,
+        name: &str,
+        bytes: &[u8],
+    ) -> Result<AddReply> {
         validate::path("name", name)?;
         let _writing = self.writing()?;
         let facts = Facts::of_content(bytes.len() as u64, self.now());
         let mut riding = Riding::default();
-        let cut = if facts.size <= SMALL { self.cut_loose(bytes, &mut riding)? } else { self.cut_packed(bytes)? };
+        let cut =
+            if facts.size <= SMALL { self.cut_loose(bytes, &mut riding)? } else { self.cut_packed(bytes)? };
         let document = document(manner, name.to_owned(), &cut, bytes, &facts);
         self.commit_single(caller, manner, document, riding)
     }
 
-    pub(super) fn add_file(&self, caller: &Caller, manner: &Manner, source: &Source, call: &Call) -> Result<AddReply> {
+    pub(super) fn add_file(
+        &self,
+        caller: &Caller,
+        manner: &Manner,
+        source: &Source,
+        call: &Call,
+    ) -> Result<AddReply> {
         let path = text_path(&source.path)?;
         let _writing = self.writing()?;
         let failed = |error| Error::reading(path.clone(), error);
@@ -54,7 +67,13 @@ impl House {
         self.commit_single(caller, manner, document, riding)
     }
 
-    fn commit_single(&self, caller: &Caller, manner: &Manner, document: PutDocument, mut riding: Riding) -> Result<AddReply> {
+    fn commit_single(
+        &self,
+        caller: &Caller,
+        manner: &Manner,
+        document: PutDocument,
+        mut riding: Riding,
+    ) -> Result<AddReply> {
         let listing = Listing::new([entry(&document.path, &document)]);
         let cut = self.cut_loose(&listing.encode(), &mut riding)?;
         let (hash, path) = (document.hash, document.path.clone());
@@ -89,7 +108,8 @@ impl House {
     /// Cuts into loose blocks; those that a pack or the catalog has already are left out.
     pub(super) fn cut_loose(&self, bytes: &[u8], riding: &mut Riding) -> Result<Cut> {
         cut::slice(bytes, |block, bytes| {
-            let known = self.blocks.contains(&block.id)? || riding.loose.iter().any(|loose| loose.id == *block.id.as_bytes());
+            let known = self.blocks.contains(&block.id)?
+                || riding.loose.iter().any(|loose| loose.id == *block.id.as_bytes());
             if !known {
                 let loose = Loose::encode(block.id, bytes)?;
                 riding.loose.push(LooseBlock { id: *block.id.as_bytes(), bytes: loose.bytes });

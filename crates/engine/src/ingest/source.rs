@@ -130,7 +130,11 @@ impl Source {
             }
         };
         let metadata = file.metadata()?;
-        if metadata.is_file() { Ok((file, Facts::of(&metadata))) } else { Err(io::Error::other("not a regular file")) }
+        if metadata.is_file() {
+            Ok((file, Facts::of(&metadata)))
+        } else {
+            Err(io::Error::other("not a regular file"))
+        }
     }
 }
 

@@ -72,7 +72,9 @@ impl House {
                 }
                 if record.seal != record.expected_seal(&before) {
                     let place = format!("journal row {}", record.sequence);
-                    report.findings.push(finding(&place, "its seal does not fit the row and the row before".into()));
+                    report
+                        .findings
+                        .push(finding(&place, "its seal does not fit the row and the row before".into()));
                 }
                 before = record.seal;
                 last = record.sequence;
@@ -115,7 +117,9 @@ impl House {
         report.blobs = rows.len() as u64;
         for (hash, what) in &broken {
             let needed = self.catalog.hashed(&shelf_catalog::Scope::Library, &hash.to_string(), 100)?;
-            let affects = needed.into_iter().map(|(document, version)| format!("{} (version {})", document.path, version.number));
+            let affects = needed
+                .into_iter()
+                .map(|(document, version)| format!("{} (version {})", document.path, version.number));
             let place = format!("content {hash}");
             report.findings.push(Finding { place, what: what.clone(), affects: affects.collect() });
         }
@@ -141,7 +145,10 @@ impl House {
         let versions = self.catalog.version_hashes()?;
         report.versions = versions.len() as u64;
         for (hash, _) in versions.iter().filter(|(hash, _)| !known.contains(hash)) {
-            report.findings.push(finding(&format!("content {hash}"), "a version refers to it, and it is not there".into()));
+            report.findings.push(finding(
+                &format!("content {hash}"),
+                "a version refers to it, and it is not there".into(),
+            ));
         }
         let mut seen = HashSet::new();
         for snapshot in self.catalog.all_snapshots()? {
@@ -155,7 +162,10 @@ impl House {
                 Err(error) => report.findings.push(finding(&place, error.to_string())),
                 Ok(listing) => {
                     for entry in listing.entries.iter().filter(|entry| !known.contains(&entry.hash)) {
-                        report.findings.push(finding(&place, format!("content {} of {} is not there", entry.hash, entry.path)));
+                        report.findings.push(finding(
+                            &place,
+                            format!("content {} of {} is not there", entry.hash, entry.path),
+                        ));
                     }
                     if listing.merkle_root() != snapshot.draft.merkle {
                         report.findings.push(finding(&place, "its files do not have its Merkle root".into()));

@@ -44,16 +44,19 @@ impl Retention {
 
     fn lets_go_of(&self, mut snapshots: Vec<&Snapshot>, now: Moment) -> Vec<Snapshot> {
         snapshots.sort_by_key(|snapshot| std::cmp::Reverse(snapshot.at));
-        let limit = self.keep_within_days.map(|days| now.days_before(i64::try_from(days).unwrap_or(i64::MAX)));
+        let limit =
+            self.keep_within_days.map(|days| now.days_before(i64::try_from(days).unwrap_or(i64::MAX)));
         let mut days = HashSet::new();
         let keeps = |at: usize, snapshot: &Snapshot, days: &mut HashSet<String>| {
-            let first_of_day = (days.len() as u64) < self.keep_daily.unwrap_or(0) && days.insert(snapshot.at.day());
+            let first_of_day =
+                (days.len() as u64) < self.keep_daily.unwrap_or(0) && days.insert(snapshot.at.day());
             first_of_day
                 || (at as u64) < self.keep_last.unwrap_or(0)
                 || limit.is_some_and(|limit| snapshot.at >= limit)
                 || (self.keep_labelled && snapshot.draft.label.is_some())
         };
-        let gone = snapshots.into_iter().enumerate().filter(|(at, snapshot)| !keeps(*at, snapshot, &mut days));
+        let gone =
+            snapshots.into_iter().enumerate().filter(|(at, snapshot)| !keeps(*at, snapshot, &mut days));
         gone.map(|(_, snapshot)| snapshot.clone()).collect()
     }
 }
@@ -81,8 +84,10 @@ impl House {
         let snapshots = self.catalog.all_snapshots()?;
         let gone = retention.lets_go(&snapshots, self.now());
         let gone_ids: HashSet<Moment> = gone.iter().map(|snapshot| snapshot.at).collect();
-        let kept: Vec<&Snapshot> = snapshots.iter().filter(|snapshot| !gone_ids.contains(&snapshot.at)).collect();
-        let mut plan = CollectPlan { kept_snapshots: kept.len() as u64, snapshots: gone, ..CollectPlan::default() };
+        let kept: Vec<&Snapshot> =
+            snapshots.iter().filter(|snapshot| !gone_ids.contains(&snapshot.at)).collect();
+        let mut plan =
+            CollectPlan { kept_snapshots: kept.len() as u64, snapshots: gone, ..CollectPlan::default() };
         plan.keep = self.needed_hashes(&kept, call)?;
         let mut unreadable = None;
         self.catalog.blobs(&mut |hash, row| {
@@ -125,7 +130,8 @@ impl House {
     /// Content of live documents in every version, content and listings of kept snapshots.
     fn needed_hashes(&self, kept: &[&Snapshot], call: &Call) -> Result<HashSet<Digest>> {
         let versions = self.catalog.version_hashes()?;
-        let mut needed: HashSet<Digest> = versions.into_iter().filter(|(_, live)| *live).map(|(hash, _)| hash).collect();
+        let mut needed: HashSet<Digest> =
+            versions.into_iter().filter(|(_, live)| *live).map(|(hash, _)| hash).collect();
         for snapshot in kept {
             call.check()?;
             if needed.insert(snapshot.draft.listing) {
@@ -144,5 +150,6 @@ impl House {
 }
 
 fn short_blocks(manifest: &[u8]) -> Vec<i64> {
-    Manifest::decode(manifest).map_or_else(|_| Vec::new(), |manifest| manifest.blocks.iter().map(|b| b.id.short()).collect())
+    Manifest::decode(manifest)
+        .map_or_else(|_| Vec::new(), |manifest| manifest.blocks.iter().map(|b| b.id.short()).collect())
 }

@@ -43,19 +43,30 @@ impl House {
         use std::os::unix::fs::PermissionsExt;
         let mode = fs::metadata(self.folder()).map_or(0, |found| found.permissions().mode() & 0o777);
         if mode & 0o077 == 0 {
-            line("data directory", Advice::Fine, format!("{} (only its owner may open it)", self.folder().display()))
+            line(
+                "data directory",
+                Advice::Fine,
+                format!("{} (only its owner may open it)", self.folder().display()),
+            )
         } else {
             let folder = self.folder().display();
-            line("data directory", Advice::Note, format!("{folder} is open to others (mode {mode:o}): chmod 700 keeps it private"))
+            line(
+                "data directory",
+                Advice::Note,
+                format!("{folder} is open to others (mode {mode:o}): chmod 700 keeps it private"),
+            )
         }
     }
 
     fn look_at_catalog(&self) -> Result<Diagnosis> {
         let broken = self.catalog.integrity()?;
-        let text = format!("schema {}, journal at {}", self.catalog.schema_version()?, self.catalog.sequence()?);
+        let text =
+            format!("schema {}, journal at {}", self.catalog.schema_version()?, self.catalog.sequence()?);
         Ok(match broken.first() {
             None => line("catalog", Advice::Fine, text),
-            Some(first) => line("catalog", Advice::Problem, format!("{text}; damaged: {first}: run `shelf check`")),
+            Some(first) => {
+                line("catalog", Advice::Problem, format!("{text}; damaged: {first}: run `shelf check`"))
+            }
         })
     }
 
@@ -63,7 +74,11 @@ impl House {
         let (count, bytes) = storage.loose;
         let broken = self.broken_loose()?;
         Ok(match broken.first() {
-            None => line("loose blocks", Advice::Fine, format!("{count} blocks, {bytes} bytes wait to be folded into a pack")),
+            None => line(
+                "loose blocks",
+                Advice::Fine,
+                format!("{count} blocks, {bytes} bytes wait to be folded into a pack"),
+            ),
             Some(first) => line("loose blocks", Advice::Problem, format!("damaged: {first}")),
         })
     }
@@ -71,9 +86,16 @@ impl House {
     fn look_at_tokens(&self) -> Result<Diagnosis> {
         let now = self.now();
         let tokens = self.local_tokens()?;
-        let active = tokens.iter().filter(|t| t.revoked_at.is_none() && t.token.expires_at.is_none_or(|at| now < at)).count();
+        let active = tokens
+            .iter()
+            .filter(|t| t.revoked_at.is_none() && t.token.expires_at.is_none_or(|at| now < at))
+            .count();
         Ok(match active {
-            0 => line("tokens", Advice::Note, "none for HTTP yet: the first `shelf serve --http` makes one, or `shelf token create`".into()),
+            0 => line(
+                "tokens",
+                Advice::Note,
+                "none for HTTP yet: the first `shelf serve --http` makes one, or `shelf token create`".into(),
+            ),
             count => line("tokens", Advice::Fine, format!("{count} active for the account local")),
         })
     }
@@ -92,7 +114,10 @@ impl House {
 
 fn look_at_storage(storage: &Storage) -> Diagnosis {
     let packs = storage.packs;
-    let text = format!("{} packs, {} blocks, {} bytes on disk for {} bytes", packs.packs, packs.blocks, packs.stored_bytes, packs.raw_bytes);
+    let text = format!(
+        "{} packs, {} blocks, {} bytes on disk for {} bytes",
+        packs.packs, packs.blocks, packs.stored_bytes, packs.raw_bytes
+    );
     line("packs", Advice::Fine, text)
 }
 

@@ -15,13 +15,21 @@ use crate::mcp::{Admitted, HTTP_REACH};
 
 /// Lets a request in with its pass and the tools it may see, or answers 401.
 pub(super) async fn admit(State(shared): State<Shared>, mut request: Request, next: Next) -> Response {
-    let header = request.headers().get(header::AUTHORIZATION).and_then(|header| header.to_str().ok()).map(str::to_owned);
+    let header = request
+        .headers()
+        .get(header::AUTHORIZATION)
+        .and_then(|header| header.to_str().ok())
+        .map(str::to_owned);
     let pass = match pass_of(&shared, header.as_deref()).await {
         Ok(pass) => pass,
         Err(refusal) => return refuse(&refusal),
     };
     let Some(selection) = selection_of(&shared, &request) else {
-        return rest::error(Kind::NotFound, "no such toolset", &[format!("known: {}", Selection::TOOLSETS.join(", "))]);
+        return rest::error(
+            Kind::NotFound,
+            "no such toolset",
+            &[format!("known: {}", Selection::TOOLSETS.join(", "))],
+        );
     };
     request.extensions_mut().insert(Admitted { caller: Caller { pass, reach: HTTP_REACH }, selection });
     next.run(request).await
@@ -45,7 +53,8 @@ async fn pass_of(shared: &Shared, header: Option<&str>) -> Result<Pass, Refusal>
 fn selection_of(shared: &Shared, request: &Request) -> Option<Selection> {
     let mut selection = shared.app.selection.clone();
     if let Some(rest) = request.uri().path().strip_prefix("/mcp/x/") {
-        let (toolset, read_only) = rest.strip_suffix("/readonly").map_or((rest, false), |toolset| (toolset, true));
+        let (toolset, read_only) =
+            rest.strip_suffix("/readonly").map_or((rest, false), |toolset| (toolset, true));
         selection = selection.narrowed(toolset, read_only)?;
     }
     match request.headers().get("x-mcp-toolsets") {

@@ -23,7 +23,11 @@ impl Guard {
     pub(super) fn new(listen: SocketAddr, settings: &Settings) -> Self {
         let mut hosts: Vec<String> = settings.allowed_hosts.iter().map(|host| host.to_lowercase()).collect();
         hosts.push(listen.ip().to_string());
-        let origins = settings.allowed_origins.iter().map(|origin| origin.trim_end_matches('/').to_lowercase()).collect();
+        let origins = settings
+            .allowed_origins
+            .iter()
+            .map(|origin| origin.trim_end_matches('/').to_lowercase())
+            .collect();
         Self { loopback: listen.ip().is_loopback(), hosts, origins }
     }
 
@@ -66,7 +70,8 @@ fn without_port(host: &str) -> &str {
 }
 
 fn is_loopback(name: &str) -> bool {
-    name == "localhost" || name.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    name == "localhost"
+        || name.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// Refuses requests from hosts and origins that are not allowed, before anything else looks at them.
@@ -79,7 +84,10 @@ pub(super) async fn check(State(shared): State<Shared>, request: Request, next: 
                 ("x-content-type-options", "nosniff"),
                 ("x-frame-options", "DENY"),
                 ("referrer-policy", "no-referrer"),
-                ("content-security-policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"),
+                (
+                    "content-security-policy",
+                    "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+                ),
             ] {
                 headers.insert(name, http::HeaderValue::from_static(value));
             }
@@ -111,7 +119,9 @@ mod tests {
         for host in ["localhost", "127.0.0.1:7433", "[::1]:7433", "shelf.example", "shelf.example:80"] {
             assert!(local.allows_host(host), "{host}");
         }
-        for host in ["evil.example", "127.0.0.1.evil.example", "192.168.1.5", "localhost.evil.example:7433", ""] {
+        for host in
+            ["evil.example", "127.0.0.1.evil.example", "192.168.1.5", "localhost.evil.example:7433", ""]
+        {
             assert!(!local.allows_host(host), "{host}");
         }
         assert!(guard("0.0.0.0:7433").allows_host("192.168.1.5:7433"));
@@ -121,7 +131,9 @@ mod tests {
     #[test]
     fn origins_must_be_local_or_configured() {
         let local = guard("127.0.0.1:7433");
-        for origin in ["http://localhost:3000", "http://127.0.0.1:7433", "https://app.example", "http://[::1]:80"] {
+        for origin in
+            ["http://localhost:3000", "http://127.0.0.1:7433", "https://app.example", "http://[::1]:80"]
+        {
             assert!(local.allows_origin(origin), "{origin}");
         }
         for origin in ["null", "http://evil.example", "https://app.example.evil.example", "file://"] {

@@ -10,7 +10,8 @@ const BUCKETS: &[f64] = &[0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.
 
 /// Serves `/metrics` and `/healthz`.
 pub(super) async fn serve(listener: TcpListener, stop: CancellationToken) {
-    let recorder = PrometheusBuilder::new().set_buckets(BUCKETS).and_then(PrometheusBuilder::install_recorder);
+    let recorder =
+        PrometheusBuilder::new().set_buckets(BUCKETS).and_then(PrometheusBuilder::install_recorder);
     let handle = match recorder {
         Ok(handle) => handle,
         Err(error) => {

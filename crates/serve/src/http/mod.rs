@@ -111,7 +111,11 @@ fn router(shared: Shared, stop: &CancellationToken) -> Router {
         .disable_allowed_origins()
         .with_cancellation_token(stop.child_token());
     let handler = Handler::new(shared.app.clone(), None);
-    let mcp = StreamableHttpService::new(move || Ok(handler.clone()), Arc::new(NeverSessionManager::default()), config);
+    let mcp = StreamableHttpService::new(
+        move || Ok(handler.clone()),
+        Arc::new(NeverSessionManager::default()),
+        config,
+    );
     let inside = Router::new()
         .route_service("/mcp", mcp.clone())
         .route_service("/mcp/x/{toolset}", mcp.clone())

@@ -1,18 +1,17 @@
 //! A plain page at `/` that says what this is and how to connect, until the web console stands there.
 
-use axum::{
-    extract::State,
-    response::Html,
-};
+use axum::{extract::State, response::Html};
 use http::HeaderMap;
 
 use super::Shared;
 
 /// Shows the page.
 pub(super) async fn show(State(shared): State<Shared>, headers: HeaderMap) -> Html<String> {
-    let host = headers.get(http::header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("127.0.0.1:7433");
+    let host =
+        headers.get(http::header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("127.0.0.1:7433");
     // The Host was allowed by the guard; what is left is escaped all the same.
-    let host: String = host.chars().filter(|sign| sign.is_ascii_alphanumeric() || ".-:[]".contains(*sign)).collect();
+    let host: String =
+        host.chars().filter(|sign| sign.is_ascii_alphanumeric() || ".-:[]".contains(*sign)).collect();
     let token = if shared.no_auth {
         "This server was started with --no-auth: whoever reaches it on this machine acts as its owner, without a token."
     } else {

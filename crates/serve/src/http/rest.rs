@@ -18,7 +18,8 @@ use crate::mcp::Admitted;
 pub(super) fn error(kind: Kind, message: &str, hints: &[String]) -> Response {
     let row = kind.row();
     let status = StatusCode::from_u16(row.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    (status, Json(json!({ "error": { "code": row.code, "message": message, "hints": hints } }))).into_response()
+    (status, Json(json!({ "error": { "code": row.code, "message": message, "hints": hints } })))
+        .into_response()
 }
 
 /// The tools that the caller may call, with their schemas.
@@ -46,7 +47,8 @@ pub(super) async fn call(
 ) -> Response {
     let Some(tool) = shelf_tools::find(&name) else {
         let near = shelf_base::nearest(&name, shelf_tools::registry().map(|tool| tool.name), 3);
-        let hints: Vec<String> = if near.is_empty() { Vec::new() } else { vec![format!("did you mean {}?", near.join(", "))] };
+        let hints: Vec<String> =
+            if near.is_empty() { Vec::new() } else { vec![format!("did you mean {}?", near.join(", "))] };
         return error(Kind::NotFound, &format!("unknown tool '{name}'"), &hints);
     };
     let arguments: Map<String, Value> = if body.trim_ascii().is_empty() {
@@ -82,5 +84,9 @@ pub(super) async fn ready(State(shared): State<Shared>) -> Response {
 
 /// Any other path.
 pub(super) async fn nothing_here() -> Response {
-    error(Kind::NotFound, "nothing is served here", &["MCP is at /mcp, the tools are at /api/v1/tools".into()])
+    error(
+        Kind::NotFound,
+        "nothing is served here",
+        &["MCP is at /mcp, the tools are at /api/v1/tools".into()],
+    )
 }

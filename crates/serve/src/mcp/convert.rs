@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use rmcp::{
     ErrorData,
-    model::{CallToolResult, ContentBlock, ErrorCode, Resource, ResourceContents, ResourceTemplate, Tool, ToolAnnotations},
+    model::{
+        CallToolResult, ContentBlock, ErrorCode, Resource, ResourceContents, ResourceTemplate, Tool,
+        ToolAnnotations,
+    },
 };
 use serde_json::{Value, json};
 use shelf_base::{Fault, Kind};
@@ -42,7 +45,10 @@ pub(super) fn unknown_tool(name: &str) -> ErrorData {
 }
 
 pub(super) fn resource(listed: resources::Listed) -> Resource {
-    Resource::new(listed.uri, listed.name).with_title(listed.title).with_mime_type(listed.mime).with_size(listed.size)
+    Resource::new(listed.uri, listed.name)
+        .with_title(listed.title)
+        .with_mime_type(listed.mime)
+        .with_size(listed.size)
 }
 
 pub(super) fn templates() -> Vec<ResourceTemplate> {
@@ -58,8 +64,11 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
 }
 
 pub(super) fn contents(read: resources::Read, uri: String) -> ResourceContents {
-    let contents =
-        if read.is_base64 { ResourceContents::blob(read.content, uri) } else { ResourceContents::text(read.content, uri) };
+    let contents = if read.is_base64 {
+        ResourceContents::blob(read.content, uri)
+    } else {
+        ResourceContents::text(read.content, uri)
+    };
     contents.with_mime_type(read.mime)
 }
 

@@ -16,17 +16,21 @@ use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam, SetLevelRequest
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CompletionInfo, CustomRequest,
-        CustomResult, DiscoverResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation,
-        ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-        ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig,
-        Tool,
+        CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
+        CompletionInfo, CustomRequest, CustomResult, DiscoverResult, ErrorCode, GetPromptRequestParams,
+        GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult,
+        ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
+        ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ServerCapabilities,
+        ServerConfig, Tool,
     },
     service::RequestContext,
 };
 use serde_json::json;
 use shelf_engine::{Caller, Reach};
-use shelf_tools::{policy::{self, Selection}, resources};
+use shelf_tools::{
+    policy::{self, Selection},
+    resources,
+};
 
 use crate::App;
 
@@ -121,7 +125,9 @@ impl ServerHandler for Handler {
             .build();
         let implementation = Implementation::new("shelfmark", env!("CARGO_PKG_VERSION"))
             .with_title("Shelfmark")
-            .with_description("A library for AI agents and people: store anything once, find it fast, cite it exactly.");
+            .with_description(
+                "A library for AI agents and people: store anything once, find it fast, cite it exactly.",
+            );
         ServerConfig::new(capabilities).with_server_info(implementation).with_instructions(INSTRUCTIONS)
     }
 
@@ -155,7 +161,11 @@ impl ServerHandler for Handler {
         shelf_tools::find(name).map(convert::tool)
     }
 
-    async fn list_tools(&self, request: Option<PaginatedRequestParams>, context: Context) -> Result<ListToolsResult, ErrorData> {
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: Context,
+    ) -> Result<ListToolsResult, ErrorData> {
         if request.and_then(|request| request.cursor).is_some() {
             return Err(ErrorData::invalid_params("cursor is not one that this list gave", None));
         }
@@ -169,7 +179,11 @@ impl ServerHandler for Handler {
         })
     }
 
-    async fn call_tool(&self, request: CallToolRequestParams, context: Context) -> Result<CallToolResponse, ErrorData> {
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: Context,
+    ) -> Result<CallToolResponse, ErrorData> {
         let Some(tool) = shelf_tools::find(&request.name) else {
             return Err(convert::unknown_tool(&request.name));
         };
@@ -201,9 +215,11 @@ impl ServerHandler for Handler {
         context: Context,
     ) -> Result<ListResourcesResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
-        let page = self.in_library(&context, move |app, caller, call| resources::list(&app.house, caller, cursor, call));
+        let page = self
+            .in_library(&context, move |app, caller, call| resources::list(&app.house, caller, cursor, call));
         let (listed, next) = page.await?;
-        let mut result = ListResourcesResult::with_all_items(listed.into_iter().map(convert::resource).collect());
+        let mut result =
+            ListResourcesResult::with_all_items(listed.into_iter().map(convert::resource).collect());
         result.next_cursor = next;
         Ok(result)
     }
@@ -216,9 +232,15 @@ impl ServerHandler for Handler {
         Ok(ListResourceTemplatesResult::with_all_items(convert::templates()))
     }
 
-    async fn read_resource(&self, request: ReadResourceRequestParams, context: Context) -> Result<ReadResourceResponse, ErrorData> {
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: Context,
+    ) -> Result<ReadResourceResponse, ErrorData> {
         let uri = request.uri.clone();
-        let found = self.in_library(&context, move |app, caller, call| resources::read(&app.house, caller, &uri, call)).await?;
+        let found = self
+            .in_library(&context, move |app, caller, call| resources::read(&app.house, caller, &uri, call))
+            .await?;
         match found {
             Some(read) => Ok(ReadResourceResult::new(vec![convert::contents(read, request.uri)]).into()),
             None => {
@@ -228,15 +250,27 @@ impl ServerHandler for Handler {
         }
     }
 
-    async fn list_prompts(&self, _: Option<PaginatedRequestParams>, _: Context) -> Result<ListPromptsResult, ErrorData> {
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: Context,
+    ) -> Result<ListPromptsResult, ErrorData> {
         Ok(ListPromptsResult::with_all_items(Vec::new()))
     }
 
-    async fn get_prompt(&self, request: GetPromptRequestParams, _: Context) -> Result<GetPromptResponse, ErrorData> {
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _: Context,
+    ) -> Result<GetPromptResponse, ErrorData> {
         Err(ErrorData::invalid_params(format!("unknown prompt '{}'", request.name), None))
     }
 
-    async fn complete(&self, request: CompleteRequestParams, context: Context) -> Result<CompleteResult, ErrorData> {
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        context: Context,
+    ) -> Result<CompleteResult, ErrorData> {
         let Some(template) = request.r#ref.as_resource_uri().map(str::to_owned) else {
             return Ok(CompleteResult::new(CompletionInfo::default()));
         };
@@ -250,11 +284,16 @@ impl ServerHandler for Handler {
         Ok(CompleteResult::new(info.map_err(|error| ErrorData::internal_error(error, None))?))
     }
 
-    async fn on_custom_request(&self, request: CustomRequest, _: Context) -> Result<CustomResult, ErrorData> {
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: Context,
+    ) -> Result<CustomResult, ErrorData> {
         // Known methods arrive here when their parameters are not of the right form.
-        const KNOWN: &[&str] =
-            &["tools/call", "resources/read", "completion/complete", "prompts/get", "initialize", "logging/setLevel"];
-        if KNOWN.contains(&request.method.as_str()) {
+        const KNOWN: &[&str] = &["tools/call", "resources/read", "completion/complete", "prompts/get"];
+        const OF_OLDER_REVISIONS: &[&str] = &["initialize", "logging/setLevel"];
+        let method = request.method.as_str();
+        if KNOWN.contains(&method) || (OF_OLDER_REVISIONS.contains(&method) && !is_modern(&context)) {
             let message = format!("the parameters of {} are not of the right form", request.method);
             return Err(ErrorData::invalid_params(message, None));
         }

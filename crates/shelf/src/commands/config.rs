@@ -24,7 +24,9 @@ pub(super) fn run(command: &cli::Config, settings: &Settings, output: &Output) -
                 .all()
                 .map(|(key, value, origin)| {
                     let shown = match (key, value.as_str()) {
-                        ("data_dir", Some("")) => settings.data_dir().map_or_else(|_| String::new(), |path| path.display().to_string()),
+                        ("data_dir", Some("")) => settings
+                            .data_dir()
+                            .map_or_else(|_| String::new(), |path| path.display().to_string()),
                         _ => value.to_string(),
                     };
                     vec![key.to_owned(), shown, origin.to_string()]

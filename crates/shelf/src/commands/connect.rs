@@ -16,7 +16,8 @@ pub(super) fn over_http(url: &str, token: Option<&str>) -> String {
     let pretty = |value: serde_json::Value| serde_json::to_string_pretty(&value).unwrap_or_default();
     let generic = pretty(json!({ "mcpServers": { "shelfmark": server(json!({ "type": "http" })) } }));
     let code = pretty(json!({ "servers": { "shelfmark": server(json!({ "type": "http" })) } }));
-    let header = token.map_or_else(String::new, |token| format!(" --header \"Authorization: Bearer {token}\""));
+    let header =
+        token.map_or_else(String::new, |token| format!(" --header \"Authorization: Bearer {token}\""));
     format!(
         "Claude Code:\n  claude mcp add --transport http shelfmark {url}{header}\n\n\
          Claude Desktop, Cursor (.cursor/mcp.json) and most other clients:\n{generic}\n\n\

@@ -65,7 +65,9 @@ fn add_arguments(command: &cli::Add, path: &std::path::Path) -> Outcome<Value> {
             }
         }
     } else {
-        let Some(path) = path.to_str() else { return Err(Trouble::new(Kind::Invalid, "the path is not valid Unicode")) };
+        let Some(path) = path.to_str() else {
+            return Err(Trouble::new(Kind::Invalid, "the path is not valid Unicode"));
+        };
         arguments["path"] = json!(path);
         arguments["recursive"] = json!(!command.flat);
     }
@@ -74,7 +76,8 @@ fn add_arguments(command: &cli::Add, path: &std::path::Path) -> Outcome<Value> {
 
 fn show_added(reply: &Value, output: &Output) -> Outcome {
     for failed in reply["failed"].as_array().into_iter().flatten() {
-        output.say(Tone::Warning, &format!("not added: {}: {}", text(failed, "path"), text(failed, "reason")));
+        output
+            .say(Tone::Warning, &format!("not added: {}: {}", text(failed, "path"), text(failed, "reason")));
     }
     let (stored, shared) = (human(number(reply, "bytes_stored")), human(number(reply, "bytes_deduped")));
     let files = match number(reply, "files_added") + number(reply, "files_unchanged") {
@@ -128,7 +131,8 @@ pub(super) fn get(command: &cli::Get, house: &House, output: &Output) -> Outcome
     }
     loop {
         output.print_bytes(&content(&reply)?)?;
-        let (Some(next), None) = (reply["next_offset"].as_u64(), command.start_line.or(command.end_line)) else {
+        let (Some(next), None) = (reply["next_offset"].as_u64(), command.start_line.or(command.end_line))
+        else {
             return Ok(());
         };
         arguments["offset"] = json!(next);
@@ -139,15 +143,28 @@ pub(super) fn get(command: &cli::Get, house: &House, output: &Output) -> Outcome
 fn content(reply: &Value) -> Outcome<Vec<u8>> {
     let content = text(reply, "content");
     match reply["encoding"].as_str() {
-        Some("base64") => STANDARD.decode(&content).map_err(|_| Trouble::new(Kind::Internal, "the reply is not valid base64")),
+        Some("base64") => STANDARD
+            .decode(&content)
+            .map_err(|_| Trouble::new(Kind::Internal, "the reply is not valid base64")),
         _ => Ok(content.into_bytes()),
     }
 }
 
 fn show_facts(reply: &Value, output: &Output) -> Outcome {
     let fields = [
-        "path", "title", "collection", "hash", "size", "mime_type", "version", "tags", "metadata", "document_id", "created_at",
-        "modified_at", "indexed_at",
+        "path",
+        "title",
+        "collection",
+        "hash",
+        "size",
+        "mime_type",
+        "version",
+        "tags",
+        "metadata",
+        "document_id",
+        "created_at",
+        "modified_at",
+        "indexed_at",
     ];
     for field in fields {
         output.print(&format!("{field:12} {}", text(reply, field)))?;
@@ -187,7 +204,12 @@ pub(super) fn list(command: &cli::List, house: &House, output: &Output) -> Outco
 }
 
 /// Follows the cursors: a person asked for the list, not for a page.
-fn all_pages(house: &House, mut arguments: Value, limit: Option<u64>, output: &Output) -> Outcome<(Vec<Value>, u64)> {
+fn all_pages(
+    house: &House,
+    mut arguments: Value,
+    limit: Option<u64>,
+    output: &Output,
+) -> Outcome<(Vec<Value>, u64)> {
     let call = progress::call(output);
     let mut documents = Vec::new();
     let wanted = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
@@ -226,7 +248,8 @@ pub(super) fn update(command: &cli::Update, house: &House, output: &Output) -> O
         .map(|tag| format!("+{tag}"))
         .chain(command.untags.iter().map(|tag| format!("-{tag}")))
         .collect();
-    let mut arguments = given(json!({ "metadata": command.metadata, "tags": tags, "collection": command.collection }));
+    let mut arguments =
+        given(json!({ "metadata": command.metadata, "tags": tags, "collection": command.collection }));
     arguments[key] = json!(value);
     arguments["verbose"] = json!(true);
     let reply = tool(house, "update", arguments, &progress::call(output))?;
@@ -248,8 +271,9 @@ pub(super) fn update(command: &cli::Update, house: &House, output: &Output) -> O
 }
 
 pub(super) fn delete(command: &cli::Delete, house: &House, output: &Output) -> Outcome {
-    let mut arguments =
-        given(json!({ "names": command.names, "pattern": command.pattern, "collection": command.collection }));
+    let mut arguments = given(
+        json!({ "names": command.names, "pattern": command.pattern, "collection": command.collection }),
+    );
     arguments["dry_run"] = json!(command.dry_run);
     let reply = tool(house, "delete_by_name", arguments, &progress::call(output))?;
     if output.json {

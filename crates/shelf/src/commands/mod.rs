@@ -26,7 +26,8 @@ use crate::{
 /// Runs the command.
 pub(crate) fn run(arguments: Arguments, output: &Output) -> Outcome {
     let flags = flags(&arguments);
-    let settings = Settings::resolve(arguments.global.config.as_deref(), &flags, |name| std::env::var(name).ok())?;
+    let settings =
+        Settings::resolve(arguments.global.config.as_deref(), &flags, |name| std::env::var(name).ok())?;
     start_logging(&settings)?;
     match arguments.command {
         Command::Serve(command) => serve::run(&command, &settings, output),
@@ -64,9 +65,11 @@ fn flags(arguments: &Arguments) -> BTreeMap<&'static str, toml::Value> {
     if let Command::Serve(serve) = &arguments.command {
         text("http.listen", serve.http.clone().filter(|address| !address.is_empty()));
         text("http.admin_listen", serve.admin_listen.clone());
-        for (key, list) in
-            [("tools.toolsets", &serve.toolsets), ("tools.only", &serve.tools), ("tools.exclude", &serve.exclude_tools)]
-        {
+        for (key, list) in [
+            ("tools.toolsets", &serve.toolsets),
+            ("tools.only", &serve.tools),
+            ("tools.exclude", &serve.exclude_tools),
+        ] {
             if let Some(list) = list {
                 flags.insert(key, settings::list(list));
             }
@@ -83,12 +86,18 @@ fn start_logging(settings: &Settings) -> Outcome {
     let level = settings.text("log.level");
     // The MCP library logs whole requests below this level; they may hold what nobody should log.
     let filter = if level.contains("rmcp") { level.to_owned() } else { format!("{level},rmcp=warn") };
-    let filter = EnvFilter::try_new(&filter).map_err(|error| anyhow::anyhow!("log level '{level}': {error}"))?;
+    let filter =
+        EnvFilter::try_new(&filter).map_err(|error| anyhow::anyhow!("log level '{level}': {error}"))?;
     let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match settings.text("log.format") {
         "json" => logs.json().init(),
         "text" => logs.init(),
-        other => return Err(Trouble::new(Kind::Invalid, format!("log.format must be text or json, not '{other}'"))),
+        other => {
+            return Err(Trouble::new(
+                Kind::Invalid,
+                format!("log.format must be text or json, not '{other}'"),
+            ));
+        }
     }
     Ok(())
 }
@@ -116,7 +125,11 @@ fn tool(house: &House, name: &str, arguments: Value, call: &Call) -> Outcome<Val
     let Some(tool) = shelf_tools::find(name) else {
         let near = shelf_base::nearest(name, shelf_tools::registry().map(|tool| tool.name), 3);
         let trouble = Trouble::new(Kind::NotFound, format!("unknown tool '{name}'"));
-        return Err(if near.is_empty() { trouble } else { trouble.hint(format!("did you mean {}?", near.join(", "))) });
+        return Err(if near.is_empty() {
+            trouble
+        } else {
+            trouble.hint(format!("did you mean {}?", near.join(", ")))
+        });
     };
     let context = Context { house, caller: &Caller::owner(), call, limits: &Limits::default() };
     Ok(shelf_tools::call(tool, &Selection::default(), &context, arguments)?)

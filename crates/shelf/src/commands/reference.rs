@@ -39,7 +39,9 @@ pub(super) fn manual(folder: Option<&Path>, output: &Output) -> Outcome {
 /// Writes every reference page into `folder`.
 pub(super) fn pages(folder: &Path) -> Outcome {
     fs::create_dir_all(folder)?;
-    for (name, text) in [("tools.md", tools()), ("cli.md", cli()), ("settings.md", settings()), ("errors.md", errors())] {
+    for (name, text) in
+        [("tools.md", tools()), ("cli.md", cli()), ("settings.md", settings()), ("errors.md", errors())]
+    {
         fs::write(folder.join(name), text)?;
     }
     Ok(())
@@ -70,16 +72,24 @@ fn tools() -> String {
 }
 
 fn fields(title: &str, schema: &serde_json::Map<String, Value>) -> String {
-    let Some(properties) = schema.get("properties").and_then(Value::as_object).filter(|found| !found.is_empty()) else {
+    let Some(properties) =
+        schema.get("properties").and_then(Value::as_object).filter(|found| !found.is_empty())
+    else {
         return format!("{title}: none.\n\n");
     };
-    let required: Vec<&str> =
-        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    let required: Vec<&str> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
     let mut table = format!("| {} | type | meaning |\n| --- | --- | --- |\n", title.to_lowercase());
     for (name, property) in properties {
         let kind = property.get("type").and_then(Value::as_str).unwrap_or("array or object");
         let mark = if title == "Arguments" && required.contains(&name.as_str()) { ", required" } else { "" };
-        let about = property.get("description").and_then(Value::as_str).unwrap_or_default().replace('|', "\\|");
+        let about =
+            property.get("description").and_then(Value::as_str).unwrap_or_default().replace('|', "\\|");
         table.push_str(&format!("| `{name}` | {kind}{mark} | {about} |\n"));
     }
     table + "\n"
@@ -126,7 +136,9 @@ fn settings() -> String {
 }
 
 fn errors() -> String {
-    let mut page = format!("# Errors\n\n{MADE}\n| code | HTTP status | exit code | try again |\n| --- | --- | --- | --- |\n");
+    let mut page = format!(
+        "# Errors\n\n{MADE}\n| code | HTTP status | exit code | try again |\n| --- | --- | --- | --- |\n"
+    );
     for kind in Kind::ALL {
         let row = kind.row();
         let retry = match row.retry {

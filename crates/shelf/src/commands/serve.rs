@@ -25,7 +25,11 @@ pub(super) fn run(command: &cli::Serve, settings: &Settings, output: &Output) ->
         seconds => Some(Duration::from_secs(seconds)),
     };
     let app = App::new(house, selection, limits(settings), Timeouts { call });
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).max_blocking_threads(64).enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(64)
+        .enable_all()
+        .build()?;
     let outcome = match &command.http {
         Some(_) => runtime.block_on(over_http(app, command, settings, output)),
         None => {
@@ -45,13 +49,17 @@ fn selection(settings: &Settings) -> Outcome<Selection> {
         excluded: settings.texts("tools.exclude"),
         read_only: settings.flag("tools.read_only"),
     };
-    if let Some(unknown) = selection.toolsets.iter().find(|name| !Selection::TOOLSETS.contains(&name.as_str())) {
+    if let Some(unknown) =
+        selection.toolsets.iter().find(|name| !Selection::TOOLSETS.contains(&name.as_str()))
+    {
         let trouble = Trouble::new(Kind::Invalid, format!("unknown toolset '{unknown}'"));
         return Err(trouble.hint(format!("known: {}", Selection::TOOLSETS.join(", "))));
     }
     if let Some(unknown) = selection.unknown_tools().first() {
         let near = shelf_base::nearest(unknown, shelf_tools::registry().map(|tool| tool.name), 3).join(", ");
-        return Err(Trouble::new(Kind::Invalid, format!("unknown tool '{unknown}'")).hint(format!("near: {near}")));
+        return Err(
+            Trouble::new(Kind::Invalid, format!("unknown tool '{unknown}'")).hint(format!("near: {near}"))
+        );
     }
     Ok(selection)
 }
@@ -86,7 +94,10 @@ fn stop_signal() -> Outcome<CancellationToken> {
 async fn over_http(app: Arc<App>, command: &cli::Serve, settings: &Settings, output: &Output) -> Outcome {
     let listen = settings.address("http.listen")?;
     if command.no_auth && !listen.ip().is_loopback() {
-        let trouble = Trouble::new(Kind::Invalid, format!("--no-auth is refused on {listen}: everybody on the network would be the owner"));
+        let trouble = Trouble::new(
+            Kind::Invalid,
+            format!("--no-auth is refused on {listen}: everybody on the network would be the owner"),
+        );
         return Err(trouble.hint("listen on 127.0.0.1, or drop --no-auth and use a token"));
     }
     let admin_listen = match settings.text("http.admin_listen") {
@@ -125,7 +136,9 @@ fn greeting(
     let token_line = match &token {
         None => "No token is needed: whoever reaches it on this machine acts as its owner.".to_owned(),
         Some(Some(_)) => "The token below is shown this once; only its hash is kept.".to_owned(),
-        Some(None) => "Use the token that was shown at the first start, or make another: shelf token create".to_owned(),
+        Some(None) => {
+            "Use the token that was shown at the first start, or make another: shelf token create".to_owned()
+        }
     };
     let metrics = admin.map_or_else(String::new, |admin| format!("Metrics: http://{admin}/metrics\n"));
     let data = data_line(app.house.folder());
@@ -143,7 +156,9 @@ fn data_line(folder: &Path) -> String {
 /// The first start makes a token; later ones leave it at that.
 fn first_token(app: &App) -> Outcome<Option<String>> {
     let now = app.house.now();
-    let works = |token: &shelf_engine::TokenRow| token.revoked_at.is_none() && token.token.expires_at.is_none_or(|at| now < at);
+    let works = |token: &shelf_engine::TokenRow| {
+        token.revoked_at.is_none() && token.token.expires_at.is_none_or(|at| now < at)
+    };
     if app.house.local_tokens()?.iter().any(works) {
         return Ok(None);
     }

@@ -22,14 +22,18 @@ pub(super) fn status(command: &cli::Status, house: &House, output: &Output) -> O
     output.print(&format!("bytes          {}", human(number(&reply, "total_bytes"))))?;
     output.print(&format!("unique blocks  {}", number(&reply, "unique_blocks")))?;
     let ratio = reply["dedup_ratio"].as_f64().unwrap_or(0.0) * 100.0;
-    output.print(&format!("saved by sharing {} ({ratio:.1} %)", human(number(&reply, "deduplicated_bytes"))))?;
+    output
+        .print(&format!("saved by sharing {} ({ratio:.1} %)", human(number(&reply, "deduplicated_bytes"))))?;
     if let Some(details) = reply.get("details") {
         let disk = &details["disk"];
         output.print(&format!("collections    {}", number(details, "collections")))?;
         output.print(&format!("snapshots      {}", number(details, "snapshots")))?;
         output.print(&format!("changes        {}", number(details, "journal_sequence")))?;
         let (packs, catalog) = (human(number(disk, "pack_bytes")), human(number(disk, "catalog_bytes")));
-        output.print(&format!("on disk        {packs} in {} packs, {catalog} catalog", number(disk, "packs")))?;
+        output.print(&format!(
+            "on disk        {packs} in {} packs, {catalog} catalog",
+            number(disk, "packs")
+        ))?;
     }
     if let Some(types) = reply.get("file_types") {
         let row = |kind: &Value| vec![text(kind, "type"), text(kind, "count"), human(number(kind, "bytes"))];

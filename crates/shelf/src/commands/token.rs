@@ -71,7 +71,8 @@ fn list(house: &House, output: &Output) -> Outcome {
 }
 
 fn revoke(id: &str, house: &House, output: &Output) -> Outcome {
-    let parsed: TokenId = id.parse().map_err(|_| Trouble::new(Kind::Invalid, format!("'{id}' is not the id of a token")))?;
+    let parsed: TokenId =
+        id.parse().map_err(|_| Trouble::new(Kind::Invalid, format!("'{id}' is not the id of a token")))?;
     if !house.revoke_local_token(parsed)? {
         let trouble = Trouble::new(Kind::NotFound, format!("no active token {id}"));
         return Err(trouble.hint("shelf token list shows their ids"));

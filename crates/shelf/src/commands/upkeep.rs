@@ -66,14 +66,19 @@ pub(super) fn collect(command: &cli::Gc, house: &House, output: &Output) -> Outc
         keep_labelled: !command.drop_labelled,
     };
     let call = progress::call(output);
-    let plan = if command.plan { house.plan_collection(&retention, &call)? } else { house.collect(&retention, &call)? };
+    let plan = if command.plan {
+        house.plan_collection(&retention, &call)?
+    } else {
+        house.collect(&retention, &call)?
+    };
     drop(call);
     show_plan(&plan, command.plan, &retention, output)
 }
 
 fn show_plan(plan: &CollectPlan, only_plan: bool, retention: &Retention, output: &Output) -> Outcome {
     if output.json {
-        let snapshots: Vec<String> = plan.snapshots.iter().map(|snapshot| snapshot.at.with_micros()).collect();
+        let snapshots: Vec<String> =
+            plan.snapshots.iter().map(|snapshot| snapshot.at.with_micros()).collect();
         return output.print_json(&json!({
             "done": !only_plan,
             "snapshots": snapshots,
@@ -90,12 +95,17 @@ fn show_plan(plan: &CollectPlan, only_plan: bool, retention: &Retention, output:
     }
     let verb = if only_plan { "would go" } else { "went" };
     output.print(&format!("{} snapshots {verb}, {} stay", plan.snapshots.len(), plan.kept_snapshots))?;
-    output.print(&format!("{} contents ({}) that nothing needs {verb}", plan.blobs, human(plan.blob_bytes)))?;
+    output.print(&format!(
+        "{} contents ({}) that nothing needs {verb}",
+        plan.blobs,
+        human(plan.blob_bytes)
+    ))?;
     let (deleted, rewritten) = (plan.packs.delete.len(), plan.packs.rewrite.len());
     let freed = human(plan.packs.freed_bytes);
     output.print(&format!("{deleted} packs deleted, {rewritten} rewritten: about {freed} freed"))?;
     if !retention.is_explicit() {
-        output.say(Tone::Warning, "no snapshot goes without a rule: --keep-last, --keep-within, --keep-daily");
+        output
+            .say(Tone::Warning, "no snapshot goes without a rule: --keep-last, --keep-within, --keep-daily");
     }
     Ok(())
 }
@@ -108,8 +118,10 @@ pub(super) fn doctor(house: &House, settings: &Settings, output: &Output) -> Out
             Advice::Note => "note",
             Advice::Problem => "problem",
         };
-        let lines: Vec<Value> =
-            lines.iter().map(|line| json!({ "subject": line.subject, "advice": word(line.advice), "text": line.text })).collect();
+        let lines: Vec<Value> = lines
+            .iter()
+            .map(|line| json!({ "subject": line.subject, "advice": word(line.advice), "text": line.text }))
+            .collect();
         return output.print_json(&json!({ "version": env!("CARGO_PKG_VERSION"), "diagnosis": lines }));
     }
     output.print(&format!("shelf {}", env!("CARGO_PKG_VERSION")))?;

@@ -54,17 +54,25 @@ impl Settings {
         let file = read_file(config, &environment)?;
         let mut values = BTreeMap::new();
         for setting in SETTINGS {
-            let default = look_up(&defaults, setting.key).ok_or_else(|| anyhow!("no default for {}", setting.key))?;
+            let default =
+                look_up(&defaults, setting.key).ok_or_else(|| anyhow!("no default for {}", setting.key))?;
             let resolved = if let Some(value) = flags.get(setting.key) {
                 (value.clone(), Origin::Flag)
             } else if let Some(text) = environment(setting.variable) {
-                let value = parse_like(default, &text).with_context(|| format!("environment variable {}", setting.variable))?;
+                let value = parse_like(default, &text)
+                    .with_context(|| format!("environment variable {}", setting.variable))?;
                 (value, Origin::Environment(setting.variable))
             } else if let Some((path, table)) = &file
                 && let Some(value) = look_up(table, setting.key)
             {
                 if value.type_str() != default.type_str() {
-                    bail!("{}: {} must be {}, not {}", path.display(), setting.key, default.type_str(), value.type_str());
+                    bail!(
+                        "{}: {} must be {}, not {}",
+                        path.display(),
+                        setting.key,
+                        default.type_str(),
+                        value.type_str()
+                    );
                 }
                 (value.clone(), Origin::File(path.clone()))
             } else {
@@ -90,7 +98,11 @@ impl Settings {
     }
 
     pub(crate) fn number(&self, key: &str) -> u64 {
-        self.values.get(key).and_then(|(value, _)| value.as_integer()).and_then(|n| u64::try_from(n).ok()).unwrap_or(0)
+        self.values
+            .get(key)
+            .and_then(|(value, _)| value.as_integer())
+            .and_then(|n| u64::try_from(n).ok())
+            .unwrap_or(0)
     }
 
     pub(crate) fn flag(&self, key: &str) -> bool {
@@ -167,7 +179,9 @@ fn look_up<'a>(table: &'a Table, key: &str) -> Option<&'a Value> {
 /// Reads the text of an environment variable as a value of the default's type; lists are separated by commas.
 fn parse_like(default: &Value, text: &str) -> anyhow::Result<Value> {
     Ok(match default {
-        Value::Integer(_) => Value::Integer(text.trim().parse().map_err(|_| anyhow!("'{text}' is not a whole number"))?),
+        Value::Integer(_) => {
+            Value::Integer(text.trim().parse().map_err(|_| anyhow!("'{text}' is not a whole number"))?)
+        }
         Value::Boolean(_) => match text.trim() {
             "1" | "true" | "yes" => Value::Boolean(true),
             "0" | "false" | "no" | "" => Value::Boolean(false),
@@ -188,7 +202,11 @@ pub(crate) fn list(text: &str) -> Value {
 mod tests {
     use super::*;
 
-    fn resolve(file: &str, flags: &[(&'static str, Value)], environment: &[(&str, &str)]) -> anyhow::Result<Settings> {
+    fn resolve(
+        file: &str,
+        flags: &[(&'static str, Value)],
+        environment: &[(&str, &str)],
+    ) -> anyhow::Result<Settings> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("shelf.toml");
         std::fs::write(&path, file).unwrap();
@@ -202,7 +220,8 @@ mod tests {
     fn flags_beat_environment_beats_file_beats_default() {
         let file = "[http]\nlisten = \"127.0.0.1:1\"\n[limits]\ncall_seconds = 5\n";
         let environment = [("SHELF_HTTP_LISTEN", "127.0.0.1:2"), ("SHELF_TOOLSETS", "store, workspace")];
-        let settings = resolve(file, &[("http.listen", Value::String("127.0.0.1:3".into()))], &environment).unwrap();
+        let settings =
+            resolve(file, &[("http.listen", Value::String("127.0.0.1:3".into()))], &environment).unwrap();
         assert_eq!(settings.text("http.listen"), "127.0.0.1:3");
         assert_eq!(settings.number("limits.call_seconds"), 5);
         assert_eq!(settings.texts("tools.toolsets"), ["store", "workspace"]);

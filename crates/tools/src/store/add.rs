@@ -88,7 +88,9 @@ const fn yes() -> bool {
 fn request(arguments: Arguments) -> Result<AddRequest, Trouble> {
     let what = match (arguments.path, arguments.content, arguments.name) {
         (Some(path), None, None) => What::Path(path.into()),
-        (None, Some(content), Some(name)) => What::Content { name, bytes: bytes(content, arguments.encoding.as_deref())? },
+        (None, Some(content), Some(name)) => {
+            What::Content { name, bytes: bytes(content, arguments.encoding.as_deref())? }
+        }
         (None, Some(_), None) => return Err(Trouble::argument("name is required with content")),
         (Some(_), _, _) => return Err(Trouble::argument("give either path, or content with name, not both")),
         (None, None, _) => return Err(Trouble::argument("path is required, or content with name")),
@@ -110,7 +112,9 @@ fn request(arguments: Arguments) -> Result<AddRequest, Trouble> {
 fn bytes(content: String, encoding: Option<&str>) -> Result<Vec<u8>, Trouble> {
     match encoding {
         None | Some("utf-8" | "utf8" | "text") => Ok(content.into_bytes()),
-        Some("base64") => STANDARD.decode(content.trim()).map_err(|_| Trouble::argument("content is not valid base64")),
+        Some("base64") => {
+            STANDARD.decode(content.trim()).map_err(|_| Trouble::argument("content is not valid base64"))
+        }
         Some(other) => Err(Trouble::argument(format!("encoding must be utf-8 or base64, not '{other}'"))),
     }
 }

@@ -90,7 +90,7 @@ struct Reply {
     /// What happened, in words
     note: String,
     /// Names that mean no document
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     not_found: Vec<String>,
     /// True when deleted names fewer than count
     #[serde(skip_serializing_if = "Option::is_none")]

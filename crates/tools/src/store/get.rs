@@ -147,7 +147,7 @@ struct Reply {
     #[serde(skip_serializing_if = "Option::is_none")]
     indexed_at: Option<String>,
     /// Other paths with the same content
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     also_at: Vec<String>,
     /// File that the content was written to
     #[serde(skip_serializing_if = "Option::is_none")]

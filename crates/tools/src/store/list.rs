@@ -6,7 +6,9 @@ use shelf_base::{Moment, bounds};
 use shelf_engine::{Filter, ListReply, ListRequest, Order, SortBy};
 
 use super::common::DocumentView;
-use crate::{Context, Family, Hints, Tool, arguments, family::Trouble, policy::Access, registry::reply, schema};
+use crate::{
+    Context, Family, Hints, Tool, arguments, family::Trouble, policy::Access, registry::reply, schema,
+};
 
 pub(crate) const TOOL: Tool = Tool {
     name: "list",
@@ -88,7 +90,8 @@ struct Arguments {
 
 fn request(arguments: Arguments, now: Moment) -> Result<ListRequest, Trouble> {
     let time = |text: Option<String>| {
-        text.map(|text| Moment::parse(&text, now).map_err(|error| Trouble::argument(error.to_string()))).transpose()
+        text.map(|text| Moment::parse(&text, now).map_err(|error| Trouble::argument(error.to_string())))
+            .transpose()
     };
     let mut filter = Filter {
         collection: arguments.collection,
@@ -116,7 +119,9 @@ fn request(arguments: Arguments, now: Moment) -> Result<ListRequest, Trouble> {
         None if arguments.recent.is_some() && arguments.sort_by.is_none() => Order::Descending,
         None | Some("asc") => Order::Ascending,
         Some("desc") => Order::Descending,
-        Some(other) => return Err(Trouble::argument(format!("sort_order must be asc or desc, not '{other}'"))),
+        Some(other) => {
+            return Err(Trouble::argument(format!("sort_order must be asc or desc, not '{other}'")));
+        }
     };
     let sort = if arguments.recent.is_some() && arguments.sort_by.is_none() { SortBy::Indexed } else { sort };
     Ok(ListRequest {
@@ -124,7 +129,9 @@ fn request(arguments: Arguments, now: Moment) -> Result<ListRequest, Trouble> {
         patterns: arguments.pattern.into_iter().chain(arguments.name.map(|name| escape(&name))).collect(),
         sort,
         order,
-        limit: arguments.limit.map_or(DEFAULT_LIMIT, |limit| usize::try_from(limit).unwrap_or(MOST).min(MOST)),
+        limit: arguments
+            .limit
+            .map_or(DEFAULT_LIMIT, |limit| usize::try_from(limit).unwrap_or(MOST).min(MOST)),
         offset: arguments.offset,
         cursor: arguments.cursor,
     })
@@ -132,11 +139,15 @@ fn request(arguments: Arguments, now: Moment) -> Result<ListRequest, Trouble> {
 
 /// A name means itself, whatever signs it holds.
 fn escape(name: &str) -> String {
-    name.chars().flat_map(|sign| if "*?[]{}\\!".contains(sign) { vec!['[', sign, ']'] } else { vec![sign] }).collect()
+    name.chars()
+        .flat_map(|sign| if "*?[]{}\\!".contains(sign) { vec!['[', sign, ']'] } else { vec![sign] })
+        .collect()
 }
 
 fn extensions(text: &str) -> Vec<String> {
-    let dotted = |part: &str| format!(".{}", part.trim().trim_start_matches("*.").trim_start_matches('.').to_lowercase());
+    let dotted = |part: &str| {
+        format!(".{}", part.trim().trim_start_matches("*.").trim_start_matches('.').to_lowercase())
+    };
     text.split(',').filter(|part| !part.trim().is_empty()).map(dotted).collect()
 }
 
@@ -147,9 +158,9 @@ fn sort_by(word: Option<&str>) -> Result<SortBy, Trouble> {
         Some("created") => Ok(SortBy::Created),
         Some("modified") => Ok(SortBy::Modified),
         Some("indexed") => Ok(SortBy::Indexed),
-        Some(other) => {
-            Err(Trouble::argument(format!("sort_by must be name, size, created, modified or indexed, not '{other}'")))
-        }
+        Some(other) => Err(Trouble::argument(format!(
+            "sort_by must be name, size, created, modified or indexed, not '{other}'"
+        ))),
     }
 }
 
@@ -158,7 +169,9 @@ fn narrow_to_kind(filter: &mut Filter, kind: &str) -> Result<(), Trouble> {
         "text" | "binary" => {
             let is_text = kind == "text";
             if filter.is_text.is_some_and(|asked| asked != is_text) {
-                return Err(Trouble::argument(format!("type '{kind}' contradicts the arguments text or binary")));
+                return Err(Trouble::argument(format!(
+                    "type '{kind}' contradicts the arguments text or binary"
+                )));
             }
             filter.is_text = Some(is_text);
             return Ok(());
@@ -221,14 +234,23 @@ fn narrow_to_kind(filter: &mut Filter, kind: &str) -> Result<(), Trouble> {
 }
 
 /// Fills a page until it is full, and says where to go on.
-fn page(context: &Context<'_>, request: &ListRequest, listed: &ListReply, paths_only: bool) -> Result<Reply, Trouble> {
+fn page(
+    context: &Context<'_>,
+    request: &ListRequest,
+    listed: &ListReply,
+    paths_only: bool,
+) -> Result<Reply, Trouble> {
     let mut reply = Reply { total: listed.total, ..Reply::default() };
     let (mut documents, mut paths) = (Vec::new(), Vec::new());
     let mut characters = 0;
     let mut shown = 0;
     for document in &listed.documents {
         let view = DocumentView::from(document);
-        characters += if paths_only { document.path.len() + 4 } else { serde_json::to_string(&view).map_or(0, |text| text.len()) + 1 };
+        characters += if paths_only {
+            document.path.len() + 4
+        } else {
+            serde_json::to_string(&view).map_or(0, |text| text.len()) + 1
+        };
         if characters > bounds::PAGE_CHARS - 500 && shown > 0 {
             break;
         }
@@ -240,7 +262,11 @@ fn page(context: &Context<'_>, request: &ListRequest, listed: &ListReply, paths_
     {
         reply.next_cursor = Some(context.house.cursor_after(context.caller, request, last)?);
     }
-    if paths_only { reply.paths = Some(paths) } else { reply.documents = Some(documents) }
+    if paths_only {
+        reply.paths = Some(paths)
+    } else {
+        reply.documents = Some(documents)
+    }
     Ok(reply)
 }
 

@@ -82,7 +82,8 @@ struct Reply {
 struct SnapshotView {
     /// Id: the UTC time it was made
     snapshot_id: String,
-    /// Label, when it has one
+    /// Label, or null
+    #[schemars(with = "serde_json::Value")]
     label: Option<String>,
     /// Collection it belongs to
     collection: String,

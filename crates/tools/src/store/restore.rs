@@ -90,7 +90,12 @@ const fn yes() -> bool {
 }
 
 fn views(files: Vec<Restored>) -> Vec<FileView> {
-    let view = |file: Restored| FileView { path: file.path, target: file.target, size: file.size, reason: file.reason };
+    let view = |file: Restored| FileView {
+        path: file.path,
+        target: file.target,
+        size: file.size,
+        reason: file.reason,
+    };
     files.into_iter().take(LISTED).map(view).collect()
 }
 

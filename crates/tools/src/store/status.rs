@@ -21,7 +21,8 @@ pub(crate) const TOOL: Tool = Tool {
     output: schema::of::<Reply>,
     run: |context, arguments| {
         let arguments: Arguments = arguments::read(arguments)?;
-        let status = context.house.status(context.caller, arguments.detailed, arguments.file_types, context.call)?;
+        let status =
+            context.house.status(context.caller, arguments.detailed, arguments.file_types, context.call)?;
         let snapshots = status.collections.iter().map(|summary| summary.snapshots).sum();
         let figures = status.figures;
         reply(&Reply {
@@ -183,8 +184,10 @@ fn group(types: &[TypeFigures], key: impl Fn(&TypeFigures) -> &String) -> Vec<Ty
         let sum = sums.entry(key(figures)).or_default();
         *sum = (sum.0 + figures.count, sum.1 + figures.bytes);
     }
-    let mut views: Vec<TypeView> =
-        sums.into_iter().map(|(name, (count, bytes))| TypeView { r#type: name.clone(), count, bytes }).collect();
+    let mut views: Vec<TypeView> = sums
+        .into_iter()
+        .map(|(name, (count, bytes))| TypeView { r#type: name.clone(), count, bytes })
+        .collect();
     views.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.r#type.cmp(&b.r#type)));
     views
 }
