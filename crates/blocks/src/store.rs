@@ -23,8 +23,11 @@ const CACHED_FRAMES: usize = 32;
 pub struct Store {
     objects: Arc<dyn Objects>,
     packs: RwLock<Packs>,
-    frames: Mutex<VecDeque<(u64, u32, Arc<Vec<u8>>)>>,
+    frames: Mutex<VecDeque<CachedFrame>>,
 }
+
+/// The pack's number, the frame's number, its raw bytes.
+type CachedFrame = (u64, u32, Arc<Vec<u8>>);
 
 #[derive(Default)]
 struct Packs {
@@ -203,7 +206,7 @@ impl Store {
                 Ok(bytes) => return Some(Ok(bytes)),
                 // Deleted by a collection in another process: look again.
                 Err(Error::Storage { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-                    self.forget(&pack.name)
+                    self.forget(&pack.name);
                 }
                 Err(error) => last = Some(Err(error)),
             }

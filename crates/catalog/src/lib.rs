@@ -16,10 +16,10 @@ pub mod suite;
 pub use error::Error;
 pub use journal::{Operation, Record};
 pub use model::{
-    Account, Actor, BlobRow, Chosen, Collection, CollectionKind, CollectionSummary, Document, Filter, Listed,
-    LooseBlock, Metadata, NewToken, Order, Page, Purge, Put, PutDocument, PutResult, PutState, Scope,
-    Snapshot, SnapshotDraft, SortBy, Source, TagChange, Token, TokenKind, TypeFigures, Update, Version,
-    scopes,
+    Account, Actor, BlobRow, BlocksOf, Chosen, Collection, CollectionKind, CollectionSummary, Document,
+    Filter, Listed, LooseBlock, Metadata, NewToken, Order, Page, Purge, Put, PutDocument, PutResult,
+    PutState, Scope, Snapshot, SnapshotDraft, SortBy, Source, TagChange, Token, TokenKind, TypeFigures,
+    Update, Version, scopes,
 };
 
 use shelf_base::{

@@ -498,6 +498,9 @@ pub struct BlobRow {
     pub manifest: Vec<u8>,
 }
 
+/// Reads the short names of the blocks out of a manifest, which the catalog itself does not understand.
+pub type BlocksOf = fn(&[u8]) -> Vec<i64>;
+
 /// What a collection removes from the catalog.
 #[derive(Clone, Debug, Default)]
 pub struct Purge {
@@ -506,5 +509,5 @@ pub struct Purge {
     /// Blobs to keep; versions of deleted documents that use others are forgotten.
     pub keep: std::collections::HashSet<Digest>,
     /// For every account, the short names of the blocks under its kept blobs are made anew from manifests by this.
-    pub blocks_of: Option<fn(&[u8]) -> Vec<i64>>,
+    pub blocks_of: Option<BlocksOf>,
 }

@@ -1,1 +1,372 @@
-//! The behaviour that every catalog must show.
+//! The behaviour that every catalog must show, as functions over the trait: each backend's tests call [`run`].
+//!
+//! Written as part of the library so that a backend in another crate, or another process, can be put through the same
+//! suite. Every check panics with what it saw.
+
+use std::{collections::BTreeSet, path::Path, sync::Arc};
+
+use shelf_base::{Digest, Moment, ids::CollectionId, ids::LOCAL_ACCOUNT};
+
+use crate::{
+    Actor, Catalog, Error, Filter, LooseBlock, Metadata, Operation, Order, Page, Purge, Put, PutDocument,
+    PutState, Record, Scope, SnapshotDraft, SortBy, TagChange, Update,
+};
+
+/// Runs every check on catalogs that `open` makes empty.
+pub fn run(open: impl Fn() -> Arc<dyn Catalog>) {
+    documents_have_versions(&*open());
+    a_failed_put_leaves_nothing(&*open());
+    bytes_are_counted_for_the_account(&*open());
+    names_and_hashes_find(&*open());
+    lists_page_without_gaps(&*open());
+    updates_say_what_changed(&*open());
+    deleted_documents_vanish_and_return_new(&*open());
+    scopes_keep_apart(&*open());
+    snapshot_ids_are_unique(&*open());
+    the_journal_has_no_gaps_and_holds_together(open());
+    a_purge_keeps_what_it_must(&*open());
+    secrets_and_loose_blocks_stay(&*open());
+}
+
+fn scope() -> Scope {
+    Scope::Account(LOCAL_ACCOUNT)
+}
+
+fn at(second: i64) -> Moment {
+    Moment::from_micros(second * 1_000_000)
+}
+
+/// A document with made-up content.
+pub fn sample(path: &str, content: &str) -> PutDocument {
+    PutDocument {
+        path: path.to_owned(),
+        title: path.rsplit('/').next().unwrap_or_default().to_owned(),
+        extension: ".txt".into(),
+        mime: "text/plain".into(),
+        is_text: true,
+        hash: Digest::of(content.as_bytes()),
+        size: content.len() as u64,
+        manifest: content.as_bytes().to_vec(),
+        blocks: vec![(short(content), content.len() as u32)],
+        modified_at: at(1),
+        mode: 0o644,
+        stat: None,
+        tags: BTreeSet::new(),
+        metadata: Metadata::new(),
+        resource_id: None,
+    }
+}
+
+fn short(content: &str) -> i64 {
+    let hash = Digest::of(content.as_bytes());
+    i64::from_le_bytes(hash.as_bytes()[..8].try_into().unwrap_or_default())
+}
+
+fn put(
+    catalog: &dyn Catalog,
+    collection: CollectionId,
+    second: i64,
+    documents: Vec<PutDocument>,
+) -> Vec<crate::PutResult> {
+    let put = Put {
+        actor: Actor::local(),
+        collection,
+        now: at(second),
+        documents,
+        loose: Vec::new(),
+        snapshot: None,
+    };
+    catalog.put(put).expect("a put").0
+}
+
+fn default_collection(catalog: &dyn Catalog) -> CollectionId {
+    catalog.ensure_collection(&Actor::local(), "default", at(1)).expect("a collection").id
+}
+
+fn documents_have_versions(catalog: &dyn Catalog) {
+    let collection = default_collection(catalog);
+    let first = &put(catalog, collection, 1, vec![sample("a.txt", "one")])[0];
+    let same = &put(catalog, collection, 2, vec![sample("a.txt", "one")])[0];
+    let second = &put(catalog, collection, 3, vec![sample("a.txt", "two")])[0];
+    assert_eq!(
+        (first.state, same.state, second.state),
+        (PutState::Added, PutState::Unchanged, PutState::Updated)
+    );
+    assert!(first.id == same.id && first.id == second.id);
+    let document = catalog.document(&scope(), first.id).expect("a read").expect("the document");
+    assert_eq!((document.version.number, document.version.hash), (2, Digest::of(b"two")));
+    assert_eq!((document.created_at, document.version.indexed_at), (at(1), at(3)));
+    let versions = catalog.versions(&scope(), first.id).expect("versions");
+    assert_eq!(versions.iter().map(|version| version.number).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(catalog.blob(&Digest::of(b"one")).expect("a read").expect("a blob").manifest, b"one");
+}
+
+fn a_failed_put_leaves_nothing(catalog: &dyn Catalog) {
+    let collection = default_collection(catalog);
+    let mut first = sample("a", "a");
+    first.resource_id = Some("id".into());
+    put(catalog, collection, 1, vec![first]);
+    let before = catalog.sequence().expect("a sequence");
+    let mut clash = sample("c", "c");
+    clash.resource_id = Some("id".into());
+    let documents = vec![sample("b", "b"), clash];
+    let failed = catalog.put(Put {
+        actor: Actor::local(),
+        collection,
+        now: at(2),
+        documents,
+        loose: Vec::new(),
+        snapshot: None,
+    });
+    assert!(matches!(failed, Err(Error::ResourceIdTaken(_))));
+    assert!(catalog.named(&scope(), None, "b", 9).expect("a read").is_empty(), "the whole put is undone");
+    assert_eq!(catalog.sequence().expect("a sequence"), before);
+    let missing = Put {
+        actor: Actor::local(),
+        collection: CollectionId::fresh(),
+        now: at(2),
+        documents: Vec::new(),
+        loose: Vec::new(),
+        snapshot: None,
+    };
+    assert!(matches!(catalog.put(missing), Err(Error::NoCollection)));
+}
+
+fn bytes_are_counted_for_the_account(catalog: &dyn Catalog) {
+    let collection = default_collection(catalog);
+    let results =
+        put(catalog, collection, 1, vec![sample("a", "shared"), sample("b", "shared"), sample("c", "own")]);
+    let counted: Vec<(u64, u64)> =
+        results.iter().map(|result| (result.stored, result.deduplicated)).collect();
+    assert_eq!(counted, [(6, 0), (0, 6), (3, 0)]);
+}
+
+fn names_and_hashes_find(catalog: &dyn Catalog) {
+    let collection = default_collection(catalog);
+    let mut titled = sample("documents/1", "one");
+    titled.title = "A Title".into();
+    put(
+        catalog,
+        collection,
+        1,
+        vec![
+            titled,
+            sample("/src/lib.rs", "two"),
+            sample("/deep/src/lib.rs", "two"),
+            sample("ü/lib.rs", "x"),
+        ],
+    );
+    let paths = |name: &str| -> Vec<String> {
+        catalog
+            .named(&scope(), None, name, 9)
+            .expect("a read")
+            .into_iter()
+            .map(|document| document.path)
+            .collect()
+    };
+    assert_eq!(paths("/src/lib.rs"), ["/src/lib.rs"], "the whole path wins");
+    assert_eq!(paths("src/lib.rs"), ["/deep/src/lib.rs", "/src/lib.rs"]);
+    assert_eq!(paths("A Title"), ["documents/1"]);
+    assert_eq!(paths("ib.rs"), Vec::<String>::new());
+    assert_eq!(paths("%"), Vec::<String>::new());
+    let prefix = &Digest::of(b"two").to_string()[..8];
+    assert_eq!(catalog.hashed(&scope(), prefix, 9).expect("a read").len(), 2);
+    assert_eq!(catalog.hashed(&scope(), prefix, 1).expect("a read").len(), 1);
+    assert!(catalog.hashed(&scope(), "zz", 9).expect("a read").is_empty());
+}
+
+fn lists_page_without_gaps(catalog: &dyn Catalog) {
+    let collection = default_collection(catalog);
+    let many = (0..57).map(|number| sample(&format!("d{number:02}"), &"x".repeat(number % 5))).collect();
+    put(catalog, collection, 1, many);
+    for (sort, order) in [
+        (SortBy::Name, Order::Ascending),
+        (SortBy::Size, Order::Descending),
+        (SortBy::Indexed, Order::Ascending),
+    ] {
+        let mut seen = BTreeSet::new();
+        let mut after = None;
+        loop {
+            let page = Page { sort, order, limit: 10, offset: 0, after: after.clone() };
+            let listed = catalog.list(&scope(), &Filter::default(), &page).expect("a page");
+            assert_eq!(listed.total, 57);
+            assert!(
+                listed.documents.iter().all(|document| seen.insert(document.number)),
+                "no document twice"
+            );
+            let Some(last) = listed.documents.last().filter(|_| listed.more) else { break };
+            let value = match sort {
+                SortBy::Name => last.path.clone().into(),
+                SortBy::Size => last.version.size.into(),
+                _ => last.version.indexed_at.micros().into(),
+            };
+            after = Some((value, last.number));
+        }
+        assert_eq!(seen.len(), 57);
+    }
+    let filter = Filter { recent: Some(3), ..Filter::default() };
+    let page = Page { sort: SortBy::Name, order: Order::Ascending, limit: 10, offset: 0, after: None };
+    assert_eq!(catalog.list(&scope(), &filter, &page).expect("a page").total, 3);
+}
+
+fn updates_say_what_changed(catalog: &dyn Catalog) {
+    let collection = default_collection(catalog);
+    let id = put(catalog, collection, 1, vec![sample("a", "a")])[0].id;
+    let mut update = Update { add_tags: BTreeSet::from(["t".to_owned()]), ..Update::default() };
+    update.set.insert("k".into(), 1.into());
+    let changes =
+        catalog.update(&Actor::local(), id, &update, at(2)).expect("an update").expect("the document");
+    let expected =
+        [TagChange::Metadata { key: "k".into(), old: None, new: 1.into() }, TagChange::Added("t".into())];
+    assert_eq!(changes, expected);
+    assert_eq!(catalog.update(&Actor::local(), id, &update, at(3)).expect("an update"), Some(Vec::new()));
+    let tagged = Filter { tags: vec!["t".into()], ..Filter::default() };
+    assert_eq!(catalog.choose(&scope(), &tagged).expect("a choice").len(), 1);
+    let unknown = catalog.update(&Actor::local(), shelf_base::ids::DocumentId::fresh(), &update, at(4));
+    assert_eq!(unknown.expect("an answer"), None);
+}
+
+fn deleted_documents_vanish_and_return_new(catalog: &dyn Catalog) {
+    let collection = default_collection(catalog);
+    let id = put(catalog, collection, 1, vec![sample("a", "a")])[0].id;
+    let other = Scope::Collection(CollectionId::fresh());
+    assert!(
+        catalog.delete(&Actor::local(), &other, &[id], at(2)).expect("a delete").is_empty(),
+        "not in that scope"
+    );
+    assert_eq!(catalog.delete(&Actor::local(), &scope(), &[id, id], at(2)).expect("a delete"), [id]);
+    assert!(catalog.document(&scope(), id).expect("a read").is_none());
+    assert!(catalog.hashed(&scope(), &Digest::of(b"a").to_string(), 9).expect("a read").is_empty());
+    let again = &put(catalog, collection, 3, vec![sample("a", "a")])[0];
+    assert!(again.state == PutState::Added && again.id != id);
+}
+
+fn scopes_keep_apart(catalog: &dyn Catalog) {
+    let one = default_collection(catalog);
+    let two = catalog.ensure_collection(&Actor::local(), "two", at(1)).expect("a collection").id;
+    put(catalog, one, 1, vec![sample("a", "in one")]);
+    put(catalog, two, 1, vec![sample("a", "in two")]);
+    let inside = Scope::Collection(two);
+    assert_eq!(catalog.choose(&inside, &Filter::default()).expect("a choice").len(), 1);
+    assert!(catalog.hashed(&inside, &Digest::of(b"in one").to_string(), 9).expect("a read").is_empty());
+    assert_eq!(catalog.collections(&inside).expect("a list").len(), 1);
+    let nobody = Scope::Account(shelf_base::ids::AccountId::fresh());
+    assert!(catalog.choose(&nobody, &Filter::default()).expect("a choice").is_empty());
+    assert!(catalog.collections(&nobody).expect("a list").is_empty());
+    assert!(catalog.snapshots(&nobody, None).expect("a list").is_empty());
+}
+
+fn draft(label: Option<&str>, listing: &str) -> SnapshotDraft {
+    SnapshotDraft {
+        label: label.map(str::to_owned),
+        root: "/".into(),
+        listing: Digest::of(listing.as_bytes()),
+        listing_manifest: listing.as_bytes().to_vec(),
+        listing_size: listing.len() as u64,
+        merkle: Digest::of(b"root"),
+        files: 1,
+        bytes: 1,
+        git_commit: None,
+        git_branch: None,
+    }
+}
+
+fn snapshot(catalog: &dyn Catalog, collection: CollectionId, second: i64, listing: &str) -> Moment {
+    let put = Put {
+        actor: Actor::local(),
+        collection,
+        now: at(second),
+        documents: Vec::new(),
+        loose: Vec::new(),
+        snapshot: Some(draft(Some("l"), listing)),
+    };
+    catalog.put(put).expect("a put").1.expect("a snapshot").at
+}
+
+fn snapshot_ids_are_unique(catalog: &dyn Catalog) {
+    let collection = default_collection(catalog);
+    let ids: Vec<Moment> = (0..3).map(|_| snapshot(catalog, collection, 5, "same time")).collect();
+    assert_eq!(ids, [at(5), Moment::from_micros(5_000_001), Moment::from_micros(5_000_002)]);
+    let listed: Vec<Moment> =
+        catalog.snapshots(&scope(), Some("default")).expect("a list").iter().map(|s| s.at).collect();
+    assert_eq!(listed, ids.into_iter().rev().collect::<Vec<_>>());
+}
+
+fn the_journal_has_no_gaps_and_holds_together(catalog: Arc<dyn Catalog>) {
+    let collection = default_collection(&*catalog);
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let catalog = &catalog;
+            scope.spawn(move || {
+                for number in 0..25 {
+                    put(
+                        &**catalog,
+                        collection,
+                        1,
+                        vec![sample(&format!("{thread}/{number}"), &format!("{thread} {number}"))],
+                    );
+                }
+            });
+        }
+    });
+    let records = catalog.journal(0, 10_000).expect("the journal");
+    assert_eq!(records.len(), 201);
+    let mut before = Record::genesis();
+    for (at, record) in records.iter().enumerate() {
+        assert_eq!(record.sequence, at as u64 + 1);
+        assert_eq!(record.seal, record.expected_seal(&before));
+        before = record.seal;
+    }
+    assert_eq!(records[0].operation, Operation::CreateCollection);
+    assert_eq!(catalog.journal(199, 10).expect("the journal").len(), 2);
+}
+
+fn a_purge_keeps_what_it_must(catalog: &dyn Catalog) {
+    let collection = default_collection(catalog);
+    let results = put(
+        catalog,
+        collection,
+        1,
+        vec![sample("live", "live"), sample("gone", "gone"), sample("kept", "kept")],
+    );
+    let old = snapshot(catalog, collection, 2, "old listing");
+    catalog.delete(&Actor::local(), &scope(), &[results[1].id, results[2].id], at(3)).expect("a delete");
+    let hashes = catalog.version_hashes().expect("hashes");
+    assert_eq!(hashes.iter().filter(|(_, live)| *live).count(), 1);
+    let keep = [&b"live"[..], b"kept"].iter().map(|content| Digest::of(content)).collect();
+    let purge = Purge { snapshots: vec![old], keep, blocks_of: Some(|manifest| vec![manifest.len() as i64]) };
+    catalog.purge(&Actor::local(), &purge, at(4)).expect("a purge");
+    assert!(catalog.blob(&Digest::of(b"gone")).expect("a read").is_none());
+    assert!(catalog.blob(&Digest::of(b"kept")).expect("a read").is_some());
+    assert!(catalog.snapshots(&scope(), None).expect("a list").is_empty());
+    assert!(catalog.document(&scope(), results[0].id).expect("a read").is_some());
+    assert!(catalog.integrity().expect("a check").is_empty());
+}
+
+fn secrets_and_loose_blocks_stay(catalog: &dyn Catalog) {
+    assert_eq!(catalog.secret("a", [1; 32]).expect("a secret"), [1; 32]);
+    assert_eq!(catalog.secret("a", [2; 32]).expect("a secret"), [1; 32]);
+    let collection = default_collection(catalog);
+    let loose =
+        vec![LooseBlock { id: [7; 32], bytes: vec![1, 2] }, LooseBlock { id: [8; 32], bytes: vec![3] }];
+    let put = Put {
+        actor: Actor::local(),
+        collection,
+        now: at(1),
+        documents: Vec::new(),
+        loose: loose.clone(),
+        snapshot: None,
+    };
+    catalog.put(put).expect("a put");
+    assert_eq!(catalog.loose_figures().expect("figures"), (2, 3));
+    assert_eq!(catalog.loose(&[[8; 32], [9; 32]]).expect("a read"), [loose[1].clone()]);
+    catalog.drop_loose(&[[7; 32]]).expect("a drop");
+    assert_eq!(catalog.oldest_loose(9).expect("a read"), [loose[1].clone()]);
+}
+
+/// Changes a row of the journal behind the catalog's back, to see whether a check notices.
+pub fn tamper_with_journal(folder: &Path, sequence: u64) {
+    let connection = rusqlite::Connection::open(folder.join("catalog.db")).expect("the database");
+    let changed = connection.execute("UPDATE journal SET path = path || 'x' WHERE sequence = ?1", [sequence]);
+    assert_eq!(changed.expect("an update"), 1);
+}

@@ -1,1 +1,7 @@
-//! x
+//! For tests only: a library in a temporary folder, calls of its tools, and a small MCP client over stdio.
+
+mod house;
+mod stdio;
+
+pub use house::{TestHouse, error_of, tree};
+pub use stdio::StdioClient;

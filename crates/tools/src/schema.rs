@@ -39,6 +39,7 @@ fn make_portable(value: &mut Value) {
                     object.insert("type".into(), only);
                 }
             }
+            drop_null_branch(object);
             if object.get("default") == Some(&Value::Null) {
                 object.remove("default");
             }
@@ -46,5 +47,18 @@ fn make_portable(value: &mut Value) {
         }
         Value::Array(items) => items.iter_mut().for_each(make_portable),
         _ => {}
+    }
+}
+
+/// "This or null" is "this", not required: the null branch goes, and a single branch left moves up.
+fn drop_null_branch(object: &mut Map<String, Value>) {
+    let Some(Value::Array(branches)) = object.get_mut("anyOf") else { return };
+    branches.retain(|branch| branch.get("type").and_then(Value::as_str) != Some("null"));
+    if let [Value::Object(only)] = &branches[..] {
+        let only = only.clone();
+        object.remove("anyOf");
+        for (key, value) in only {
+            object.entry(key).or_insert(value);
+        }
     }
 }

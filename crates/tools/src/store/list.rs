@@ -263,9 +263,9 @@ fn page(
         reply.next_cursor = Some(context.house.cursor_after(context.caller, request, last)?);
     }
     if paths_only {
-        reply.paths = Some(paths)
+        reply.paths = Some(paths);
     } else {
-        reply.documents = Some(documents)
+        reply.documents = Some(documents);
     }
     Ok(reply)
 }

@@ -1,0 +1,271 @@
+//! The promises of the block store: cutting, packing, verifying, collecting, surviving.
+
+use std::{collections::HashSet, convert::Infallible, path::Path, sync::Arc};
+
+use proptest::prelude::*;
+use shelf_base::{Digest, Fault, Kind};
+use shelf_blocks::{
+    BlockId, BlockRef, Loose, Manifest, Store,
+    cut::{self, Cut},
+    gc,
+    objects::{Folder, Memory, Objects, forgetful::Forgetful},
+};
+
+fn cut_slice(bytes: &[u8]) -> (Cut, Vec<Vec<u8>>) {
+    let mut blocks = Vec::new();
+    let cut = cut::slice::<Infallible>(bytes, |_, block| {
+        blocks.push(block.to_vec());
+        Ok(())
+    });
+    (cut.unwrap_or_else(|never| match never {}), blocks)
+}
+
+/// Bytes that look like text, different for every seed.
+fn prose(seed: u64, length: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut bytes = Vec::with_capacity(length + 16);
+    while bytes.len() < length {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        bytes.extend_from_slice(format!("word{} ", state % 5_000).as_bytes());
+    }
+    bytes.truncate(length);
+    bytes
+}
+
+fn store_all(store: &Store, contents: &[Vec<u8>]) -> Vec<Cut> {
+    let batch = store.batch();
+    let mut lane = batch.lane().unwrap();
+    let cuts = contents
+        .iter()
+        .map(|bytes| cut::slice(bytes, |block, bytes| lane.put(block, bytes)).unwrap())
+        .collect();
+    lane.finish().unwrap();
+    let _sealed = batch.seal().unwrap();
+    cuts
+}
+
+fn read_all(store: &Store, cut: &Cut) -> Result<Vec<u8>, shelf_blocks::Error> {
+    let blocks =
+        cut.manifest.blocks.iter().map(|block| store.read(&block.id)).collect::<Result<Vec<_>, _>>()?;
+    Ok(blocks.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn blocks_cover_the_content_within_bounds(seed: u64, length in 0_usize..400_000) {
+        let bytes = prose(seed, length);
+        let (cut, blocks) = cut_slice(&bytes);
+        prop_assert_eq!(blocks.concat(), bytes.clone());
+        prop_assert_eq!(cut.hash, Digest::of(&bytes));
+        prop_assert_eq!(cut.manifest.size(), length as u64);
+        for (at, block) in blocks.iter().enumerate() {
+            let last = at + 1 == blocks.len();
+            prop_assert!(block.len() <= cut::MAX && (last || block.len() >= cut::MIN));
+            prop_assert_eq!(cut.manifest.blocks[at], BlockRef { id: BlockId::of(block), length: block.len() as u32 });
+        }
+    }
+
+    #[test]
+    fn a_stream_is_cut_where_a_slice_is(seed: u64, length in 0_usize..9_000_000) {
+        let bytes = prose(seed, length);
+        let streamed = cut::stream::<shelf_blocks::Error>(&bytes[..], |_, _| Ok(())).unwrap();
+        prop_assert_eq!(streamed, cut_slice(&bytes).0);
+    }
+
+    #[test]
+    fn cuts_come_back_after_an_edit(seed: u64, at in 0_usize..1_000_000, inserted in 1_usize..2_000) {
+        let before = prose(seed, 1_000_000);
+        let mut after = before.clone();
+        after.splice(at..at, prose(!seed, inserted));
+        let known: HashSet<BlockId> = cut_slice(&before).0.manifest.blocks.iter().map(|block| block.id).collect();
+        let fresh: u64 = cut_slice(&after).0.manifest.blocks.iter()
+            .filter(|block| !known.contains(&block.id)).map(|block| u64::from(block.length)).sum();
+        prop_assert!(fresh <= 4 * cut::MAX as u64 + inserted as u64, "{} new bytes", fresh);
+    }
+
+    #[test]
+    fn packs_give_back_what_was_put(contents in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40_000), 0..12)) {
+        let memory = Memory::default();
+        let store = Store::new(Arc::new(memory.clone()));
+        let cuts = store_all(&store, &contents);
+        // Another process opens the same objects and sees the same bytes.
+        let other = Store::new(Arc::new(memory));
+        for (cut, bytes) in cuts.iter().zip(&contents) {
+            prop_assert_eq!(&read_all(&store, cut).unwrap(), bytes);
+            prop_assert_eq!(&read_all(&other, cut).unwrap(), bytes);
+        }
+        prop_assert!(other.verify(|_, _| true).unwrap().is_empty());
+    }
+
+    #[test]
+    fn manifests_and_loose_blocks_round_trip(bytes in prop::collection::vec(any::<u8>(), 0..60_000), noise: Vec<u8>) {
+        let (cut, blocks) = cut_slice(&bytes);
+        prop_assert_eq!(Manifest::decode(&cut.manifest.encode()).unwrap(), cut.manifest);
+        for block in blocks {
+            let loose = Loose::encode(BlockId::of(&block), &block).unwrap();
+            prop_assert_eq!(loose.decode().unwrap(), block);
+        }
+        // Noise is refused or read as something; it never panics.
+        let _ = Manifest::decode(&noise);
+        let _ = Loose { id: BlockId::of(b""), bytes: noise }.decode();
+    }
+
+    #[test]
+    fn a_flipped_bit_never_gives_wrong_bytes(position: prop::sample::Index, bit in 0_u8..8) {
+        let memory = Memory::default();
+        let contents = vec![prose(1, 30_000), prose(2, 200_000)];
+        let cuts = store_all(&Store::new(Arc::new(memory.clone())), &contents);
+        let name = memory.list().unwrap().remove(0);
+        memory.tamper(&name, |bytes| {
+            let at = position.index(bytes.len());
+            bytes[at] ^= 1 << bit;
+        });
+        let store = Store::new(Arc::new(memory));
+        for (cut, bytes) in cuts.iter().zip(&contents) {
+            match read_all(&store, cut) {
+                Ok(read) => prop_assert_eq!(&read, bytes),
+                Err(error) => prop_assert_eq!(error.kind(), Kind::Corrupt),
+            }
+        }
+    }
+}
+
+#[test]
+fn one_byte_at_the_front_shares_nearly_everything() {
+    let before = prose(7, 20_000_000);
+    let mut after = before.clone();
+    after.insert(0, b'x');
+    let known: HashSet<BlockId> = cut_slice(&before).0.manifest.blocks.iter().map(|block| block.id).collect();
+    let cut = cut_slice(&after).0;
+    let shared: u64 = cut
+        .manifest
+        .blocks
+        .iter()
+        .filter(|block| known.contains(&block.id))
+        .map(|block| u64::from(block.length))
+        .sum();
+    assert!(shared * 100 >= cut.size * 95, "{shared} of {} bytes shared", cut.size);
+}
+
+#[test]
+fn damage_is_named_and_the_rest_stays_readable() {
+    let memory = Memory::default();
+    let contents: Vec<Vec<u8>> = (0..6).map(|seed| prose(seed, 150_000)).collect();
+    let cuts = store_all(&Store::new(Arc::new(memory.clone())), &contents);
+    let name = memory.list().unwrap().remove(0);
+    memory.tamper(&name, |bytes| bytes[1_000] ^= 1);
+    let store = Store::new(Arc::new(memory));
+    let problems = store.verify(|_, _| true).unwrap();
+    assert!(
+        !problems.is_empty()
+            && problems.iter().all(|problem| problem.object == name && problem.block.is_some())
+    );
+    let readable = cuts
+        .iter()
+        .zip(&contents)
+        .filter(|(cut, bytes)| read_all(&store, cut).is_ok_and(|read| read == **bytes));
+    assert!(readable.count() >= 4);
+}
+
+#[test]
+fn a_collection_frees_the_dead_and_keeps_the_living() {
+    let memory = Memory::default();
+    let store = Store::new(Arc::new(memory.clone()));
+    let kept = store_all(&store, &[prose(1, 300_000), prose(2, 300_000)]);
+    let mixed = store_all(&store, &[prose(3, 300_000), prose(4, 50_000)]);
+    let dead = store_all(&store, &[prose(5, 300_000)]);
+    let live_cuts = [&kept[0], &kept[1], &mixed[1]];
+    let live: HashSet<BlockId> =
+        live_cuts.iter().flat_map(|cut| cut.manifest.blocks.iter().map(|block| block.id)).collect();
+    let before = store.usage().unwrap();
+    let plan = gc::Plan::make(&store, &live).unwrap();
+    assert_eq!((plan.delete.len(), plan.rewrite.len(), plan.keep), (1, 1, 1));
+    assert_eq!(store.usage().unwrap(), before, "a plan changes nothing");
+    // A reader that opened the packs before must not be disturbed.
+    let reader = Store::new(Arc::new(memory));
+    assert!(read_all(&reader, &mixed[1]).is_ok());
+    plan.run(&store, &live).unwrap();
+    assert!(store.usage().unwrap().stored_bytes < before.stored_bytes);
+    for cut in live_cuts {
+        assert_eq!(Digest::of(&read_all(&store, cut).unwrap()), cut.hash);
+        assert_eq!(Digest::of(&read_all(&reader, cut).unwrap()), cut.hash);
+    }
+    assert!(matches!(read_all(&store, &dead[0]), Err(shelf_blocks::Error::Missing(_))));
+    assert!(gc::Plan::make(&store, &live).unwrap().delete.is_empty());
+}
+
+#[test]
+fn what_was_sealed_survives_a_power_cut() {
+    let disk = Forgetful::default();
+    let open = || Store::new(Arc::new(Folder::on(disk.clone(), Path::new("/library/packs"))));
+    let sealed = store_all(&open(), &[prose(1, 500_000), prose(2, 10)]);
+    // A batch that is not sealed when the power goes leaves nothing behind that could be believed.
+    {
+        let store = open();
+        let batch = store.batch();
+        let mut lane = batch.lane().unwrap();
+        cut::slice(&prose(3, 500_000), |block, bytes| lane.put(block, bytes)).unwrap();
+    }
+    disk.cut_power();
+    let store = open();
+    for (cut, length) in sealed.iter().zip([500_000, 10]) {
+        assert_eq!(read_all(&store, cut).unwrap().len(), length);
+    }
+    assert!(store.verify(|_, _| true).unwrap().is_empty());
+}
+
+#[test]
+fn a_full_disk_is_a_clear_error_and_leaves_the_store_whole() {
+    let disk = Forgetful::default();
+    let folder = Arc::new(Folder::on(disk.clone(), Path::new("/library/packs")));
+    let store = Store::new(folder.clone());
+    let kept = store_all(&store, &[prose(1, 100_000)]);
+    disk.limit(Some(1_000));
+    let batch = store.batch();
+    let mut lane = batch.lane().unwrap();
+    cut::slice(&prose(2, 500_000), |block, bytes| lane.put(block, bytes)).unwrap();
+    lane.finish().unwrap();
+    let error = batch.seal().unwrap_err();
+    assert_eq!(error.kind(), Kind::StorageFull);
+    assert!(error.hints()[0].contains("free some disk space"));
+    assert!(read_all(&store, &kept[0]).is_ok());
+    assert_eq!(folder.list().unwrap().len(), 1);
+    disk.limit(None);
+    assert_eq!(store_all(&store, &[prose(2, 500_000)]).len(), 1);
+}
+
+#[test]
+fn many_lanes_fill_one_batch() {
+    let store = Store::new(Arc::new(Memory::default()));
+    let contents: Vec<Vec<u8>> = (0..40).map(|seed| prose(seed % 30, 60_000)).collect();
+    let batch = store.batch();
+    let cuts: Vec<Cut> = std::thread::scope(|scope| {
+        let workers: Vec<_> = contents
+            .chunks(10)
+            .map(|chunk| {
+                let batch = &batch;
+                scope.spawn(move || {
+                    let mut lane = batch.lane().unwrap();
+                    let cuts: Vec<Cut> = chunk
+                        .iter()
+                        .map(|bytes| cut::slice(bytes, |block, bytes| lane.put(block, bytes)).unwrap())
+                        .collect();
+                    lane.finish().unwrap();
+                    cuts
+                })
+            })
+            .collect();
+        workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
+    });
+    let _sealed = batch.seal().unwrap();
+    for (cut, bytes) in cuts.iter().zip(&contents) {
+        assert_eq!(&read_all(&store, cut).unwrap(), bytes);
+    }
+    let distinct: HashSet<BlockId> =
+        cuts.iter().flat_map(|cut| cut.manifest.blocks.iter().map(|block| block.id)).collect();
+    assert_eq!(store.usage().unwrap().blocks, distinct.len() as u64, "no block is stored twice");
+}

@@ -1,0 +1,5 @@
+//! The promises of the house, with the rooms joined: nothing lost, damage named, collections safe, history true.
+
+mod damage;
+mod model;
+mod power;

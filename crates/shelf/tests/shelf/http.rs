@@ -1,0 +1,206 @@
+//! The HTTP server: tokens, hosts, REST, graceful stop. The client here is a few lines over a socket, so that every
+//! byte of a request is the test's own.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    path::Path,
+    process::{Child, Command, Stdio},
+};
+
+use serde_json::{Value, json};
+
+use crate::{binary, shelf};
+
+struct Server {
+    child: Child,
+    address: String,
+    greeting: String,
+}
+
+impl Server {
+    fn start(library: &Path, more: &[&str]) -> Self {
+        let mut child = Command::new(binary())
+            .arg("--data-dir")
+            .arg(library)
+            .args(["serve", "--http", "127.0.0.1:0", "--admin-listen", "off"])
+            .args(more)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap());
+        let mut greeting = String::new();
+        while !greeting.contains("stop with Ctrl-C") {
+            assert!(lines.read_line(&mut greeting).unwrap() > 0, "{greeting}");
+        }
+        let address = greeting.split("http://").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
+        std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
+        Self { child, address, greeting }
+    }
+
+    fn request(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> (u16, String, String) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let mut head =
+            format!("{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
+        if !headers.iter().any(|(name, _)| *name == "Host") {
+            head.push_str(&format!("Host: {}\r\n", self.address));
+        }
+        for (name, value) in headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        stream.write_all(format!("{head}\r\n{body}").as_bytes()).unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).unwrap();
+        let (head, body) = reply.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, head.to_lowercase(), body.to_owned())
+    }
+
+    fn tool(&self, token: &str, name: &str, arguments: &Value) -> (u16, Value) {
+        let header = format!("Bearer {token}");
+        let path = format!("/api/v1/tools/{name}");
+        let (status, _, body) =
+            self.request("POST", &path, &[("Authorization", &header)], &arguments.to_string());
+        (status, serde_json::from_str(&body).unwrap())
+    }
+
+    fn mcp(&self, path: &str, headers: &[(&str, &str)], message: &Value) -> (u16, Value) {
+        let mut all =
+            vec![("Accept", "application/json, text/event-stream"), ("Content-Type", "application/json")];
+        all.extend_from_slice(headers);
+        let (status, _, body) = self.request("POST", path, &all, &message.to_string());
+        (status, serde_json::from_str(&body).unwrap_or(Value::String(body)))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn the_first_start_makes_a_token_and_only_its_hash_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), &[]);
+    let start = server.greeting.find("pat_live_").expect("a token");
+    let token = server.greeting[start..start + 41].to_owned();
+    assert!(server.greeting.contains("\"mcpServers\"") && server.greeting.contains("claude mcp add"));
+    assert_eq!(server.tool(&token, "status", &json!({})).0, 200);
+    for entry in std::fs::read_dir(folder.path()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            let bytes = std::fs::read(&path).unwrap();
+            assert!(
+                !bytes.windows(token.len()).any(|window| window == token.as_bytes()),
+                "{} holds the token",
+                path.display()
+            );
+        }
+    }
+    drop(server);
+    let again = Server::start(folder.path(), &[]);
+    assert!(!again.greeting.contains("pat_live_"), "shown once");
+    assert_eq!(again.tool(&token, "status", &json!({})).0, 200);
+    let (_, out, _) = shelf(folder.path(), &["token", "list", "--json"]);
+    let id = serde_json::from_str::<Value>(&out).unwrap()["tokens"][0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(shelf(folder.path(), &["token", "revoke", &id]).0, 0);
+    let (status, body) = again.tool(&token, "status", &json!({}));
+    assert_eq!((status, &body["error"]["message"]), (401, &json!("Invalid PAT token")), "revoked at once");
+}
+
+#[test]
+fn callers_without_a_working_token_hear_the_contracts_sentences() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), &[]);
+    let cases: &[(Option<&str>, &str)] = &[
+        (None, "Missing or invalid Authorization header"),
+        (Some("Basic dXNlcg=="), "Missing or invalid Authorization header"),
+        (Some("Bearer"), "Missing or invalid Authorization header"),
+        (Some("Bearer pat_live_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"), "Invalid PAT token"),
+        (Some("Bearer cat_live_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"), "Invalid CAT"),
+        (Some("Bearer eyJhbGciOiJIUzI1NiJ9.e30.c2ln"), "JWT tokens not accepted for MCP"),
+        (Some("Bearer something-else"), "Not authenticated"),
+    ];
+    for path in ["/mcp", "/api/v1/tools/status", "/api/v1/tools"] {
+        for (header, sentence) in cases {
+            let headers: Vec<(&str, &str)> = header.iter().map(|value| ("Authorization", *value)).collect();
+            let (status, head, body) = server.request("POST", path, &headers, "{}");
+            assert_eq!(status, 401, "{path} {header:?}");
+            assert!(head.contains("www-authenticate: bearer"), "{head}");
+            assert_eq!(serde_json::from_str::<Value>(&body).unwrap()["error"]["message"], *sentence);
+        }
+    }
+    for path in ["/healthz", "/readyz", "/"] {
+        assert_eq!(server.request("GET", path, &[], "").0, 200, "{path}");
+    }
+}
+
+#[test]
+fn other_hosts_and_origins_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), &["--no-auth"]);
+    for path in ["/", "/mcp", "/api/v1/tools", "/healthz"] {
+        assert_eq!(server.request("GET", path, &[("Host", "evil.example")], "").0, 403, "{path}");
+        assert_eq!(server.request("GET", path, &[("Origin", "http://evil.example")], "").0, 403, "{path}");
+    }
+    assert_eq!(server.request("GET", "/healthz", &[("Origin", "http://localhost:9999")], "").0, 200);
+    let (code, _, err) = shelf(folder.path(), &["serve", "--http", "0.0.0.0:0", "--no-auth"]);
+    assert_eq!(code, 2);
+    assert!(err.contains("--no-auth is refused"), "{err}");
+}
+
+#[test]
+fn rest_and_mcp_give_the_same_and_paths_narrow() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), &["--no-auth"]);
+    let (status, added) = server.tool("x", "add", &json!({ "content": "x", "name": "a" }));
+    assert_eq!((status, added["files_added"].as_u64()), (200, Some(1)));
+    let call = |name: &str| json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": name, "arguments": {} } });
+    let (status, reply) = server.mcp("/mcp", &[("MCP-Protocol-Version", "2025-11-25")], &call("status"));
+    assert_eq!(status, 200);
+    assert_eq!(reply["result"]["structuredContent"], server.tool("x", "status", &json!({})).1);
+    let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
+    let count = |path: &str, headers: &[(&str, &str)]| {
+        server.mcp(path, headers, &list).1["result"]["tools"].as_array().map_or(0, Vec::len)
+    };
+    assert_eq!(count("/mcp", &[]), 10);
+    assert_eq!(count("/mcp/x/store", &[]), 9);
+    assert_eq!(count("/mcp/x/store/readonly", &[]), 5);
+    assert_eq!(count("/mcp", &[("X-MCP-Toolsets", "workspace")]), 1);
+    assert_eq!(count("/mcp/x/workspace", &[("X-MCP-Toolsets", "store")]), 0);
+    assert_eq!(server.mcp("/mcp/x/nonsense", &[], &list).0, 404);
+    let (_, refused) = server.mcp("/mcp/x/store/readonly", &[], &call("delete_by_name"));
+    assert_eq!(refused["result"]["content"][0]["text"], "This tool is not offered here");
+    let errors: &[(&str, &str, &str, u16, &str)] = &[
+        ("POST", "/api/v1/tools/get", "{\"hash\": 5}", 400, "invalid"),
+        ("POST", "/api/v1/tools/get", "[]", 400, "invalid"),
+        ("POST", "/api/v1/tools/get", "{", 400, "invalid"),
+        ("POST", "/api/v1/tools/gett", "{}", 404, "not_found"),
+        ("POST", "/api/v1/tools/update", "{\"name\": \"zz\", \"metadata\": [\"a=b\"]}", 404, "not_found"),
+        ("POST", "/api/v1/tools/add", "{\"path\": \"/etc/passwd\"}", 501, "unavailable"),
+        ("GET", "/nowhere", "", 404, "not_found"),
+    ];
+    for (method, path, body, status, code) in errors {
+        let (found, _, reply) = server.request(method, path, &[], body);
+        let reply: Value = serde_json::from_str(&reply).unwrap();
+        assert_eq!((found, &reply["error"]["code"]), (*status, &json!(code)), "{path} {body}");
+        assert!(!reply.to_string().contains("SELECT") && !reply.to_string().contains("/etc/passwd"));
+    }
+}
+
+#[test]
+fn a_term_signal_stops_gracefully() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = Server::start(folder.path(), &["--no-auth"]);
+    assert_eq!(server.tool("x", "status", &json!({})).0, 200);
+    Command::new("kill").args(["-TERM", &server.child.id().to_string()]).status().unwrap();
+    assert_eq!(server.child.wait().unwrap().code(), Some(0));
+}

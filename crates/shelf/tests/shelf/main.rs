@@ -1,0 +1,47 @@
+//! The program as users start it: processes, pipes, signals and sockets.
+
+mod cli;
+mod http;
+mod many;
+mod stdio;
+
+use std::path::{Path, PathBuf};
+
+/// The built program.
+pub fn binary() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_shelf"))
+}
+
+/// Runs a command on a library; its exit code, stdout and stderr.
+pub fn shelf(library: &Path, arguments: &[&str]) -> (i32, String, String) {
+    let output = std::process::Command::new(binary())
+        .arg("--data-dir")
+        .arg(library)
+        .args(arguments)
+        .env_remove("SHELF_TOKEN")
+        .output()
+        .expect("the program runs");
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
+}
+
+/// A folder of `count` small files that differ.
+pub fn files(folder: &Path, count: usize) -> PathBuf {
+    let path = folder.join("files");
+    for number in 0..count {
+        let place = path.join(format!("{:02}", number % 10));
+        std::fs::create_dir_all(&place).expect("a folder");
+        std::fs::write(
+            place.join(format!("{number}.txt")),
+            format!("file {number}\n").repeat(1 + number % 40),
+        )
+        .expect("a file");
+    }
+    path
+}
+
+/// The library holds what it should and nothing is broken.
+pub fn assert_sound(library: &Path) {
+    let (code, out, err) = shelf(library, &["check"]);
+    assert_eq!(code, 0, "{out}{err}");
+}

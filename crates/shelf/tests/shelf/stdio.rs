@@ -1,0 +1,202 @@
+//! MCP over stdio: the handshake, bad input, the end of input.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use shelf_testkit::StdioClient;
+
+use crate::{binary, shelf};
+
+#[test]
+fn the_handshake_says_who_we_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut client = StdioClient::spawn(binary(), folder.path(), &[]);
+    let reply = client.initialize();
+    assert_eq!(reply["result"]["serverInfo"]["name"], "shelfmark");
+    assert_eq!(reply["result"]["protocolVersion"], "2025-11-25");
+    assert!(reply["result"]["instructions"].as_str().unwrap().len() <= 2_048);
+    let tools = client.request("tools/list", json!({}));
+    let tools = tools["result"]["tools"].as_array().unwrap();
+    assert_eq!(tools.len(), 10);
+    for tool in tools {
+        for hint in ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] {
+            assert!(tool["annotations"][hint].is_boolean(), "{tool}");
+        }
+        assert!(tool["outputSchema"]["type"] == "object" && tool["title"].is_string());
+    }
+    assert_eq!(client.finish(), Some(0));
+}
+
+#[test]
+fn the_stateless_revision_needs_no_handshake() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut client = StdioClient::spawn(binary(), folder.path(), &[]);
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let found = client.request("server/discover", json!({ "_meta": meta }));
+    assert_eq!(found["result"]["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "shelfmark");
+    let reply = client.request("tools/call", json!({ "name": "hello", "arguments": {}, "_meta": meta }));
+    assert_eq!(reply["result"]["structuredContent"]["message"], "Hello from AI Practitioner Learning OS!");
+    assert_eq!(reply["result"]["resultType"], "complete");
+}
+
+#[test]
+fn results_say_the_same_twice_and_failures_are_results() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut client = StdioClient::start(binary(), folder.path());
+    let reply = client.request("tools/call", json!({ "name": "status", "arguments": {} }));
+    let text = reply["result"]["content"][0]["text"].as_str().unwrap();
+    assert_eq!(serde_json::from_str::<Value>(text).unwrap(), reply["result"]["structuredContent"]);
+    let failed = client.request("tools/call", json!({ "name": "get", "arguments": { "hsh": "x" } }));
+    assert_eq!(failed["result"]["isError"], true);
+    assert!(
+        failed["result"]["content"][0]["text"].as_str().unwrap().starts_with("Error: unknown argument 'hsh'")
+    );
+    assert!(failed["result"].get("structuredContent").is_none());
+    let unknown = client.request("tools/call", json!({ "name": "ad", "arguments": {} }));
+    assert_eq!(unknown["error"]["code"], -32602);
+    assert!(unknown["error"]["message"].as_str().unwrap().contains("did you mean add"));
+}
+
+#[test]
+fn bad_lines_are_answered_and_the_server_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut client = StdioClient::start(binary(), folder.path());
+    client.send_line("this is not JSON");
+    let answer: Value = serde_json::from_str(&client.read_line().unwrap()).unwrap();
+    assert_eq!(answer["error"]["code"], -32700);
+    let huge = format!(
+        r#"{{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{{"x":"{}"}}}}"#,
+        "y".repeat(33 << 20)
+    );
+    client.send_line(&huge);
+    let answer: Value = serde_json::from_str(&client.read_line().unwrap()).unwrap();
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(77), &json!(-32600)));
+    assert!(answer["error"]["message"].as_str().unwrap().contains("32 MiB"));
+    // Just under the limit is fine.
+    let content = "z".repeat(31 << 20);
+    let added = client.call("add", json!({ "content": content, "name": "large.txt" }));
+    assert_eq!(added["bytes_stored"].as_u64().unwrap() + added["bytes_deduped"].as_u64().unwrap(), 31 << 20);
+    assert_eq!(client.finish(), Some(0));
+}
+
+#[test]
+fn the_end_of_input_is_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    // Before the first request.
+    let client = StdioClient::spawn(binary(), folder.path(), &[]);
+    let started = Instant::now();
+    assert_eq!(client.finish(), Some(0));
+    assert!(started.elapsed() < Duration::from_millis(1_500), "{:?}", started.elapsed());
+    // With requests still unanswered: all of them are answered first.
+    let mut client = StdioClient::start(binary(), folder.path());
+    for id in 100..120 {
+        let call =
+            json!({ "name": "add", "arguments": { "content": id.to_string(), "name": id.to_string() } });
+        client.send_line(
+            &json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": call }).to_string(),
+        );
+    }
+    let mut answered = 0;
+    while answered < 20 {
+        let line: Value = serde_json::from_str(&client.read_line().expect("an answer")).unwrap();
+        answered += usize::from(line["id"].as_u64().is_some_and(|id| id >= 100));
+    }
+    assert_eq!(client.finish(), Some(0));
+}
+
+#[test]
+fn progress_comes_before_the_reply() {
+    let folder = tempfile::tempdir().unwrap();
+    let tree = crate::files(folder.path(), 3_000);
+    let mut client = StdioClient::start(binary(), &folder.path().join("library"));
+    let call = json!({ "name": "add", "arguments": { "path": tree }, "_meta": { "progressToken": "p" } });
+    client.send_line(
+        &json!({ "jsonrpc": "2.0", "id": 900, "method": "tools/call", "params": call }).to_string(),
+    );
+    let mut reported = Vec::new();
+    loop {
+        let line: Value = serde_json::from_str(&client.read_line().expect("a line")).unwrap();
+        if line["id"] == json!(900) {
+            break;
+        }
+        assert_eq!(line["params"]["progressToken"], "p");
+        reported.push(line["params"]["progress"].as_f64().unwrap());
+    }
+    assert!(!reported.is_empty() && reported.is_sorted(), "{reported:?}");
+}
+
+#[test]
+fn a_cancelled_call_stops() {
+    let folder = tempfile::tempdir().unwrap();
+    let tree = crate::files(folder.path(), 6_000);
+    let library = folder.path().join("library");
+    let mut client = StdioClient::start(binary(), &library);
+    let call = json!({ "name": "add", "arguments": { "path": tree, "tags": ["x"] } });
+    client.send_line(
+        &json!({ "jsonrpc": "2.0", "id": 901, "method": "tools/call", "params": call }).to_string(),
+    );
+    std::thread::sleep(Duration::from_millis(15));
+    let cancel =
+        json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 901 } });
+    client.send_line(&cancel.to_string());
+    std::thread::sleep(Duration::from_millis(300));
+    // No snapshot was made: the add did not run to its end.
+    let snapshots = client.call("list_snapshots", json!({}));
+    assert_eq!(snapshots["total"], 0);
+    crate::assert_sound(&library);
+}
+
+#[test]
+fn a_selection_hides_and_refuses() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut client =
+        StdioClient::spawn(binary(), folder.path(), &["--read-only", "--exclude-tools", "status"]);
+    client.initialize();
+    let tools = client.request("tools/list", json!({}));
+    let names: Vec<&str> = tools["result"]["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["hello", "get", "list", "list_collections", "list_snapshots"]);
+    for name in ["add", "status", "delete_by_name"] {
+        let refused = client.request("tools/call", json!({ "name": name, "arguments": {} }));
+        assert_eq!(refused["result"]["isError"], true, "{refused}");
+        assert_eq!(refused["result"]["content"][0]["text"], "This tool is not offered here");
+    }
+    let (code, _, err) = shelf(folder.path(), &["serve", "--tools", "ad"]);
+    assert_eq!(code, 2);
+    assert!(err.contains("unknown tool 'ad'"), "{err}");
+}
+
+#[test]
+fn resources_are_listed_read_and_completed() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut client = StdioClient::start(binary(), folder.path());
+    let added = client.call("add", json!({ "content": "text", "name": "notes/a.md" }));
+    let listed = client.request("resources/list", json!({}));
+    let uri = listed["result"]["resources"][0]["uri"].as_str().unwrap().to_owned();
+    assert_eq!(uri, format!("shelf://documents/{}", added["document_id"].as_str().unwrap()));
+    let read = client.request("resources/read", json!({ "uri": uri }));
+    assert_eq!(read["result"]["contents"][0]["text"], "text");
+    let snapshot = format!("shelf://snapshots/{}", added["snapshot_id"].as_str().unwrap());
+    let read = client.request("resources/read", json!({ "uri": snapshot }));
+    assert!(read["result"]["contents"][0]["text"].as_str().unwrap().contains("notes/a.md"));
+    let missing = client.request("resources/read", json!({ "uri": "shelf://documents/none" }));
+    assert_eq!(
+        (&missing["error"]["code"], &missing["error"]["data"]["uri"]),
+        (&json!(-32002), &json!("shelf://documents/none"))
+    );
+    let completed = client.request(
+        "completion/complete",
+        json!({
+            "ref": { "type": "ref/resource", "uri": "shelf://documents/{document_id}" },
+            "argument": { "name": "document_id", "value": "notes" },
+        }),
+    );
+    assert_eq!(completed["result"]["completion"]["values"], json!([added["document_id"]]));
+}

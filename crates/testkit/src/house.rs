@@ -1,0 +1,101 @@
+//! A library in a temporary folder.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde_json::{Map, Value};
+use shelf_base::Call;
+use shelf_engine::{Caller, House, Options};
+use shelf_tools::{Context, Failure, Limits, policy::Selection};
+use tempfile::TempDir;
+
+/// A house with room beside it for files to add and folders to restore into.
+pub struct TestHouse {
+    folder: TempDir,
+    /// The library.
+    pub house: House,
+}
+
+impl TestHouse {
+    /// An empty library.
+    pub fn new() -> Self {
+        Self::with(Options::default())
+    }
+
+    /// An empty library with options.
+    pub fn with(options: Options) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let house = House::open(&folder.path().join("library"), options).expect("a new library");
+        Self { folder, house }
+    }
+
+    /// A path beside the library.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes a file beside the library and gives its path.
+    pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+        fs::write(&path, bytes).expect("a file");
+        path
+    }
+
+    /// Opens the same library once more, as another process would.
+    pub fn reopen(&self) -> House {
+        House::open(&self.folder.path().join("library"), Options::default()).expect("the library")
+    }
+
+    /// Calls a tool as the owner.
+    pub fn call(&self, tool: &str, arguments: Value) -> Result<Value, Failure> {
+        self.call_as(&Caller::owner(), tool, arguments)
+    }
+
+    /// Calls a tool as somebody.
+    pub fn call_as(&self, caller: &Caller, tool: &str, arguments: Value) -> Result<Value, Failure> {
+        let tool = shelf_tools::find(tool).expect("a known tool");
+        let (call, limits) = (Call::new(), Limits::default());
+        let context = Context { house: &self.house, caller, call: &call, limits: &limits };
+        let arguments: Map<String, Value> = arguments.as_object().cloned().expect("an object");
+        shelf_tools::call(tool, &Selection::default(), &context, arguments)
+    }
+
+    /// Calls a tool that must succeed.
+    pub fn ok(&self, tool: &str, arguments: Value) -> Value {
+        self.call(tool, arguments).unwrap_or_else(|failure| panic!("{tool}: {}", failure.text))
+    }
+}
+
+impl Default for TestHouse {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The text of a call that must fail.
+pub fn error_of(outcome: Result<Value, Failure>) -> String {
+    outcome.expect_err("a failure").text
+}
+
+/// Every file below `folder` with its bytes, by relative path.
+pub fn tree(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut waiting = vec![folder.to_owned()];
+    while let Some(next) = waiting.pop() {
+        let Ok(entries) = fs::read_dir(&next) else { continue };
+        for entry in entries.flatten() {
+            let path = entry.path();
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                waiting.push(path);
+            } else {
+                let name = path.strip_prefix(folder).expect("below").to_string_lossy().into_owned();
+                found.push((name, fs::read(&path).unwrap_or_default()));
+            }
+        }
+    }
+    found.sort();
+    found
+}

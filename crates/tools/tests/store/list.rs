@@ -1,0 +1,103 @@
+//! `list`.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use shelf_testkit::{TestHouse, error_of};
+
+fn paths(reply: &Value) -> Vec<&str> {
+    reply["documents"].as_array().unwrap().iter().map(|document| document["path"].as_str().unwrap()).collect()
+}
+
+fn library() -> TestHouse {
+    let house = TestHouse::new();
+    house.ok("add", json!({ "content": "# a", "name": "src/a.md", "tags": ["x", "y"] }));
+    house.ok("add", json!({ "content": "fn b() {}", "name": "src/deep/b.rs", "tags": ["x"] }));
+    house.ok(
+        "add",
+        json!({ "content": "iVBORw0KGgoAAAANSUhEUg==", "encoding": "base64", "name": "img/c.png" }),
+    );
+    house.ok("add", json!({ "content": "print(1)", "name": "other/d.py", "collection": "scripts" }));
+    house
+}
+
+#[test]
+fn filters_do_what_they_say() {
+    let house = library();
+    let check = |arguments: Value, expected: &[&str]| {
+        let reply = house.ok("list", arguments.clone());
+        assert_eq!(paths(&reply), expected, "{arguments}");
+        assert_eq!(reply["total"], expected.len(), "{arguments}");
+    };
+    check(json!({}), &["img/c.png", "other/d.py", "src/a.md", "src/deep/b.rs"]);
+    check(json!({ "type": "image" }), &["img/c.png"]);
+    check(json!({ "type": "text", "extension": ".py" }), &["other/d.py"]);
+    check(json!({ "type": "code" }), &["other/d.py", "src/deep/b.rs"]);
+    check(json!({ "type": "document" }), &["src/a.md"]);
+    check(json!({ "extension": "md,rs" }), &["src/a.md", "src/deep/b.rs"]);
+    check(json!({ "mime": "image/*" }), &["img/c.png"]);
+    check(json!({ "mime": "text/markdown" }), &["src/a.md"]);
+    check(json!({ "binary": true }), &["img/c.png"]);
+    check(json!({ "text": true, "collection": "default" }), &["src/a.md", "src/deep/b.rs"]);
+    check(json!({ "tags": ["x"] }), &["src/a.md", "src/deep/b.rs"]);
+    check(json!({ "tags": ["x", "y"], "match_all_tags": true }), &["src/a.md"]);
+    check(json!({ "pattern": "src/" }), &["src/a.md", "src/deep/b.rs"]);
+    check(json!({ "pattern": "src/*" }), &["src/a.md"]);
+    check(json!({ "pattern": "*.{rs,py}" }), &["other/d.py", "src/deep/b.rs"]);
+    check(json!({ "name": "b.rs" }), &["src/deep/b.rs"]);
+    check(json!({ "created_after": "1d" }), &["img/c.png", "other/d.py", "src/a.md", "src/deep/b.rs"]);
+    check(json!({ "indexed_before": "2020-01-01" }), &[]);
+    check(json!({ "recent": 2 }), &["other/d.py", "img/c.png"]);
+    check(json!({ "recent": 2, "sort_by": "name" }), &["img/c.png", "other/d.py"]);
+    check(
+        json!({ "sort_by": "size", "sort_order": "desc", "limit": "4" }),
+        &["img/c.png", "src/deep/b.rs", "other/d.py", "src/a.md"],
+    );
+}
+
+#[test]
+fn slips_are_explained() {
+    let house = library();
+    let says = |arguments| error_of(house.call("list", arguments));
+    assert!(says(json!({ "type": "novel" })).contains("type must be text, binary, image"));
+    assert!(says(json!({ "sort_by": "mood" })).contains("sort_by must be name, size"));
+    assert!(says(json!({ "created_after": "soon" })).contains("'soon' is not a time"));
+    assert!(says(json!({ "pattern": "[" })).contains("'[' is no pattern"));
+    assert!(says(json!({ "cursor": "AAAA" })).contains("start again without it"));
+    assert!(says(json!({ "limit": -1 })).contains("limit must be at least 0"));
+}
+
+#[test]
+fn pages_are_complete_and_bounded() {
+    let house = TestHouse::new();
+    for number in 0..700 {
+        house.write(&format!("tree/{:02}/file-{number:04}.txt", number % 7), format!("{number}"));
+    }
+    house.ok("add", json!({ "path": house.path("tree"), "tags": ["a rather long tag to fill the page"] }));
+    for sort in ["name", "size", "created", "modified", "indexed"] {
+        for order in ["asc", "desc"] {
+            let mut seen = BTreeSet::new();
+            let mut arguments = json!({ "sort_by": sort, "sort_order": order, "limit": 1000 });
+            let mut pages = 0;
+            loop {
+                let page = house.ok("list", arguments.clone());
+                assert!(page.to_string().len() <= 40_000);
+                assert_eq!(page["total"], 700);
+                for path in paths(&page) {
+                    assert!(seen.insert(path.to_owned()), "{path} twice");
+                }
+                pages += 1;
+                match page.get("next_cursor") {
+                    Some(cursor) => arguments["cursor"] = cursor.clone(),
+                    None => break,
+                }
+            }
+            assert!(pages > 3 && seen.len() == 700, "{sort} {order}: {} in {pages} pages", seen.len());
+        }
+    }
+    let cursor = house.ok("list", json!({ "limit": 5 }))["next_cursor"].clone();
+    let other = error_of(house.call("list", json!({ "limit": 5, "sort_by": "size", "cursor": cursor })));
+    assert!(other.contains("for the same arguments"), "{other}");
+    let forged = error_of(house.call("list", json!({ "cursor": format!("x{}", cursor.as_str().unwrap()) })));
+    assert!(forged.contains("start again"), "{forged}");
+}

@@ -1,0 +1,10 @@
+//! The store family at the boundary that callers see, one module a tool.
+
+mod add;
+mod delete;
+mod get;
+mod list;
+mod registry;
+mod restore;
+mod status;
+mod update;

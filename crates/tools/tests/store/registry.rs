@@ -1,0 +1,93 @@
+//! The table itself: every tool is documented, its schemas are portable, its example runs and fits its schema.
+
+use serde_json::{Map, Value, json};
+use shelf_testkit::TestHouse;
+use shelf_tools::registry;
+
+#[test]
+fn tools_are_documented_and_their_schemas_are_portable() {
+    for tool in registry() {
+        assert!((40..=1_900).contains(&tool.description.len()), "{}: {}", tool.name, tool.description.len());
+        let input = tool.input_schema();
+        assert_eq!(input["type"], "object", "{}", tool.name);
+        assert_eq!(input["additionalProperties"], json!(false), "{}", tool.name);
+        assert!(
+            !input.keys().any(|key| ["oneOf", "anyOf", "allOf"].contains(&key.as_str())),
+            "{}",
+            tool.name
+        );
+        for (name, property) in input["properties"].as_object().unwrap() {
+            assert!(property["description"].is_string(), "{}.{name} has no description", tool.name);
+        }
+        for schema in [Value::Object(input), Value::Object(tool.output_schema())] {
+            let text = schema.to_string();
+            for word in ["\"null\"", "uint", "int64", "$ref", "$defs", "\"default\":null"] {
+                assert!(!text.contains(word), "{}: {word} in {text}", tool.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn names_are_those_of_the_contracts() {
+    let names: Vec<&str> = registry().map(|tool| tool.name).collect();
+    let expected = [
+        "hello",
+        "add",
+        "get",
+        "update",
+        "status",
+        "list",
+        "restore",
+        "list_collections",
+        "list_snapshots",
+        "delete_by_name",
+    ];
+    assert_eq!(names, expected);
+}
+
+#[test]
+fn every_example_runs_and_fits_the_output_schema() {
+    let house = TestHouse::new();
+    house.ok("add", json!({ "content": "Call the printer.", "name": "notes/monday.txt" }));
+    for tool in registry() {
+        let reply = house.ok(tool.name, serde_json::from_str(tool.example).unwrap());
+        check(tool.name, &tool.output_schema(), &reply);
+    }
+}
+
+/// A small validator: types, required fields, items and nested objects.
+fn check(place: &str, schema: &Map<String, Value>, value: &Value) {
+    let fits = match schema.get("type").and_then(Value::as_str) {
+        Some("object") => value.is_object(),
+        Some("array") => value.is_array(),
+        Some("string") => value.is_string(),
+        Some("integer") => value.is_u64() || value.is_i64(),
+        Some("number") => value.is_number(),
+        Some("boolean") => value.is_boolean(),
+        _ => true,
+    };
+    assert!(fits, "{place}: {value} does not fit {schema:?}");
+    for name in schema.get("required").and_then(Value::as_array).into_iter().flatten() {
+        assert!(value.get(name.as_str().unwrap()).is_some(), "{place}: {name} is missing");
+    }
+    if let (Some(Value::Object(properties)), Some(fields)) = (schema.get("properties"), value.as_object()) {
+        for (name, field) in fields {
+            let property =
+                properties.get(name).unwrap_or_else(|| panic!("{place}: {name} is not in the schema"));
+            if let Value::Object(property) = property {
+                check(&format!("{place}.{name}"), property, field);
+            }
+        }
+    }
+    if let (Some(Value::Object(items)), Some(list)) = (schema.get("items"), value.as_array()) {
+        list.iter().for_each(|item| check(place, items, item));
+    }
+}
+
+#[test]
+fn hello_says_what_the_contract_says() {
+    let reply = TestHouse::new().ok("hello", json!({}));
+    assert_eq!(reply["message"], "Hello from AI Practitioner Learning OS!");
+    assert!(reply["timestamp"].as_str().unwrap().ends_with('Z'));
+}

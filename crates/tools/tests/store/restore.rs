@@ -1,0 +1,217 @@
+//! `restore`: byte for byte, and never outside its folder.
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt, symlink},
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, SystemTime},
+};
+
+use serde_json::{Value, json};
+use shelf_engine::{Caller, Options, Pass, Reach};
+use shelf_testkit::{TestHouse, error_of, tree};
+
+fn targets(reply: &Value, list: &str) -> Vec<String> {
+    reply[list].as_array().unwrap().iter().map(|file| file["target"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_folder_comes_back_as_it_was() {
+    let house = TestHouse::new();
+    house.write("tree/a.txt", "alpha");
+    house.write("tree/bin/run.sh", "#!/bin/sh\n");
+    house.write("tree/bin/data", [0_u8, 255, 10, 13]);
+    house.write("tree/empty", "");
+    fs::set_permissions(house.path("tree/bin/run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+    let time = SystemTime::UNIX_EPOCH + Duration::from_micros(1_600_000_000_123_456);
+    fs::File::options().write(true).open(house.path("tree/a.txt")).unwrap().set_modified(time).unwrap();
+    house.ok("add", json!({ "path": house.path("tree"), "snapshot_label": "v1" }));
+    house.write("tree/a.txt", "changed");
+    house.ok("add", json!({ "path": house.path("tree"), "snapshot_label": "v2" }));
+    house.ok("delete_by_name", json!({ "pattern": "*" }));
+    let out = house.path("out");
+    let arguments = json!({ "snapshot_label": "v1", "output_directory": out });
+    let mut preview_arguments = arguments.clone();
+    preview_arguments["dry_run"] = json!(true);
+    let preview = house.ok("restore", preview_arguments);
+    assert!(!out.exists());
+    let done = house.ok("restore", arguments.clone());
+    assert_eq!(targets(&preview, "restored"), targets(&done, "restored"));
+    let files = tree(&out);
+    let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["a.txt", "bin/data", "bin/run.sh", "empty"]);
+    assert_eq!(files[0].1, b"alpha");
+    assert_eq!(files[1].1, [0, 255, 10, 13]);
+    assert_eq!(fs::metadata(out.join("bin/run.sh")).unwrap().permissions().mode() & 0o777, 0o755);
+    assert_eq!(fs::metadata(out.join("a.txt")).unwrap().modified().unwrap(), time);
+    // Again: everything exists.
+    fs::write(out.join("a.txt"), "mine").unwrap();
+    let again = house.ok("restore", arguments);
+    assert_eq!((targets(&again, "restored").len(), targets(&again, "skipped").len()), (0, 4));
+    assert_eq!(again["skipped"][0]["reason"], "exists");
+    assert_eq!(fs::read(out.join("a.txt")).unwrap(), b"mine");
+    house.ok("restore", json!({ "snapshot_label": "v1", "output_directory": out, "overwrite": true }));
+    assert_eq!(fs::read(out.join("a.txt")).unwrap(), b"alpha");
+}
+
+#[test]
+fn patterns_and_templates_choose_and_place() {
+    let house = TestHouse::new();
+    for name in ["src/a.rs", "src/b.md", "doc/c.md"] {
+        house.ok("add", json!({ "content": name, "name": name }));
+    }
+    let out = house.path("out");
+    let arguments = json!({
+        "collection": "default",
+        "output_directory": out,
+        "include_patterns": ["*.md"],
+        "exclude_patterns": ["doc/"],
+        "layout_template": "{collection}/{ext}/{stem}-{name}",
+    });
+    assert_eq!(targets(&house.ok("restore", arguments), "restored"), ["default/md/b-b.md"]);
+    assert_eq!(tree(&out)[0].0, "default/md/b-b.md");
+    let says = |arguments| error_of(house.call("restore", arguments));
+    assert!(
+        says(json!({ "collection": "default", "output_directory": out, "layout_template": "{nam}" }))
+            .contains("{path} {name}")
+    );
+    assert!(says(json!({ "output_directory": out })).contains("collection or snapshot_id or snapshot_label"));
+    assert_eq!(
+        says(json!({ "collection": "defalt", "output_directory": out })),
+        "Error: no collection 'defalt'\ndid you mean default?"
+    );
+    assert_eq!(says(json!({ "snapshot_label": "v9", "output_directory": out })), "Error: no snapshot 'v9'");
+    assert_eq!(says(json!({ "collection": "default" })), "Error: output_directory is required");
+    let flat = house.ok(
+        "restore",
+        json!({ "collection": "default", "output_directory": out, "layout_template": "same" }),
+    );
+    assert_eq!((targets(&flat, "restored").len(), targets(&flat, "failed").len()), (1, 2));
+    let deep = house.path("deep");
+    fs::create_dir(&deep).unwrap();
+    let none = house
+        .ok("restore", json!({ "collection": "default", "output_directory": deep, "create_dirs": false }));
+    assert_eq!(targets(&none, "failed").len(), 3);
+    assert!(tree(&deep).is_empty());
+}
+
+#[test]
+fn no_template_or_name_leads_out() {
+    let house = TestHouse::new();
+    house.ok("add", json!({ "content": "x", "name": "a/b.txt" }));
+    house.ok("add", json!({ "content": "x", "name": "c.txt", "collection": ".." }));
+    let out = house.path("out/inner");
+    fs::create_dir_all(&out).unwrap();
+    let templates = [
+        "../{name}",
+        "{path}/../../../x",
+        "/abs/{name}",
+        "x/../../{name}",
+        "..",
+        "./../{name}",
+        "{name}/",
+        "//x/{name}",
+        "a\0b",
+    ];
+    for template in templates {
+        let arguments =
+            json!({ "collection": "default", "output_directory": out, "layout_template": template });
+        let reply = house.ok("restore", arguments);
+        assert_eq!(
+            (targets(&reply, "restored").len(), targets(&reply, "failed").len()),
+            (0, 1),
+            "{template}"
+        );
+    }
+    let reply = house.ok(
+        "restore",
+        json!({ "collection": "..", "output_directory": out, "layout_template": "{collection}/{name}" }),
+    );
+    assert_eq!(targets(&reply, "failed").len(), 1);
+    assert_eq!(tree(&house.path("out")).len(), 0);
+}
+
+#[test]
+fn no_link_leads_out() {
+    let house = TestHouse::new();
+    house.ok("add", json!({ "content": "new", "name": "way/file" }));
+    house.ok("add", json!({ "content": "new", "name": "direct" }));
+    let victim = house.path("victim");
+    fs::create_dir(&victim).unwrap();
+    fs::write(victim.join("target"), "old").unwrap();
+    let out = house.path("out");
+    fs::create_dir(&out).unwrap();
+    symlink(&victim, out.join("way")).unwrap();
+    symlink(victim.join("target"), out.join("direct")).unwrap();
+    let reply =
+        house.ok("restore", json!({ "collection": "default", "output_directory": out, "overwrite": true }));
+    assert_eq!(targets(&reply, "failed"), ["way/file"]);
+    assert_eq!(targets(&reply, "restored"), ["direct"]);
+    // The link itself was replaced; what it pointed at was not touched.
+    assert_eq!(tree(&victim), [("target".to_owned(), b"old".to_vec())]);
+    assert_eq!(fs::read(out.join("direct")).unwrap(), b"new");
+    assert!(!fs::symlink_metadata(out.join("direct")).unwrap().is_symlink());
+}
+
+#[test]
+fn a_folder_swapped_for_a_link_meanwhile_leads_nowhere() {
+    let house = TestHouse::new();
+    for number in 0..200 {
+        house.write(&format!("tree/race/file-{number}"), "x");
+    }
+    house.ok("add", json!({ "path": house.path("tree") }));
+    let (victim, out) = (house.path("victim"), house.path("out"));
+    fs::create_dir(&victim).unwrap();
+    fs::create_dir(&out).unwrap();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (race, aside) = (out.join("race"), out.join("aside"));
+            while !stop.load(Ordering::Relaxed) {
+                let _ = fs::rename(&race, &aside);
+                let _ = symlink(&victim, &race);
+                let _ = fs::remove_file(&race);
+                let _ = fs::rename(&aside, &race);
+            }
+        });
+        for _ in 0..20 {
+            let id = house.ok("list_snapshots", json!({}))["snapshots"][0]["snapshot_id"].clone();
+            house.ok("restore", json!({ "snapshot_id": id, "output_directory": out, "overwrite": true }));
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(tree(&victim).len(), 0, "nothing was written through the link");
+}
+
+#[test]
+fn over_http_only_export_roots_are_written() {
+    let remote = Caller { pass: Pass::owner(), reach: Reach::Configured };
+    let closed = TestHouse::new();
+    closed.ok("add", json!({ "content": "x", "name": "a" }));
+    let arguments = json!({ "collection": "default", "output_directory": closed.path("out") });
+    let refused = error_of(closed.call_as(&remote, "restore", arguments));
+    assert!(refused.contains("off over HTTP") && refused.contains("export_roots"), "{refused}");
+    let refused =
+        error_of(closed.call_as(&remote, "get", json!({ "name": "a", "outputPath": closed.path("x") })));
+    assert!(refused.contains("off over HTTP"), "{refused}");
+    let root = tempfile::tempdir().unwrap();
+    let house =
+        TestHouse::with(Options { import_roots: Vec::new(), export_roots: vec![root.path().to_owned()] });
+    house.ok("add", json!({ "content": "x", "name": "a" }));
+    for path in ["/tmp/elsewhere-shelf-test", "../up", "in/../../up"] {
+        let refused = error_of(house.call_as(
+            &remote,
+            "restore",
+            json!({ "collection": "default", "output_directory": path }),
+        ));
+        assert_eq!(refused, "Error: the path is outside the configured export roots", "{path}");
+    }
+    for path in ["inside".to_owned(), root.path().join("absolute").display().to_string()] {
+        house
+            .call_as(&remote, "restore", json!({ "collection": "default", "output_directory": path }))
+            .unwrap();
+    }
+    house.call_as(&remote, "get", json!({ "name": "a", "outputPath": "one/a" })).unwrap();
+    let names: Vec<String> = tree(root.path()).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["absolute/a", "inside/a", "one/a"]);
+}
