@@ -1,4 +1,5 @@
-//! Points in time: microseconds since 1970 in UTC, written as RFC 3339 with `Z`.
+//! Points in time: nanoseconds since 1970 in UTC, written as RFC 3339 with `Z`. Our own clock counts microseconds; the
+//! finer digits are for the times of files, which are kept as they are.
 
 use std::{fmt, str::FromStr, time::SystemTime};
 
@@ -6,26 +7,36 @@ use jiff::{Span, Timestamp, civil, tz::TimeZone};
 use parking_lot::Mutex;
 use serde::{Serialize, Serializer};
 
-/// A point in time with microseconds.
+/// A point in time, between the years 1678 and 2262.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Moment(i64);
 
 impl Moment {
     /// From microseconds since 1970.
     pub const fn from_micros(micros: i64) -> Self {
-        Self(micros)
+        Self(micros.saturating_mul(1_000))
     }
 
     /// Microseconds since 1970.
     pub const fn micros(self) -> i64 {
+        self.0.div_euclid(1_000)
+    }
+
+    /// From nanoseconds since 1970.
+    pub const fn from_nanos(nanos: i64) -> Self {
+        Self(nanos)
+    }
+
+    /// Nanoseconds since 1970.
+    pub const fn nanos(self) -> i64 {
         self.0
     }
 
     /// The moment a file system reports; times before 1970 are kept.
     pub fn from_system(time: SystemTime) -> Self {
         match time.duration_since(SystemTime::UNIX_EPOCH) {
-            Ok(after) => Self(i64::try_from(after.as_micros()).unwrap_or(i64::MAX)),
-            Err(before) => Self(-i64::try_from(before.duration().as_micros()).unwrap_or(i64::MAX)),
+            Ok(after) => Self(i64::try_from(after.as_nanos()).unwrap_or(i64::MAX)),
+            Err(before) => Self(-i64::try_from(before.duration().as_nanos()).unwrap_or(i64::MAX)),
         }
     }
 
@@ -42,7 +53,7 @@ impl Moment {
     }
 
     fn timestamp(self) -> Timestamp {
-        Timestamp::from_microsecond(self.0).unwrap_or(Timestamp::UNIX_EPOCH)
+        Timestamp::from_nanosecond(self.0.into()).unwrap_or(Timestamp::UNIX_EPOCH)
     }
 }
 
@@ -59,15 +70,23 @@ fn relative(text: &str, now: Moment) -> Option<Moment> {
         "y" | "year" | "years" => 31_556_952,
         _ => return None,
     };
-    amount.checked_mul(seconds)?.checked_mul(1_000_000).and_then(|back| now.0.checked_sub(back)).map(Moment)
+    amount
+        .checked_mul(seconds)?
+        .checked_mul(1_000_000_000)
+        .and_then(|back| now.0.checked_sub(back))
+        .map(Moment)
 }
 
 fn absolute(text: &str) -> Option<Moment> {
     if let Ok(stamp) = text.parse::<Timestamp>() {
-        return Some(Moment(stamp.as_microsecond()));
+        return of_timestamp(stamp);
     }
     let civil: civil::DateTime = text.parse().ok()?;
-    TimeZone::UTC.to_timestamp(civil).ok().map(|stamp| Moment(stamp.as_microsecond()))
+    TimeZone::UTC.to_timestamp(civil).ok().and_then(of_timestamp)
+}
+
+fn of_timestamp(stamp: Timestamp) -> Option<Moment> {
+    i64::try_from(stamp.as_nanosecond()).ok().map(Moment)
 }
 
 impl fmt::Display for Moment {
@@ -109,7 +128,7 @@ pub struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> Moment {
-        Moment::from_system(SystemTime::now())
+        Moment::from_micros(Moment::from_system(SystemTime::now()).micros())
     }
 }
 
@@ -126,7 +145,7 @@ impl ManualClock {
     /// Moves the clock forward.
     pub fn advance(&self, span: std::time::Duration) {
         let mut now = self.0.lock();
-        now.0 += i64::try_from(span.as_micros()).unwrap_or(i64::MAX);
+        now.0 += i64::try_from(span.as_nanos()).unwrap_or(i64::MAX);
     }
 }
 
@@ -140,7 +159,7 @@ impl Moment {
     /// The moment `days` earlier, for retention rules.
     pub fn days_before(self, days: i64) -> Self {
         let span = Span::new().try_hours(days.saturating_mul(24).min(87_600_000)).unwrap_or_default();
-        self.timestamp().checked_sub(span).map_or(Self(i64::MIN), |stamp| Self(stamp.as_microsecond()))
+        self.timestamp().checked_sub(span).ok().and_then(of_timestamp).unwrap_or(Self(i64::MIN))
     }
 
     /// The calendar day in UTC, for "one per day" rules.

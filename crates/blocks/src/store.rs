@@ -24,6 +24,8 @@ pub struct Store {
     objects: Arc<dyn Objects>,
     packs: RwLock<Packs>,
     frames: Mutex<VecDeque<CachedFrame>>,
+    /// Blocks that were found damaged: they count as absent, so that storing their content again heals them.
+    damaged: RwLock<HashSet<BlockId>>,
 }
 
 /// The pack's number, the frame's number, its raw bytes.
@@ -66,7 +68,7 @@ pub struct Problem {
 impl Store {
     /// A store over `objects`. Nothing is read until a block is asked for.
     pub fn new(objects: Arc<dyn Objects>) -> Self {
-        Self { objects, packs: RwLock::default(), frames: Mutex::default() }
+        Self { objects, packs: RwLock::default(), frames: Mutex::default(), damaged: RwLock::default() }
     }
 
     pub(crate) fn objects(&self) -> &dyn Objects {
@@ -97,7 +99,8 @@ impl Store {
     /// then the block is stored twice, which costs room and nothing else.
     pub fn contains(&self, id: &BlockId) -> Result<bool, Error> {
         self.ensure_listed()?;
-        Ok(self.packs.read().open.iter().any(|(_, pack)| pack.find(id).is_some()))
+        let held = self.packs.read().open.iter().any(|(_, pack)| pack.find(id).is_some());
+        Ok(held && !self.damaged.read().contains(id))
     }
 
     /// Looks for new and vanished packs.
@@ -203,7 +206,10 @@ impl Store {
         let mut last = None;
         for (number, pack) in holders {
             match self.read_from(number, &pack, id) {
-                Ok(bytes) => return Some(Ok(bytes)),
+                Ok(bytes) => {
+                    self.heal(id);
+                    return Some(Ok(bytes));
+                }
                 // Deleted by a collection in another process: look again.
                 Err(Error::Storage { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
                     self.forget(&pack.name);
@@ -211,7 +217,43 @@ impl Store {
                 Err(error) => last = Some(Err(error)),
             }
         }
+        if last.is_some() {
+            self.damaged.write().insert(*id);
+        }
         last
+    }
+
+    fn heal(&self, id: &BlockId) {
+        if !self.damaged.read().is_empty() {
+            self.damaged.write().remove(id);
+        }
+    }
+
+    /// Takes damaged packs out of use: what can still be read moves to a new pack, the damaged one is deleted. Gives
+    /// the blocks that are lost.
+    pub fn salvage(&self, damaged: &[String]) -> Result<Vec<BlockId>, Error> {
+        self.refresh()?;
+        let packs: Vec<Arc<Index>> =
+            self.open_packs().into_iter().filter(|pack| damaged.contains(&pack.name)).collect();
+        let mut lost = Vec::new();
+        let rest = Self::new(self.objects.clone());
+        rest.refresh()?;
+        damaged.iter().for_each(|name| rest.forget(name));
+        let batch = rest.batch();
+        let mut lane = batch.lane()?;
+        for block in packs.iter().flat_map(|pack| &pack.blocks) {
+            match self.read(&block.id) {
+                Ok(bytes) => lane.put(BlockRef { id: block.id, length: block.length }, &bytes)?,
+                Err(_) => lost.push(block.id),
+            }
+        }
+        lane.finish()?;
+        let _sealed = batch.seal()?;
+        for name in damaged {
+            self.objects.delete(name).map_err(|source| storage("delete", name, source))?;
+        }
+        self.refresh()?;
+        Ok(lost)
     }
 
     fn read_from(&self, number: u64, pack: &Index, id: &BlockId) -> Result<Vec<u8>, Error> {

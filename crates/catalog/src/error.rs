@@ -27,6 +27,14 @@ pub enum Error {
     /// Another document of the account has this resource id.
     #[error("resource_id '{0}' already names another document")]
     ResourceIdTaken(String),
+    /// A document would have more than it may.
+    #[error("{what} of a document may not be larger than {limit}")]
+    OverBound {
+        /// What.
+        what: &'static str,
+        /// The bound, with its unit.
+        limit: String,
+    },
     /// The collection vanished while it was written to.
     #[error("the collection no longer exists")]
     NoCollection,
@@ -64,6 +72,7 @@ impl Fault for Error {
             Self::TooNew { .. } => Kind::Unavailable,
             Self::Unreadable(_) => Kind::Corrupt,
             Self::ResourceIdTaken(_) => Kind::Conflict,
+            Self::OverBound { .. } => Kind::TooLarge,
             Self::NoCollection => Kind::NotFound,
             Self::Closed => Kind::Busy,
         }

@@ -18,8 +18,8 @@ pub use journal::{Operation, Record};
 pub use model::{
     Account, Actor, BlobRow, BlocksOf, Chosen, Collection, CollectionKind, CollectionSummary, Document,
     Filter, Listed, LooseBlock, Metadata, NewToken, Order, Page, Purge, Put, PutDocument, PutResult,
-    PutState, Scope, Snapshot, SnapshotDraft, SortBy, Source, TagChange, Token, TokenKind, TypeFigures,
-    Update, Version, scopes,
+    PutState, Scope, Shelf, Snapshot, SnapshotDraft, SortBy, Source, TagChange, Token, TokenKind,
+    TypeFigures, Update, Version, scopes,
 };
 
 use shelf_base::{
@@ -94,7 +94,7 @@ pub trait Catalog: Send + Sync {
     fn versions(&self, scope: &Scope, id: DocumentId) -> Result<Vec<Version>>;
     /// Count and bytes of live documents by extension and MIME type.
     fn type_figures(&self, scope: &Scope) -> Result<Vec<TypeFigures>>;
-    /// Calls `each` with hash, size and manifest under every live document in scope, one call a document.
+    /// Calls `each` with the size and manifest of every live document in scope, one call a document.
     fn live_manifests(&self, scope: &Scope, each: &mut dyn FnMut(u64, &[u8])) -> Result<()>;
 
     /// A blob's size and manifest.
@@ -120,10 +120,14 @@ pub trait Catalog: Send + Sync {
 
     /// Hashes that versions refer to, each with whether a live document has it (in any version).
     fn version_hashes(&self) -> Result<Vec<(Digest, bool)>>;
+    /// How many versions there are, of live and deleted documents.
+    fn version_count(&self) -> Result<u64>;
     /// Every snapshot of the library, of all accounts.
     fn all_snapshots(&self) -> Result<Vec<Snapshot>>;
     /// Carries out a collection: forgets snapshots, versions of deleted documents and blobs that are not kept.
     fn purge(&self, actor: &Actor, purge: &Purge, now: Moment) -> Result<()>;
+    /// Forgets what the file system said of files, so that the next add reads every one of them again.
+    fn forget_stats(&self) -> Result<()>;
     /// What the storage engine itself finds wrong.
     fn integrity(&self) -> Result<Vec<String>>;
     /// Bytes the catalog takes on its storage.

@@ -240,13 +240,22 @@ pub struct PutDocument {
     pub resource_id: Option<String>,
 }
 
+/// The collection that a put goes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shelf {
+    /// One that is there.
+    Known(CollectionId),
+    /// The account's collection of that name, made when it is not there.
+    Named(String),
+}
+
 /// A transaction of writes.
 #[derive(Clone, Debug)]
 pub struct Put {
     /// Who.
     pub actor: Actor,
     /// Where.
-    pub collection: CollectionId,
+    pub collection: Shelf,
     /// When.
     pub now: Moment,
     /// Documents.
@@ -341,12 +350,8 @@ pub struct Source {
     pub hash: Digest,
     /// Its length.
     pub size: u64,
-    /// When it was stored.
-    pub indexed_at: Moment,
-    /// The file's own time.
-    pub modified_at: Moment,
-    /// Permission bits.
-    pub mode: u32,
+    /// When the file was last found to have this content.
+    pub checked_at: Moment,
 }
 
 /// A change of metadata or tags.

@@ -9,7 +9,7 @@ use shelf_base::{Digest, Moment, ids::CollectionId, ids::LOCAL_ACCOUNT};
 
 use crate::{
     Actor, Catalog, Error, Filter, LooseBlock, Metadata, Operation, Order, Page, Purge, Put, PutDocument,
-    PutState, Record, Scope, SnapshotDraft, SortBy, TagChange, Update,
+    PutState, Record, Scope, Shelf, SnapshotDraft, SortBy, TagChange, Update,
 };
 
 /// Runs every check on catalogs that `open` makes empty.
@@ -70,7 +70,7 @@ fn put(
 ) -> Vec<crate::PutResult> {
     let put = Put {
         actor: Actor::local(),
-        collection,
+        collection: Shelf::Known(collection),
         now: at(second),
         documents,
         loose: Vec::new(),
@@ -112,7 +112,7 @@ fn a_failed_put_leaves_nothing(catalog: &dyn Catalog) {
     let documents = vec![sample("b", "b"), clash];
     let failed = catalog.put(Put {
         actor: Actor::local(),
-        collection,
+        collection: Shelf::Known(collection),
         now: at(2),
         documents,
         loose: Vec::new(),
@@ -123,7 +123,7 @@ fn a_failed_put_leaves_nothing(catalog: &dyn Catalog) {
     assert_eq!(catalog.sequence().expect("a sequence"), before);
     let missing = Put {
         actor: Actor::local(),
-        collection: CollectionId::fresh(),
+        collection: Shelf::Known(CollectionId::fresh()),
         now: at(2),
         documents: Vec::new(),
         loose: Vec::new(),
@@ -274,7 +274,7 @@ fn draft(label: Option<&str>, listing: &str) -> SnapshotDraft {
 fn snapshot(catalog: &dyn Catalog, collection: CollectionId, second: i64, listing: &str) -> Moment {
     let put = Put {
         actor: Actor::local(),
-        collection,
+        collection: Shelf::Known(collection),
         now: at(second),
         documents: Vec::new(),
         loose: Vec::new(),
@@ -351,7 +351,7 @@ fn secrets_and_loose_blocks_stay(catalog: &dyn Catalog) {
         vec![LooseBlock { id: [7; 32], bytes: vec![1, 2] }, LooseBlock { id: [8; 32], bytes: vec![3] }];
     let put = Put {
         actor: Actor::local(),
-        collection,
+        collection: Shelf::Known(collection),
         now: at(1),
         documents: Vec::new(),
         loose: loose.clone(),

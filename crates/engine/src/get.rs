@@ -4,6 +4,7 @@ use std::{
     fs::{self, File},
     io::Write,
     path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
 };
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -15,6 +16,8 @@ use crate::{Caller, Error, House, Reach, Result, validate};
 
 /// Candidates that an ambiguous name lists.
 const CANDIDATES: usize = 10;
+/// Files written by this process, so that no two have the same temporary name.
+static WRITTEN: AtomicU64 = AtomicU64::new(0);
 /// The most content that one reply carries.
 const CONTENT_BYTES: u64 = bounds::REQUEST_BYTES as u64;
 
@@ -205,9 +208,16 @@ impl House {
             Reach::OperatingSystem => {
                 let path = std::path::absolute(path).map_err(|error| Error::writing(&shown, error))?;
                 let failed = |error| Error::writing(&shown, error);
+                let path = real_target(path).map_err(failed)?;
                 let parent = path.parent().ok_or_else(|| Error::invalid("outputPath", "must name a file"))?;
                 if path.is_dir() {
                     return Err(Error::invalid("outputPath", "must name a file, not a folder"));
+                }
+                if path.exists() && !path.is_file() {
+                    return Err(Error::invalid(
+                        "outputPath",
+                        "must name a regular file, not a device or pipe",
+                    ));
                 }
                 fs::create_dir_all(parent).map_err(failed)?;
                 let folder = Dir::open_ambient_dir(parent, ambient_authority()).map_err(failed)?;
@@ -240,7 +250,10 @@ impl House {
         let failed = |error| Error::writing(shown, error);
         let name =
             path.file_name().ok_or_else(|| Error::invalid("path", "must name a file"))?.to_string_lossy();
-        let temporary = path.with_file_name(format!(".{}.{}.shelf", shorten(&name), std::process::id()));
+        let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
+        let temporary =
+            path.with_file_name(format!(".{}.{}-{number}.shelf", shorten(&name), std::process::id()));
+        // Left by a killed process that had the same id.
         let _ = folder.remove_file(&temporary);
         let mut options = cap_std::fs::OpenOptions::new();
         let mut file: File =
@@ -257,6 +270,12 @@ impl House {
     }
 }
 
+/// Where a write to `path` goes: a link that leads somewhere is followed, as any program would.
+fn real_target(path: PathBuf) -> std::io::Result<PathBuf> {
+    let is_link = path.symlink_metadata().is_ok_and(|found| found.is_symlink());
+    if is_link && path.exists() { path.canonicalize() } else { Ok(path) }
+}
+
 fn shorten(name: &str) -> String {
     name.chars().take(40).collect()
 }
@@ -268,11 +287,11 @@ fn keep_facts(file: &File, version: &Version) -> std::io::Result<()> {
         // Setuid and setgid bits do not come back: a restored file must not be more powerful than a copied one.
         file.set_permissions(fs::Permissions::from_mode(version.mode & 0o777))?;
     }
-    let micros = version.modified_at.micros();
-    let time = if micros >= 0 {
-        std::time::UNIX_EPOCH + std::time::Duration::from_micros(micros.unsigned_abs())
+    let nanos = version.modified_at.nanos();
+    let time = if nanos >= 0 {
+        std::time::UNIX_EPOCH + std::time::Duration::from_nanos(nanos.unsigned_abs())
     } else {
-        std::time::UNIX_EPOCH - std::time::Duration::from_micros(micros.unsigned_abs())
+        std::time::UNIX_EPOCH - std::time::Duration::from_nanos(nanos.unsigned_abs())
     };
     file.set_modified(time)
 }

@@ -73,7 +73,7 @@ impl House {
             SortBy::Name => Value::from(document.path.clone()),
             SortBy::Size => Value::from(document.version.size),
             SortBy::Created => Value::from(document.created_at.micros()),
-            SortBy::Modified => Value::from(document.version.modified_at.micros()),
+            SortBy::Modified => Value::from(document.version.modified_at.nanos()),
             SortBy::Indexed => Value::from(document.version.indexed_at.micros()),
         };
         self.seal_cursor(caller, &question(request), &Position(value, document.number))

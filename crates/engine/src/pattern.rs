@@ -87,6 +87,9 @@ mod tests {
         assert!(fits("src/", "/w/src/deep/a.rs"));
         assert!(!fits("src/", "/w/xsrc/a.rs"));
         assert!(fits("src/**", "src/deep/a.rs"));
+        assert!(fits("src/**/*.py", "/tmp/x/src/many/a.py"));
+        assert!(fits("src/many/d01/**/*.py", "/tmp/x/src/many/d01/f.py"));
+        assert!(fits("src/many/d01/**/*.py", "/tmp/x/src/many/d01/e/f.py"));
         assert!(fits("/w/*.rs", "/w/a.rs"));
         assert!(!fits("/w/*.rs", "/x/w/a.rs"));
         assert!(fits("{a,b}.txt", "b.txt"));

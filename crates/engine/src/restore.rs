@@ -3,7 +3,10 @@
 //! The output folder is opened once; everything below is reached through that handle, so that no `..`, absolute name,
 //! symbolic link or race with another program leads out.
 
-use std::path::{Component, Path, PathBuf};
+use std::{
+    collections::HashSet,
+    path::{Component, Path, PathBuf},
+};
 
 use cap_std::{ambient_authority, fs::Dir};
 use shelf_base::Call;
@@ -81,7 +84,7 @@ impl House {
         let names = Names { collection: &collection, snapshot_id: id, snapshot_label: &label };
         let output = self.output_folder(caller, request)?;
         let mut reply = RestoreReply::default();
-        let mut taken = std::collections::HashSet::new();
+        let mut planned = Planned::default();
         let total = listing.entries.len() as u64;
         for (done, entry) in listing.entries.iter().enumerate() {
             call.check()?;
@@ -93,7 +96,7 @@ impl House {
                 continue;
             }
             let target = render(&request.layout_template, entry, &names);
-            let fate = self.restore_one(request, output.as_ref(), entry, &target, &mut taken, call);
+            let fate = self.restore_one(request, output.as_ref(), entry, &target, &mut planned, call);
             reply.note(entry, target, fate?);
         }
         Ok(reply)
@@ -173,14 +176,14 @@ impl House {
         output: Option<&Dir>,
         entry: &Entry,
         target: &str,
-        taken: &mut std::collections::HashSet<String>,
+        planned: &mut Planned,
         call: &Call,
     ) -> Result<Fate> {
         if let Err(reason) = check_target(target) {
             return Ok(Fate::Failed(reason.into()));
         }
-        if !taken.insert(target.to_owned()) {
-            return Ok(Fate::Failed("another file of this restore has the same target".into()));
+        if let Err(reason) = planned.take(target) {
+            return Ok(Fate::Failed(reason.into()));
         }
         let path = Path::new(target);
         if let Some(folder) = output {
@@ -214,6 +217,31 @@ impl House {
             Err(Error::File { source, .. }) => Ok(Fate::Failed(explain(&source))),
             Err(error) => Ok(Fate::Failed(error.to_string())),
         }
+    }
+}
+
+/// Targets that this restore has spoken for, so that a preview decides as the restore itself will.
+#[derive(Default)]
+struct Planned {
+    files: HashSet<String>,
+    folders: HashSet<String>,
+}
+
+impl Planned {
+    fn take(&mut self, target: &str) -> Result<(), &'static str> {
+        let parents: Vec<&str> = target.match_indices('/').map(|(at, _)| &target[..at]).collect();
+        if self.files.contains(target) {
+            return Err("another file of this restore has the same target");
+        }
+        if self.folders.contains(target) {
+            return Err("another file of this restore needs a folder of this name");
+        }
+        if parents.iter().any(|parent| self.files.contains(*parent)) {
+            return Err("another file of this restore stands where its folder should be");
+        }
+        self.folders.extend(parents.into_iter().map(str::to_owned));
+        self.files.insert(target.to_owned());
+        Ok(())
     }
 }
 
@@ -259,20 +287,19 @@ fn missing_parent(folder: &Dir, path: &Path, request: &RestoreRequest) -> Option
     }
 }
 
-/// A target must be relative and stay below: decided on the text, before any file is touched.
+/// A target must stay below: decided on the text, before any file is touched.
 fn check_target(target: &str) -> Result<(), &'static str> {
-    if target.is_empty() || target.contains('\0') {
-        return Err("the target is empty");
+    if target.is_empty() {
+        return Err("the template gives it no name");
+    }
+    if target.contains('\0') {
+        return Err("the target holds a NUL");
     }
     if target.len() > 4_096 || target.split('/').any(|segment| segment.len() > 255) {
         return Err("the target's name is too long");
     }
     let plain = Path::new(target).components().all(|part| matches!(part, Component::Normal(_)));
-    if plain && !target.ends_with('/') {
-        Ok(())
-    } else {
-        Err("the target would lie outside the output folder")
-    }
+    if plain { Ok(()) } else { Err("the target would lie outside the output folder") }
 }
 
 fn check_template(template: &str) -> Result<()> {
@@ -282,6 +309,12 @@ fn check_template(template: &str) -> Result<()> {
     }
     if template.is_empty() || template.len() > 1_024 {
         return Err(Error::invalid("layout_template", "must be 1 to 1,024 characters"));
+    }
+    if template.starts_with('/') || template.ends_with('/') {
+        return Err(Error::invalid(
+            "layout_template",
+            "must be a relative path of a file: no '/' at its beginning or end",
+        ));
     }
     if rest.contains(['{', '}']) {
         let known = PLACEHOLDERS.join(" ");
@@ -304,7 +337,8 @@ fn render(template: &str, entry: &Entry, names: &Names<'_>) -> String {
         made.push_str(&rest[..start]);
         let end = rest[start..].find('}').map_or(rest.len(), |end| start + end + 1);
         made.push_str(match &rest[start..end] {
-            "{path}" => &entry.path,
+            // Paths are relative to the snapshot's root, which may be the root of everything.
+            "{path}" => entry.path.trim_start_matches('/'),
             "{name}" => name,
             "{stem}" => stem,
             "{ext}" => extension,
@@ -316,7 +350,11 @@ fn render(template: &str, entry: &Entry, names: &Names<'_>) -> String {
         });
         rest = &rest[end..];
     }
-    made + rest
+    made.push_str(rest);
+    // A placeholder that stands for nothing leaves an empty segment; it and '.' mean nothing.
+    let segments: Vec<&str> =
+        made.split('/').filter(|segment| !segment.is_empty() && *segment != ".").collect();
+    segments.join("/")
 }
 
 /// The export root that holds `path`, opened, and the path beneath it.

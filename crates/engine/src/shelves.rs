@@ -1,7 +1,7 @@
 //! Collections and snapshots: what there is, and the listing behind a snapshot.
 
 use shelf_base::{Call, Moment};
-use shelf_catalog::{CollectionSummary, Filter, Put, Snapshot};
+use shelf_catalog::{CollectionSummary, Filter, Put, Shelf, Snapshot};
 
 use crate::{Caller, Entry, Error, House, Listing, Result, ingest, validate};
 
@@ -71,7 +71,7 @@ impl House {
         let cut = self.cut_listing(&listing.encode())?;
         let put = Put {
             actor: caller.pass.actor().clone(),
-            collection: collection.id,
+            collection: Shelf::Known(collection.id),
             now: self.now(),
             documents: Vec::new(),
             loose: Vec::new(),
@@ -81,12 +81,12 @@ impl House {
         snapshot.ok_or_else(|| Error::missing("snapshot", name))
     }
 
-    /// What a collection holds now, with paths relative to `/`.
+    /// What a collection holds now, by whole paths.
     pub(crate) fn present_listing(&self, caller: &Caller, collection: &str) -> Result<Listing> {
         let filter = Filter { collection: Some(collection.to_owned()), ..Filter::default() };
         let chosen = self.catalog.choose(caller.pass.scope(), &filter)?;
         Ok(Listing::new(chosen.into_iter().map(|chosen| Entry {
-            path: chosen.path.trim_start_matches('/').to_owned(),
+            path: chosen.path,
             hash: chosen.version.hash,
             size: chosen.version.size,
             mode: chosen.version.mode,

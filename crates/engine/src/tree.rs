@@ -52,7 +52,7 @@ impl Listing {
             bytes.extend_from_slice(entry.hash.as_bytes());
             bytes.extend_from_slice(&entry.size.to_le_bytes());
             bytes.extend_from_slice(&entry.mode.to_le_bytes());
-            bytes.extend_from_slice(&entry.modified_at.micros().to_le_bytes());
+            bytes.extend_from_slice(&entry.modified_at.nanos().to_le_bytes());
         }
         bytes
     }
@@ -74,7 +74,7 @@ impl Listing {
                 hash: Digest::new(array(&mut rest)?),
                 size: u64::from_le_bytes(array(&mut rest)?),
                 mode: u32::from_le_bytes(array(&mut rest)?),
-                modified_at: Moment::from_micros(i64::from_le_bytes(array(&mut rest)?)),
+                modified_at: Moment::from_nanos(i64::from_le_bytes(array(&mut rest)?)),
             });
         }
         if rest.is_empty() { Ok(Self { entries }) } else { Err("it is longer than it says") }

@@ -1,6 +1,6 @@
 //! Changing metadata and tags of a document.
 
-use shelf_base::{Call, bounds};
+use shelf_base::Call;
 use shelf_catalog::{Document, Metadata, TagChange, Update};
 
 use crate::{Caller, Error, House, Result, validate};
@@ -43,7 +43,6 @@ impl House {
             remove_tags: request.remove_tags.iter().cloned().collect(),
         };
         let document = self.meant(caller, request)?;
-        check_room(&document, &update)?;
         let changes = self.catalog.update(caller.pass.actor(), document.id, &update, self.now())?;
         match changes {
             Some(changes) => Ok(UpdateReply { document, changes }),
@@ -80,22 +79,4 @@ impl House {
             (None, None) => Err(Error::invalid("hash", "or name is needed to say which document")),
         }
     }
-}
-
-/// The bounds hold for what the document will have, not just for what is given.
-fn check_room(document: &Document, update: &Update) -> Result<()> {
-    let mut metadata = document.metadata.clone();
-    metadata.extend(update.set.clone());
-    validate::metadata(&metadata)?;
-    let kept = document
-        .tags
-        .iter()
-        .filter(|tag| !update.remove_tags.contains(*tag) && !update.add_tags.contains(*tag));
-    if kept.count() + update.add_tags.len() > bounds::TAGS_PER_DOCUMENT {
-        return Err(Error::TooLarge {
-            what: "tags".into(),
-            limit: format!("{} tags", bounds::TAGS_PER_DOCUMENT),
-        });
-    }
-    Ok(())
 }

@@ -20,6 +20,9 @@ pub(crate) fn path(field: &str, text: &str) -> Result<()> {
     if text.chars().any(char::is_control) {
         return Err(Error::invalid(field, "must not hold control characters"));
     }
+    if text.strip_prefix('/').unwrap_or(text).split('/').any(str::is_empty) {
+        return Err(Error::invalid(field, "must not hold empty segments ('//') or end in '/'"));
+    }
     if text.split('/').any(|segment| segment == ".." || segment == ".") {
         return Err(Error::invalid(field, "must not hold '.' or '..' segments"));
     }

@@ -57,12 +57,12 @@ impl App {
         let started = Instant::now();
         let outcome = self
             .blocking(call.clone(), move |app| {
-                let context =
-                    Context { house: &app.house, caller: &caller, call: &call, limits: &app.limits };
-                shelf_tools::call(tool, &selection, &context, arguments)
+                let (house, limits) = (&app.house, &app.limits);
+                let context = Context { house, caller: &caller, call: &call, limits, selection: &selection };
+                shelf_tools::call(tool, &context, arguments)
             })
             .await
-            .unwrap_or_else(|| Err(stopped()));
+            .unwrap_or_else(|| Err(shelf_tools::defect(tool)));
         note(tool, started, &outcome);
         outcome
     }
@@ -91,11 +91,6 @@ impl Drop for CancelOnDrop {
             call.cancel();
         }
     }
-}
-
-fn stopped() -> Failure {
-    let message = "the call ended by a defect; the server goes on, and its log has the details".to_owned();
-    Failure { kind: Kind::Internal, text: format!("Error: {message}"), message, hints: Vec::new() }
 }
 
 fn note(tool: &Tool, started: Instant, outcome: &Result<Value, Failure>) {

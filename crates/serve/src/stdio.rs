@@ -13,8 +13,6 @@ use std::{
 };
 
 use rmcp::{ServiceExt, service::ServerInitializeError, transport::async_rw::AsyncRwTransport};
-use serde::de::IgnoredAny;
-use serde_json::{Value, json};
 use shelf_base::bounds::REQUEST_BYTES;
 use shelf_engine::Caller;
 use tokio::{
@@ -23,7 +21,11 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{App, mcp::Handler};
+use crate::{
+    App,
+    envelope::{self, Fault},
+    mcp::Handler,
+};
 
 /// How long work that is under way at the end of input may take to answer.
 const GRACE: Duration = Duration::from_millis(700);
@@ -63,24 +65,18 @@ async fn read_lines(
     let mut input = BufReader::with_capacity(64 * 1_024, input);
     let mut line = Vec::new();
     while let Ok(Some(length)) = next_line(&mut input, &mut line).await {
-        let answer = if length > REQUEST_BYTES {
-            Some(error(
-                -32600,
-                &format!("the request is larger than {} MiB", REQUEST_BYTES >> 20),
-                id_of(&line),
-            ))
+        let checked = if length > REQUEST_BYTES {
+            Err(Fault::too_large().with_id(envelope::find_id(&String::from_utf8_lossy(&line))))
         } else if line.trim_ascii().is_empty() {
             continue;
-        } else if serde_json::from_slice::<IgnoredAny>(strip_mark(&line)).is_err() {
-            Some(error(-32700, "the line is not valid JSON", None))
         } else {
-            None
+            envelope::check(&line)
         };
-        match answer {
-            Some(answer) => {
-                let _ = outgoing.send(answer);
+        match checked {
+            Err(fault) => {
+                let _ = outgoing.send(format!("{}\n", fault.message()).into_bytes());
             }
-            None => {
+            Ok(()) => {
                 line.push(b'\n');
                 if library.write_all(&line).await.is_err() {
                     break;
@@ -123,31 +119,6 @@ async fn next_line(
             return Ok(Some(length));
         }
     }
-}
-
-fn strip_mark(line: &[u8]) -> &[u8] {
-    line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line)
-}
-
-/// The id of a request of which only pieces are left, so that its sender hears of it.
-fn id_of(pieces: &[u8]) -> Option<Value> {
-    let text = String::from_utf8_lossy(pieces);
-    let after = text.split_once("\"id\"")?.1.trim_start().strip_prefix(':')?.trim_start();
-    serde_json::Deserializer::from_str(after)
-        .into_iter::<Value>()
-        .next()?
-        .ok()
-        .filter(|id| id.is_number() || id.is_string())
-}
-
-fn error(code: i32, message: &str, id: Option<Value>) -> Vec<u8> {
-    let mut answer = json!({ "jsonrpc": "2.0", "error": { "code": code, "message": message } });
-    if let Some(id) = id {
-        answer["id"] = id;
-    }
-    let mut line = answer.to_string().into_bytes();
-    line.push(b'\n');
-    line
 }
 
 async fn write_lines(mut lines: mpsc::UnboundedReceiver<Vec<u8>>) {

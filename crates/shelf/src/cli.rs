@@ -77,7 +77,11 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Token(Token),
     /// Verify every block, document, snapshot and journal row
-    Check,
+    Check {
+        /// Take damaged packs out of use, so that adding the affected files again heals them
+        #[arg(long)]
+        repair: bool,
+    },
     /// Free what nothing needs; snapshots go only by the rules given here
     Gc(Gc),
     /// Explain the state of this installation

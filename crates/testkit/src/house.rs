@@ -57,10 +57,11 @@ impl TestHouse {
     /// Calls a tool as somebody.
     pub fn call_as(&self, caller: &Caller, tool: &str, arguments: Value) -> Result<Value, Failure> {
         let tool = shelf_tools::find(tool).expect("a known tool");
-        let (call, limits) = (Call::new(), Limits::default());
-        let context = Context { house: &self.house, caller, call: &call, limits: &limits };
+        let (call, limits, selection) = (Call::new(), Limits::default(), Selection::default());
+        let context =
+            Context { house: &self.house, caller, call: &call, limits: &limits, selection: &selection };
         let arguments: Map<String, Value> = arguments.as_object().cloned().expect("an object");
-        shelf_tools::call(tool, &Selection::default(), &context, arguments)
+        shelf_tools::call(tool, &context, arguments)
     }
 
     /// Calls a tool that must succeed.

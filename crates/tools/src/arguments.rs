@@ -40,7 +40,9 @@ pub(crate) fn read<T: DeserializeOwned>(arguments: Map<String, Value>) -> Result
 
 fn unknown(name: &str, properties: &Map<String, Value>) -> Trouble {
     let near = nearest(name, properties.keys().map(String::as_str), 3);
-    let hint = if near.is_empty() {
+    let hint = if properties.is_empty() {
+        "it takes no arguments".to_owned()
+    } else if near.is_empty() {
         format!("known arguments: {}", properties.keys().cloned().collect::<Vec<_>>().join(", "))
     } else {
         format!("did you mean {}?", near.join(", "))
@@ -49,6 +51,9 @@ fn unknown(name: &str, properties: &Map<String, Value>) -> Trouble {
 }
 
 fn mend(name: &str, property: &Value, value: Value) -> Result<Value, Trouble> {
+    if let Some(branches) = property.get("anyOf").and_then(Value::as_array) {
+        return mend_any(name, branches, value);
+    }
     let wanted = property.get("type").and_then(Value::as_str);
     let mended = match (wanted, value) {
         (Some("integer"), Value::String(text)) => {
@@ -74,8 +79,30 @@ fn mend(name: &str, property: &Value, value: Value) -> Result<Value, Trouble> {
     if !is(wanted, &value) {
         return Err(wrong_type(name, wanted, &value));
     }
+    check_items(name, property, &value)?;
     in_bounds(name, property, &value)?;
     Ok(value)
+}
+
+/// The first branch that the value fits, as it is or mended.
+fn mend_any(name: &str, branches: &[Value], value: Value) -> Result<Value, Trouble> {
+    let as_it_is = branches.iter().find(|branch| is(branch.get("type").and_then(Value::as_str), &value));
+    if let Some(branch) = as_it_is {
+        return mend(name, branch, value);
+    }
+    let mended = branches.iter().find_map(|branch| mend(name, branch, value.clone()).ok());
+    let kinds: Vec<&str> =
+        branches.iter().map(|branch| word(branch.get("type").and_then(Value::as_str))).collect();
+    mended.ok_or_else(|| Trouble::argument(format!("{name} must be {}", kinds.join(" or "))))
+}
+
+fn check_items(name: &str, property: &Value, value: &Value) -> Result<(), Trouble> {
+    let wanted = property.get("items").and_then(|items| items.get("type")).and_then(Value::as_str);
+    let wrong = value.as_array().and_then(|items| items.iter().find(|item| !is(wanted, item)));
+    match wrong {
+        Some(found) => Err(wrong_type(&format!("each of {name}"), wanted, found)),
+        None => Ok(()),
+    }
 }
 
 /// `5.0` is a whole number too.
@@ -108,7 +135,12 @@ fn wrong_type(name: &str, wanted: Option<&str>, found: &Value) -> Trouble {
         Value::Array(_) => "an array",
         Value::Object(_) => "an object",
     };
-    let wanted = match wanted {
+    let wanted = word(wanted);
+    Trouble::argument(format!("{name} must be {wanted}, not {found}"))
+}
+
+fn word(kind: Option<&str>) -> &'static str {
+    match kind {
         Some("integer") => "an integer",
         Some("number") => "a number",
         Some("string") => "a string",
@@ -116,8 +148,7 @@ fn wrong_type(name: &str, wanted: Option<&str>, found: &Value) -> Trouble {
         Some("array") => "an array",
         Some("object") => "an object",
         _ => "something else",
-    };
-    Trouble::argument(format!("{name} must be {wanted}, not {found}"))
+    }
 }
 
 fn in_bounds(name: &str, property: &Value, value: &Value) -> Result<(), Trouble> {
@@ -144,6 +175,7 @@ mod tests {
                 "limit": { "type": "integer", "minimum": 0 },
                 "dry_run": { "type": "boolean" },
                 "tags": { "type": "array" },
+                "names": { "type": "array", "items": { "type": "string" } },
                 "metadata": { "anyOf": [{ "type": "object" }, { "type": "array" }] },
             },
             "required": ["limit"],
@@ -175,5 +207,15 @@ mod tests {
             Err("unknown argument 'dryrun'|did you mean dry_run?".into())
         );
         assert_eq!(check(json!({})), Err("limit is required|".into()));
+        assert_eq!(
+            check(json!({ "limit": 1, "metadata": "a=b" })),
+            Ok(json!({ "limit": 1, "metadata": ["a=b"] }))
+        );
+        assert_eq!(
+            check(json!({ "limit": 1, "metadata": 5 })),
+            Err("metadata must be an object or an array|".into())
+        );
+        let wrong = check(json!({ "limit": 1, "names": ["a", 1] }));
+        assert_eq!(wrong, Err("each of names must be a string, not a number|".into()));
     }
 }

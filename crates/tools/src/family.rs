@@ -33,6 +33,8 @@ pub(crate) enum Trouble {
         /// When to try again.
         retry_after_seconds: u64,
     },
+    /// The policy table says no.
+    Refused(&'static str),
     /// A defect of the program.
     Defect,
 }
@@ -47,6 +49,7 @@ impl Trouble {
             Self::Engine(error) => error.kind(),
             Self::Argument { .. } => Kind::Invalid,
             Self::RateLimited { .. } => Kind::RateLimited,
+            Self::Refused(_) => Kind::Denied,
             Self::Defect => Kind::Internal,
         }
     }
@@ -60,6 +63,7 @@ impl Trouble {
                     "{tool} may be called {per_minute} times a minute; try again in {retry_after_seconds} s"
                 )
             }
+            Self::Refused(sentence) => (*sentence).to_owned(),
             Self::Defect => {
                 "the tool failed unexpectedly; the server goes on, and its log has the details".into()
             }
@@ -70,7 +74,7 @@ impl Trouble {
         match self {
             Self::Engine(error) => error.hints(),
             Self::Argument { hints, .. } => hints.clone(),
-            Self::RateLimited { .. } | Self::Defect => Vec::new(),
+            Self::RateLimited { .. } | Self::Refused(_) | Self::Defect => Vec::new(),
         }
     }
 }
@@ -92,6 +96,8 @@ pub struct Failure {
     pub message: String,
     /// What to do next.
     pub hints: Vec<String>,
+    /// Seconds after which the call may be repeated.
+    pub retry_after: Option<u64>,
 }
 
 impl Family {
@@ -120,7 +126,11 @@ impl Family {
                 json!({ "error": error }).to_string()
             }
         };
-        Failure { kind, text, message, hints }
+        let retry_after = match trouble {
+            Trouble::RateLimited { retry_after_seconds, .. } => Some(*retry_after_seconds),
+            _ => None,
+        };
+        Failure { kind, text, message, hints, retry_after }
     }
 }
 

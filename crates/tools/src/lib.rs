@@ -16,4 +16,4 @@ mod workspace;
 
 pub use family::{Failure, Family};
 pub use limits::Limits;
-pub use registry::{Context, Hints, Tool, call, find, registry};
+pub use registry::{Context, Hints, Tool, call, defect, find, registry};

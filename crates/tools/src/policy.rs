@@ -36,6 +36,7 @@ pub struct Selection {
 }
 
 const NOT_OFFERED: &str = "This tool is not offered here";
+pub(crate) const WRITE_NEEDED: &str = "Insufficient permissions: write access required";
 
 impl Selection {
     /// The names of toolsets that a selection may hold.
@@ -78,7 +79,7 @@ impl Selection {
             || listed(&self.toolsets, "all")
             || listed(&self.toolsets, tool.family.word());
         let named = self.tools.is_empty() || listed(&self.tools, tool.name);
-        in_set && named && !listed(&self.excluded, tool.name) && (!self.read_only || tool.hints.read_only)
+        in_set && named && !listed(&self.excluded, tool.name)
     }
 }
 
@@ -87,6 +88,9 @@ pub fn verdict(pass: &Pass, selection: &Selection, tool: &Tool) -> Verdict {
     if !selection.offers(tool) {
         return Verdict::Refused(NOT_OFFERED);
     }
+    if selection.read_only && tool.access == Access::Write {
+        return Verdict::Refused(WRITE_NEEDED);
+    }
     match (pass.bearer(), tool.access) {
         // The contract gives collection tokens the document tools and nothing else.
         (Bearer::Collection, _) => Verdict::Refused("Insufficient permissions: PAT required"),
@@ -94,7 +98,7 @@ pub fn verdict(pass: &Pass, selection: &Selection, tool: &Tool) -> Verdict {
             Verdict::Refused("Insufficient permissions: read access required")
         }
         (Bearer::Owner | Bearer::Personal, Access::Write) if !pass.may_write() => {
-            Verdict::Refused("Insufficient permissions: write access required")
+            Verdict::Refused(WRITE_NEEDED)
         }
         (Bearer::Owner | Bearer::Personal, Access::Read | Access::Write) => Verdict::Allowed,
     }

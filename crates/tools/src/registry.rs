@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use shelf_base::{Call, Kind};
+use shelf_base::Call;
 use shelf_engine::{Caller, House};
 
 use crate::{
@@ -24,6 +24,8 @@ pub struct Context<'a> {
     pub call: &'a Call,
     /// Rate limits of this process.
     pub limits: &'a Limits,
+    /// The tools on offer.
+    pub selection: &'a Selection,
 }
 
 /// The hints of the protocol, all four explicit.
@@ -92,27 +94,22 @@ pub fn find(name: &str) -> Option<&'static Tool> {
 }
 
 /// Calls a tool: policy, arguments, work, each failure in the family's shape. A defect is contained here.
-pub fn call(
-    tool: &Tool,
-    selection: &Selection,
-    context: &Context<'_>,
-    arguments: Map<String, Value>,
-) -> Result<Value, Failure> {
-    if let Verdict::Refused(sentence) = policy::verdict(&context.caller.pass, selection, tool) {
-        return Err(Failure {
-            kind: Kind::Denied,
-            text: sentence.to_owned(),
-            message: sentence.to_owned(),
-            hints: Vec::new(),
-        });
-    }
+pub fn call(tool: &Tool, context: &Context<'_>, arguments: Map<String, Value>) -> Result<Value, Failure> {
     let work = || {
+        if let Verdict::Refused(sentence) = policy::verdict(&context.caller.pass, context.selection, tool) {
+            return Err(Trouble::Refused(sentence));
+        }
         context.limits.take(tool, context.caller, context.house.now())?;
         let arguments = arguments::prepare(&tool.input_schema(), arguments)?;
         (tool.run)(context, arguments)
     };
     let outcome = catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(Trouble::Defect));
     outcome.map_err(|trouble| tool.family.shape(&trouble))
+}
+
+/// The failure of a call that ended by a defect outside the tool itself.
+pub fn defect(tool: &Tool) -> Failure {
+    tool.family.shape(&Trouble::Defect)
 }
 
 /// Turns a reply into JSON.

@@ -103,6 +103,12 @@ fn read_document(house: &House, caller: &Caller, id: &str, call: &Call) -> Resul
         ..GetRequest::default()
     };
     let got = house.get(caller, &request, call)?;
+    if got.as_ref().and_then(|got| got.content.as_ref()).is_some_and(|content| content.truncated) {
+        return Err(Error::TooLarge {
+            what: "the document".into(),
+            limit: "one reply: use the tool get with offset and length".into(),
+        });
+    }
     Ok(got.and_then(|got| got.content).map(|content| Read {
         mime: document.mime,
         is_base64: content.encoding == "base64",
@@ -139,7 +145,8 @@ pub fn complete(
     template: &str,
     argument: &str,
     text: &str,
-) -> Result<(Vec<String>, u64), Error> {
+) -> Result<(Vec<String>, Option<u64>), Error> {
+    let mut complete = true;
     let values: Vec<String> = match (template, argument) {
         (SNAPSHOT_TEMPLATE, "snapshot_id") => {
             let ids = house.snapshots(caller, None)?.into_iter().map(|snapshot| snapshot.at.with_micros());
@@ -147,7 +154,9 @@ pub fn complete(
         }
         (DOCUMENT_TEMPLATE, "document_id") => {
             let request = ListRequest { filter: Filter::default(), limit: 10_000, ..ListRequest::default() };
-            let documents = house.list(caller, &request, &Call::new())?.documents;
+            let page = house.list(caller, &request, &Call::new())?;
+            complete = !page.more;
+            let documents = page.documents;
             let fits = |document: &Document| {
                 document.id.to_string().starts_with(text) || document.path.contains(text)
             };
@@ -159,6 +168,6 @@ pub fn complete(
         }
         _ => Vec::new(),
     };
-    let total = values.len() as u64;
+    let total = complete.then_some(values.len() as u64);
     Ok((values.into_iter().take(COMPLETIONS).collect(), total))
 }

@@ -51,7 +51,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
 
 /// Crates that own bytes on disk say what those bytes mean.
 fn missing_formats(files: &[SourceFile]) -> Vec<Finding> {
-    const OWNERS: [&str; 2] = ["crates/blocks", "crates/catalog"];
+    const OWNERS: [&str; 3] = ["crates/blocks", "crates/catalog", "crates/engine"];
     let lacks = |owner: &&&str| {
         let page = format!("{owner}/FORMAT.md");
         !files.iter().any(|file| file.path == page)

@@ -17,7 +17,7 @@ fn query(connection: &Connection, conditions: &Conditions, tail: &str) -> Result
 }
 
 pub(super) fn by_id(connection: &Connection, scope: &Scope, id: DocumentId) -> Result<Option<Document>> {
-    let mut conditions = Conditions::live(scope);
+    let mut conditions = Conditions::live(connection, scope, None)?;
     conditions.add("d.uuid = ?", id.as_bytes().to_vec());
     Ok(query(connection, &conditions, "")?.into_iter().next())
 }
@@ -30,21 +30,15 @@ pub(super) fn named(
     most: usize,
 ) -> Result<Vec<Document>> {
     let tail = format!("ORDER BY d.path, d.id LIMIT {most}");
-    let live = || {
-        let mut conditions = Conditions::live(scope);
-        if let Some(collection) = collection {
-            conditions.add("c.name = ?", collection.to_owned());
-        }
-        conditions
-    };
-    let mut whole = live();
+    let live = || Conditions::live(connection, scope, collection);
+    let mut whole = live()?;
     whole.add("d.path = ?", name.to_owned());
     let found = query(connection, &whole, &tail)?;
     if !found.is_empty() {
         return Ok(found);
     }
     let suffix_text = format!("/{}", name.trim_start_matches('/'));
-    let mut suffix = live();
+    let mut suffix = live()?;
     // SUBSTR counts characters, so the length does too.
     suffix.add_many(
         "SUBSTR(d.path, -?) = ?".into(),
@@ -54,7 +48,7 @@ pub(super) fn named(
     if !found.is_empty() {
         return Ok(found);
     }
-    let mut title = live();
+    let mut title = live()?;
     title.add("d.title = ?", name.to_owned());
     query(connection, &title, &tail)
 }
@@ -66,11 +60,11 @@ pub(super) fn hashed(
     most: usize,
 ) -> Result<Vec<(Document, Version)>> {
     let Some((low, high)) = bounds(prefix) else { return Ok(Vec::new()) };
-    let mut conditions = Conditions::live(scope);
+    let mut conditions = Conditions::live(connection, scope, None)?;
     conditions.add_many("vb.hash BETWEEN ? AND ?".into(), [low, high]);
     let sql = format!(
         "SELECT {DOCUMENT}, MAX(v.number), vb.hash, vb.size, v.modified_at, v.indexed_at, v.mode
-         FROM blobs vb JOIN versions v ON v.blob = vb.id JOIN documents d ON d.id = v.document
+         FROM blobs vb CROSS JOIN versions v ON v.blob = vb.id CROSS JOIN documents d ON d.id = v.document
               JOIN collections c ON c.id = d.collection JOIN blobs b ON b.id = d.blob
          WHERE {} GROUP BY d.id, vb.id ORDER BY (b.id = vb.id) DESC, d.path, d.id LIMIT {most}",
         conditions.sql()
@@ -90,11 +84,8 @@ fn bounds(prefix: &str) -> Option<(Vec<u8>, Vec<u8>)> {
 }
 
 /// The conditions of a filter, `recent` aside.
-fn filtered(scope: &Scope, filter: &Filter) -> Conditions {
-    let mut conditions = Conditions::live(scope);
-    if let Some(collection) = &filter.collection {
-        conditions.add("c.name = ?", collection.clone());
-    }
+fn filtered(connection: &Connection, scope: &Scope, filter: &Filter) -> Result<Conditions> {
+    let mut conditions = Conditions::live(connection, scope, filter.collection.as_deref())?;
     if let Some(mime) = &filter.mime {
         add_mimes(&mut conditions, std::slice::from_ref(mime));
     }
@@ -109,23 +100,24 @@ fn filtered(scope: &Scope, filter: &Filter) -> Conditions {
         conditions.add("d.is_text = ?", is_text);
     }
     add_tags(&mut conditions, filter);
-    for (column, (after, before)) in [
-        ("d.created_at", filter.created),
-        ("d.modified_at", filter.modified),
-        ("d.indexed_at", filter.indexed),
-    ] {
+    let times = [
+        ("d.created_at", filter.created, Moment::micros as fn(Moment) -> i64),
+        ("d.modified_at", filter.modified, Moment::nanos),
+        ("d.indexed_at", filter.indexed, Moment::micros),
+    ];
+    for (column, (after, before), unit) in times {
         if let Some(after) = after {
-            conditions.add(&format!("{column} >= ?"), after.micros());
+            conditions.add(&format!("{column} >= ?"), unit(after));
         }
         if let Some(before) = before {
-            conditions.add(&format!("{column} < ?"), before.micros());
+            conditions.add(&format!("{column} < ?"), unit(before));
         }
     }
     if let Some(numbers) = &filter.numbers {
         let list = serde_json::to_string(numbers).unwrap_or_default();
         conditions.add("d.id IN (SELECT value FROM json_each(?))", list);
     }
-    conditions
+    Ok(conditions)
 }
 
 fn add_mimes(conditions: &mut Conditions, mimes: &[String]) {
@@ -172,11 +164,11 @@ const fn column(sort: SortBy) -> &'static str {
 }
 
 pub(super) fn list(connection: &Connection, scope: &Scope, filter: &Filter, page: &Page) -> Result<Listed> {
-    let mut conditions = filtered(scope, filter);
+    let mut conditions = filtered(connection, scope, filter)?;
     if let Some(recent) = filter.recent {
         narrow_to_recent(connection, &mut conditions, recent)?;
     }
-    let sql = format!("SELECT COUNT(*) FROM {FROM} WHERE {}", conditions.sql());
+    let sql = format!("SELECT COUNT(*) FROM documents d WHERE {}", conditions.sql());
     let total = connection.prepare_cached(&sql)?.query_row(conditions.parameters(), |row| row.get(0))?;
     let (column, direction, sign) = match page.order {
         Order::Ascending => (column(page.sort), "ASC", ">"),
@@ -189,12 +181,18 @@ pub(super) fn list(connection: &Connection, scope: &Scope, filter: &Filter, page
         };
         conditions.add_many(format!("({column}, d.id) {sign} (?, ?)"), [value, SqlValue::Integer(*number)]);
     }
-    let tail = format!(
-        "ORDER BY {column} {direction}, d.id {direction} LIMIT {} OFFSET {}",
+    // The page is chosen by number first, so that only its own rows are joined and read whole.
+    let order = format!("ORDER BY {column} {direction}, d.id {direction}");
+    let sql = format!(
+        "SELECT {DOCUMENT} FROM (SELECT d.id AS chosen FROM documents d WHERE {} {order} LIMIT {} OFFSET {})
+         CROSS JOIN documents d ON d.id = chosen
+         JOIN collections c ON c.id = d.collection JOIN blobs b ON b.id = d.blob {order}",
+        conditions.sql(),
         page.limit.saturating_add(1),
         page.offset
     );
-    let mut documents = query(connection, &conditions, &tail)?;
+    let mut query = connection.prepare_cached(&sql)?;
+    let mut documents = collect(query.query(conditions.parameters())?, document)?;
     let more = documents.len() > page.limit;
     documents.truncate(page.limit);
     Ok(Listed { documents, total, more })
@@ -202,7 +200,7 @@ pub(super) fn list(connection: &Connection, scope: &Scope, filter: &Filter, page
 
 fn narrow_to_recent(connection: &Connection, conditions: &mut Conditions, recent: u64) -> Result<()> {
     let sql = format!(
-        "SELECT d.id FROM {FROM} WHERE {} ORDER BY d.indexed_at DESC, d.id DESC LIMIT {}",
+        "SELECT d.id FROM documents d WHERE {} ORDER BY d.indexed_at DESC, d.id DESC LIMIT {}",
         conditions.sql(),
         i64::try_from(recent).unwrap_or(i64::MAX)
     );
@@ -215,7 +213,7 @@ fn narrow_to_recent(connection: &Connection, conditions: &mut Conditions, recent
 }
 
 pub(super) fn choose(connection: &Connection, scope: &Scope, filter: &Filter) -> Result<Vec<Chosen>> {
-    let conditions = filtered(scope, filter);
+    let conditions = filtered(connection, scope, filter)?;
     let sql = format!(
         "SELECT d.id, d.uuid, c.name, d.path, d.version, b.hash, d.size, d.modified_at, d.indexed_at, d.mode
          FROM {FROM} WHERE {} ORDER BY d.path, d.id",
@@ -241,7 +239,7 @@ pub(super) fn sources(
     // Everything that begins with `folder/`: `0` is the character after `/`.
     let folder = folder.trim_end_matches('/');
     let mut query = connection.prepare_cached(
-        "SELECT d.uuid, d.path, d.stat, b.hash, d.size, d.indexed_at, d.modified_at, d.mode
+        "SELECT d.uuid, d.path, d.stat, b.hash, d.size, d.checked_at
          FROM documents d JOIN blobs b ON b.id = d.blob
          WHERE d.collection = (SELECT id FROM collections WHERE uuid = ?1)
            AND d.path >= ?2 AND d.path < ?3 AND d.deleted_at IS NULL",
@@ -254,15 +252,13 @@ pub(super) fn sources(
             stat: stat.and_then(|stat| stat.try_into().ok()),
             hash: digest(row, 3)?,
             size: row.get(4)?,
-            indexed_at: moment(row, 5)?,
-            modified_at: Moment::from_micros(row.get(6)?),
-            mode: row.get(7)?,
+            checked_at: moment(row, 5)?,
         })
     })
 }
 
 pub(super) fn versions(connection: &Connection, scope: &Scope, id: DocumentId) -> Result<Vec<Version>> {
-    let mut conditions = Conditions::live(scope);
+    let mut conditions = Conditions::live(connection, scope, None)?;
     conditions.add("d.uuid = ?", id.as_bytes().to_vec());
     let sql = format!(
         "SELECT v.number, vb.hash, vb.size, v.modified_at, v.indexed_at, v.mode

@@ -266,6 +266,10 @@ impl Catalog for SqliteCatalog {
         self.read(upkeep::version_hashes)
     }
 
+    fn version_count(&self) -> Result<u64> {
+        self.read(upkeep::version_count)
+    }
+
     fn all_snapshots(&self) -> Result<Vec<Snapshot>> {
         self.snapshots(&Scope::Library, None)
     }
@@ -273,6 +277,11 @@ impl Catalog for SqliteCatalog {
     fn purge(&self, actor: &Actor, purge: &Purge, now: Moment) -> Result<()> {
         let (actor, purge) = (actor.clone(), purge.clone());
         self.writer.write(move |turn| upkeep::purge(turn, &actor, &purge, now))
+    }
+
+    fn forget_stats(&self) -> Result<()> {
+        self.writer
+            .write(|turn| Ok(turn.connection.execute("UPDATE documents SET stat = NULL", []).map(drop)?))
     }
 
     fn integrity(&self) -> Result<Vec<String>> {

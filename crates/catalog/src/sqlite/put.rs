@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rusqlite::{CachedStatement, OptionalExtension, params};
 use serde_json::Value;
 use shelf_base::{
-    Digest, Moment,
+    Digest, Moment, bounds,
     ids::{CollectionId, DocumentId},
 };
 
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     Actor, Collection, CollectionKind, Error, LooseBlock, Metadata, Operation, Put, PutDocument, PutResult,
-    PutState, Result, Scope, Snapshot, SnapshotDraft, TagChange, Update,
+    PutState, Result, Scope, Shelf, Snapshot, SnapshotDraft, TagChange, Update,
 };
 
 pub(super) fn make_collection(turn: &Turn<'_>, actor: &Actor, name: &str, now: Moment) -> Result<Collection> {
@@ -55,7 +55,12 @@ fn place(turn: &Turn<'_>, id: CollectionId) -> Result<Place> {
 }
 
 pub(super) fn put(turn: &Turn<'_>, put: &Put) -> Result<(Vec<PutResult>, Option<Snapshot>)> {
-    let place = place(turn, put.collection)?;
+    let collection = match &put.collection {
+        Shelf::Known(id) => *id,
+        // Made in the same transaction, so that a put that fails leaves no empty collection behind.
+        Shelf::Named(name) => make_collection(turn, &put.actor, name, put.now)?.id,
+    };
+    let place = place(turn, collection)?;
     keep_loose(turn, &put.loose)?;
     let results = put
         .documents
@@ -85,6 +90,10 @@ struct Present {
     tags: BTreeSet<String>,
     metadata: Metadata,
     resource_id: Option<String>,
+    mime: String,
+    modified_at: i64,
+    indexed_at: i64,
+    mode: u32,
 }
 
 fn put_document(turn: &Turn<'_>, put: &Put, place: &Place, document: &PutDocument) -> Result<PutResult> {
@@ -127,7 +136,9 @@ fn account_blocks(turn: &Turn<'_>, account: i64, blocks: &[(i64, u32)]) -> Resul
     Ok((stored, deduplicated))
 }
 
-const PRESENT: &str = "SELECT d.id, d.uuid, d.blob, b.hash, d.version, d.tags, d.metadata, d.resource_id
+const PRESENT: &str =
+    "SELECT d.id, d.uuid, d.blob, b.hash, d.version, d.tags, d.metadata, d.resource_id, d.mime,
+         d.modified_at, d.indexed_at, d.mode
      FROM documents d JOIN blobs b ON b.id = d.blob";
 
 fn present(turn: &Turn<'_>, collection: i64, path: &str) -> Result<Option<Present>> {
@@ -151,6 +162,10 @@ fn read_present(
         tags: serde_json::from_str(&row.get::<_, String>(5)?).map_err(unreadable)?,
         metadata: serde_json::from_str(&row.get::<_, String>(6)?).map_err(unreadable)?,
         resource_id: row.get(7)?,
+        mime: row.get(8)?,
+        modified_at: row.get(9)?,
+        indexed_at: row.get(10)?,
+        mode: row.get(11)?,
     }))
 }
 
@@ -182,8 +197,8 @@ fn insert(
     let now = put.now.micros();
     let mut insert = turn.connection.prepare_cached(
         "INSERT INTO documents (uuid, collection, path, title, resource_id, extension, mime, is_text, blob, size, version,
-             modified_at, indexed_at, created_at, mode, stat, tags, metadata)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 1, ?11, ?12, ?12, ?13, ?14, ?15, ?16)",
+             modified_at, indexed_at, created_at, checked_at, mode, stat, tags, metadata)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 1, ?11, ?12, ?12, ?12, ?13, ?14, ?15, ?16)",
     )?;
     insert.execute(params![
         id.as_bytes(),
@@ -196,7 +211,7 @@ fn insert(
         document.is_text,
         blob,
         document.size,
-        document.modified_at.micros(),
+        document.modified_at.nanos(),
         now,
         document.mode,
         document.stat,
@@ -224,12 +239,28 @@ fn replace(
     let mut metadata = present.metadata.clone();
     metadata.extend(document.metadata.clone());
     let resource_id = document.resource_id.clone().or_else(|| present.resource_id.clone());
-    let described =
-        tags != present.tags || metadata != present.metadata || resource_id != present.resource_id;
+    let described = tags != present.tags
+        || metadata != present.metadata
+        || resource_id != present.resource_id
+        || document.mime != present.mime;
+    if !changed && !described {
+        let mut seen = turn
+            .connection
+            .prepare_cached("UPDATE documents SET stat = ?2, checked_at = ?3 WHERE id = ?1")?;
+        seen.execute(params![present.row, document.stat, put.now.micros()])?;
+        return Ok(PutState::Unchanged);
+    }
+    check_bounds(&tags, &metadata)?;
     let version = present.version + u32::from(changed);
+    let (modified_at, indexed_at, mode) = if changed {
+        (document.modified_at.nanos(), put.now.micros(), document.mode)
+    } else {
+        (present.modified_at, present.indexed_at, present.mode)
+    };
     let mut update = turn.connection.prepare_cached(
         "UPDATE documents SET title = ?2, resource_id = ?3, extension = ?4, mime = ?5, is_text = ?6, blob = ?7, size = ?8,
-             version = ?9, modified_at = ?10, indexed_at = ?11, mode = ?12, stat = ?13, tags = ?14, metadata = ?15
+             version = ?9, modified_at = ?10, indexed_at = ?11, mode = ?12, stat = ?13, tags = ?14, metadata = ?15,
+             checked_at = ?16
          WHERE id = ?1",
     )?;
     update.execute(params![
@@ -242,23 +273,38 @@ fn replace(
         blob,
         document.size,
         version,
-        document.modified_at.micros(),
-        put.now.micros(),
-        document.mode,
+        modified_at,
+        indexed_at,
+        mode,
         document.stat,
         to_json(&tags)?,
         to_json(&metadata)?,
+        put.now.micros(),
     ])?;
     insert_tags(turn, present.row, &document.tags)?;
     if changed {
         insert_version(turn, present.row, version, blob, document, put.now)?;
         let hashes = (Some(present.hash), Some(document.hash));
         record_document(turn, put, place, Operation::Replace, present.id, &document.path, hashes)?;
-    } else if described {
+    } else {
         let hashes = (Some(present.hash), Some(present.hash));
         record_document(turn, put, place, Operation::Update, present.id, &document.path, hashes)?;
     }
     Ok(if changed { PutState::Updated } else { PutState::Unchanged })
+}
+
+/// The bounds hold for what a document has in the end, not just for what one call adds.
+fn check_bounds(tags: &BTreeSet<String>, metadata: &Metadata) -> Result<()> {
+    if tags.len() > bounds::TAGS_PER_DOCUMENT {
+        return Err(Error::OverBound { what: "tags", limit: format!("{} tags", bounds::TAGS_PER_DOCUMENT) });
+    }
+    if to_json(metadata)?.len() > bounds::METADATA_BYTES {
+        return Err(Error::OverBound {
+            what: "metadata",
+            limit: format!("{} bytes of JSON", bounds::METADATA_BYTES),
+        });
+    }
+    Ok(())
 }
 
 fn insert_version(
@@ -272,7 +318,7 @@ fn insert_version(
     let mut insert = turn.connection.prepare_cached(
         "INSERT INTO versions (document, number, blob, modified_at, indexed_at, mode) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?;
-    insert.execute(params![row, number, blob, document.modified_at.micros(), now.micros(), document.mode])?;
+    insert.execute(params![row, number, blob, document.modified_at.nanos(), now.micros(), document.mode])?;
     Ok(())
 }
 
@@ -348,6 +394,7 @@ pub(super) fn update(
         turn.connection.prepare_cached(&format!("{PRESENT} WHERE d.uuid = ?1 AND d.deleted_at IS NULL"))?;
     let Some(present) = read_present(find, params![id.as_bytes()])? else { return Ok(None) };
     let (metadata, tags, changes) = apply(&present, update);
+    check_bounds(&tags, &metadata)?;
     if changes.is_empty() {
         return Ok(Some(changes));
     }
@@ -398,7 +445,7 @@ pub(super) fn delete(
 ) -> Result<Vec<DocumentId>> {
     let mut deleted = Vec::new();
     for id in ids {
-        let mut conditions = Conditions::live(scope);
+        let mut conditions = Conditions::live(turn.connection, scope, None)?;
         conditions.add("d.uuid = ?", id.as_bytes().to_vec());
         let find = format!(
             "SELECT d.id, d.path, b.hash, c.uuid FROM {} WHERE {}",

@@ -64,10 +64,10 @@ pub(super) fn collection(connection: &Connection, scope: &Scope, name: &str) -> 
 }
 
 pub(super) fn type_figures(connection: &Connection, scope: &Scope) -> Result<Vec<TypeFigures>> {
-    let conditions = Conditions::live(scope);
+    let conditions = Conditions::live(connection, scope, None)?;
     let sql = format!(
         "SELECT d.extension, d.mime, d.is_text, COUNT(*), SUM(d.size)
-         FROM documents d JOIN collections c ON c.id = d.collection WHERE {}
+         FROM documents d WHERE {}
          GROUP BY d.extension, d.mime, d.is_text ORDER BY COUNT(*) DESC, d.extension, d.mime",
         conditions.sql()
     );
@@ -88,8 +88,11 @@ pub(super) fn live_manifests(
     scope: &Scope,
     each: &mut dyn FnMut(u64, &[u8]),
 ) -> Result<()> {
-    let conditions = Conditions::live(scope);
-    let sql = format!("SELECT d.size, b.manifest FROM {} WHERE {}", super::rows::FROM, conditions.sql());
+    let conditions = Conditions::live(connection, scope, None)?;
+    let sql = format!(
+        "SELECT d.size, b.manifest FROM documents d JOIN blobs b ON b.id = d.blob WHERE {}",
+        conditions.sql()
+    );
     let mut query = connection.prepare_cached(&sql)?;
     let mut rows = query.query(conditions.parameters())?;
     while let Some(row) = rows.next()? {

@@ -1,6 +1,6 @@
 //! Reading values out of rows.
 
-use rusqlite::{Row, types::ToSql};
+use rusqlite::{Connection, Row, types::ToSql};
 use shelf_base::{
     Digest, Moment,
     ids::{AccountId, CollectionId, DocumentId},
@@ -41,7 +41,7 @@ pub(super) fn version_at(row: &Row<'_>, at: usize) -> Result<Version> {
         number: row.get(at)?,
         hash: digest(row, at + 1)?,
         size: row.get(at + 2)?,
-        modified_at: moment(row, at + 3)?,
+        modified_at: Moment::from_nanos(row.get(at + 3)?),
         indexed_at: moment(row, at + 4)?,
         mode: row.get(at + 5)?,
     })
@@ -104,11 +104,23 @@ pub(super) struct Conditions {
 }
 
 impl Conditions {
-    /// Live documents in scope: every query over documents starts here.
-    pub(super) fn live(scope: &Scope) -> Self {
-        let mut conditions = Self::in_scope(scope);
-        conditions.text.push("d.deleted_at IS NULL".into());
-        conditions
+    /// Live documents in scope, in one collection when it is named: every query over documents starts here. The scope's
+    /// collections are looked up first, so that the query itself walks the index by path.
+    pub(super) fn live(connection: &Connection, scope: &Scope, name: Option<&str>) -> Result<Self> {
+        let mut places = Self::in_scope(scope);
+        if let Some(name) = name {
+            places.add("c.name = ?", name.to_owned());
+        }
+        let sql = format!("SELECT c.id FROM collections c WHERE {}", places.sql());
+        let mut query = connection.prepare_cached(&sql)?;
+        let ids: Vec<i64> = collect(query.query(places.parameters())?, |row| Ok(row.get(0)?))?;
+        let place = match ids[..] {
+            [only] => format!("d.collection = {only}"),
+            _ => {
+                format!("d.collection IN ({})", ids.iter().map(i64::to_string).collect::<Vec<_>>().join(", "))
+            }
+        };
+        Ok(Self { text: vec![place, "d.deleted_at IS NULL".into()], values: Vec::new() })
     }
 
     /// Only the scope, over the collection `c`.

@@ -66,6 +66,7 @@ const STEPS: &[&str] = &[
         modified_at INTEGER NOT NULL,
         indexed_at INTEGER NOT NULL,
         created_at INTEGER NOT NULL,
+        checked_at INTEGER NOT NULL,
         mode INTEGER NOT NULL,
         stat BLOB,
         tags TEXT NOT NULL,

@@ -25,6 +25,10 @@ pub(super) fn version_hashes(connection: &Connection) -> Result<Vec<(Digest, boo
     collect(query.query([])?, |row| Ok((digest(row, 0)?, row.get(1)?)))
 }
 
+pub(super) fn version_count(connection: &Connection) -> Result<u64> {
+    Ok(connection.query_row("SELECT COUNT(*) FROM versions", [], |row| row.get(0))?)
+}
+
 pub(super) fn purge(turn: &Turn<'_>, actor: &Actor, purge: &Purge, now: Moment) -> Result<()> {
     let connection = turn.connection;
     for at in &purge.snapshots {

@@ -158,15 +158,26 @@ fn group(
         }
     };
     waiting.push(first(Some(&turn)));
+    still_open(connection)?;
     while waiting.len() < GROUP
         && let Ok(next) = jobs.try_recv()
     {
         waiting.push(next(Some(&turn)));
+        still_open(connection)?;
     }
     connection.execute_batch("COMMIT").map_err(|error| {
         let _ = connection.execute_batch("ROLLBACK");
         code_of(&Error::Engine(error))
     })
+}
+
+/// Some failures (a full disk among them) make SQLite roll the whole transaction back by itself. Then nothing of the
+/// group may count, and nothing more may run as if it were part of it.
+fn still_open(connection: &Connection) -> std::result::Result<(), ffi::Error> {
+    if connection.is_autocommit() {
+        return Err(ffi::Error { code: ErrorCode::DiskFull, extended_code: ffi::SQLITE_FULL });
+    }
+    Ok(())
 }
 
 fn in_savepoint<T>(turn: &Turn<'_>, work: impl FnOnce(&Turn<'_>) -> Result<T>) -> Result<T> {

@@ -2,12 +2,13 @@
 
 use std::{
     sync::{
-        Arc,
+        OnceLock,
         atomic::{AtomicU64, Ordering},
     },
-    thread,
+    thread::{self, JoinHandle},
 };
 
+use parking_lot::Mutex;
 use shelf_blocks::{BlockId, BlockRef, Loose, Store};
 use shelf_catalog::Catalog;
 
@@ -18,23 +19,39 @@ const DUE: u64 = 4 * 1_024 * 1_024;
 /// Loose blocks that one fold takes at most.
 const MOST: usize = 20_000;
 
-/// Counts what this process has left loose since its last fold.
+/// What lies loose, as far as this process knows, and the fold that is under way.
 #[derive(Default)]
 pub(crate) struct Folding {
-    bytes: Arc<AtomicU64>,
+    /// Set from the catalog by the first add, so that many short runs fold as one long one does.
+    bytes: OnceLock<AtomicU64>,
+    running: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Drop for Folding {
+    /// A short run must not cut its own fold off.
+    fn drop(&mut self) {
+        if let Some(running) = self.running.get_mut().take() {
+            let _ = running.join();
+        }
+    }
 }
 
 impl House {
     /// Folds in the background when enough has gathered.
     pub(super) fn fold_when_due(&self, loose_bytes: usize) {
-        let before = self.folding.bytes.fetch_add(loose_bytes as u64, Ordering::Relaxed);
-        if before + (loose_bytes as u64) < DUE {
+        let found = || AtomicU64::new(self.catalog.loose_figures().map_or(0, |(_, bytes)| bytes));
+        let bytes = self.folding.bytes.get_or_init(found);
+        let now = bytes.fetch_add(loose_bytes as u64, Ordering::Relaxed) + loose_bytes as u64;
+        let mut running = self.folding.running.lock();
+        if now < DUE || running.as_ref().is_some_and(|running| !running.is_finished()) {
             return;
         }
-        self.folding.bytes.store(0, Ordering::Relaxed);
+        bytes.store(0, Ordering::Relaxed);
         let (catalog, blocks, locks) = (self.catalog.clone(), self.blocks.clone(), self.locks.clone());
         // A fold that fails leaves everything as it was; the next one tries again.
-        let _ = thread::Builder::new().name("fold".into()).spawn(move || fold(&*catalog, &blocks, &locks));
+        let started =
+            thread::Builder::new().name("fold".into()).spawn(move || drop(fold(&*catalog, &blocks, &locks)));
+        *running = started.ok();
     }
 
     /// Folds every loose block now; the number of blocks moved.

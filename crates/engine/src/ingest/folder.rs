@@ -87,7 +87,8 @@ impl House {
         if !manner.tags.is_empty() || !manner.metadata.is_empty() || manner.mime.is_some() {
             return Ok(found);
         }
-        let stored = self.catalog.sources(manner.collection.id, root)?;
+        let Some(collection) = &manner.collection else { return Ok(found) };
+        let stored = self.catalog.sources(collection.id, root)?;
         if stored.is_empty() {
             return Ok(found);
         }
@@ -103,8 +104,8 @@ impl House {
                         path: relative(root, &found.path),
                         hash: stored.hash,
                         size: stored.size,
-                        mode: stored.mode,
-                        modified_at: stored.modified_at,
+                        mode: found.facts.mode,
+                        modified_at: found.facts.modified_at,
                     });
                 }
                 _ => changed.push(found),
@@ -166,7 +167,7 @@ impl House {
         for documents in rounds {
             let put = Put {
                 actor: caller.pass.actor().clone(),
-                collection: manner.collection.id,
+                collection: manner.shelf(),
                 now: self.now(),
                 documents,
                 loose: Vec::new(),
@@ -228,20 +229,22 @@ impl House {
         let hash = snapshot.merkle;
         let put = Put {
             actor: caller.pass.actor().clone(),
-            collection: manner.collection.id,
+            collection: manner.shelf(),
             now: self.now(),
             documents: Vec::new(),
             loose: riding.loose,
             snapshot: Some(snapshot),
         };
+        let loose_bytes: usize = put.loose.iter().map(|block| block.bytes.len()).sum();
         let (_, snapshot) = self.catalog.put(put)?;
+        self.fold_when_due(loose_bytes);
         Ok(AddReply {
             hash,
             bytes_stored: tally.stored,
             bytes_deduped: tally.deduplicated,
             document_id: None,
             path: root.to_owned(),
-            collection: manner.collection.name.clone(),
+            collection: manner.name.clone(),
             snapshot: snapshot.map_or(Moment::default(), |snapshot| snapshot.at),
             files_added: tally.added,
             files_updated: tally.updated,
@@ -266,7 +269,7 @@ fn relative(root: &str, path: &str) -> String {
 }
 
 fn is_same(stored: &Stored, facts: &Facts) -> bool {
-    let settled = facts.changed_nanos / 1_000 + GRAIN_MICROS < stored.indexed_at.micros();
+    let settled = facts.changed_nanos / 1_000 + GRAIN_MICROS < stored.checked_at.micros();
     settled && stored.stat.is_some() && stored.stat == facts.stat
 }
 

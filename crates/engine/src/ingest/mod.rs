@@ -9,7 +9,7 @@ mod source;
 use std::{collections::BTreeSet, path::PathBuf};
 
 use shelf_base::{Call, Digest, Moment, ids::DocumentId};
-use shelf_catalog::{Collection, Metadata, PutDocument, PutState};
+use shelf_catalog::{Collection, Metadata, PutDocument, PutState, Shelf};
 use shelf_reading::{detect, extension_of};
 
 pub(crate) use fold::Folding;
@@ -112,12 +112,24 @@ pub struct AddReply {
 
 /// The parts of a request that hold for every document of it, checked.
 pub(crate) struct Manner {
-    pub collection: Collection,
+    /// Name of the collection.
+    pub name: String,
+    /// The collection, when it exists already.
+    pub collection: Option<Collection>,
     pub tags: BTreeSet<String>,
     pub metadata: Metadata,
     pub mime: Option<String>,
     pub resource_id: Option<String>,
     pub label: Option<String>,
+}
+
+impl Manner {
+    /// Where the catalog is to put documents.
+    pub(crate) fn shelf(&self) -> Shelf {
+        self.collection
+            .as_ref()
+            .map_or_else(|| Shelf::Named(self.name.clone()), |known| Shelf::Known(known.id))
+    }
 }
 
 impl House {
@@ -147,8 +159,10 @@ impl House {
         if let Some(mime) = &request.mime_type {
             check_mime(mime)?;
         }
+        let (name, collection) = self.shelf_for_writing(caller, request.collection.as_deref())?;
         Ok(Manner {
-            collection: self.collection_for_writing(caller, request.collection.as_deref())?,
+            name,
+            collection,
             tags,
             metadata: request.metadata.clone(),
             mime: request.mime_type.clone(),
@@ -157,19 +171,21 @@ impl House {
         })
     }
 
-    /// The collection a write goes to; `default` and new names are made on demand, a token's own is never left.
-    fn collection_for_writing(&self, caller: &Caller, name: Option<&str>) -> Result<Collection> {
-        if let shelf_catalog::Scope::Collection(id) = caller.pass.scope() {
-            let own = self.catalog.collections(caller.pass.scope())?.into_iter().next();
+    /// The collection a write goes to: `default` when none is named; a token's own is never left. One that does not
+    /// exist yet is made by the transaction that first writes to it.
+    fn shelf_for_writing(&self, caller: &Caller, name: Option<&str>) -> Result<(String, Option<Collection>)> {
+        let scope = caller.pass.scope();
+        if let shelf_catalog::Scope::Collection(id) = scope {
+            let own = self.catalog.collections(scope)?.into_iter().next();
             let own = own.ok_or_else(|| Error::missing("collection", id.to_string()))?.collection;
             return match name {
                 Some(name) if name != own.name => Err(Error::missing("collection", name)),
-                _ => Ok(own),
+                _ => Ok((own.name.clone(), Some(own))),
             };
         }
         let name = name.unwrap_or("default");
         validate::collection(name)?;
-        Ok(self.catalog.ensure_collection(caller.pass.actor(), name, self.now())?)
+        Ok((name.to_owned(), self.catalog.collection(scope, name)?))
     }
 }
 
@@ -223,7 +239,7 @@ pub(crate) const fn counts(state: PutState) -> (u64, u64, u64) {
 /// The entry of a snapshot for a document.
 pub(crate) fn entry(relative: &str, document: &PutDocument) -> Entry {
     Entry {
-        path: relative.trim_start_matches('/').to_owned(),
+        path: relative.to_owned(),
         hash: document.hash,
         size: document.size,
         mode: document.mode,

@@ -80,7 +80,7 @@ impl House {
         let loose_bytes: usize = riding.loose.iter().map(|block| block.bytes.len()).sum();
         let put = Put {
             actor: caller.pass.actor().clone(),
-            collection: manner.collection.id,
+            collection: manner.shelf(),
             now: self.now(),
             documents: vec![document],
             loose: riding.loose,
@@ -96,7 +96,7 @@ impl House {
             bytes_deduped: result.deduplicated,
             document_id: Some(result.id),
             path,
-            collection: manner.collection.name.clone(),
+            collection: manner.name.clone(),
             snapshot: snapshot.map_or(Moment::default(), |snapshot| snapshot.at),
             files_added,
             files_updated,
@@ -105,7 +105,8 @@ impl House {
         })
     }
 
-    /// Cuts into loose blocks; those that a pack or the catalog has already are left out.
+    /// Cuts into loose blocks. Those that a pack has already are left out here, those that lie loose already when the
+    /// row is written.
     pub(super) fn cut_loose(&self, bytes: &[u8], riding: &mut Riding) -> Result<Cut> {
         cut::slice(bytes, |block, bytes| {
             let known = self.blocks.contains(&block.id)?
@@ -136,11 +137,12 @@ impl House {
     fn stream_packed(&self, file: impl Read, total: u64, call: &Call) -> Result<Cut> {
         let batch = self.blocks.batch();
         let mut lane = batch.lane()?;
-        let mut done = 0;
+        let (mut done, mut reported) = (0, 0);
         let cut = cut::stream::<Error>(file, |block, bytes| {
             call.check()?;
             done += bytes.len() as u64;
-            if done.is_multiple_of(64) {
+            if done - reported >= 1 << 20 {
+                reported = done;
                 call.report(done, Some(total), "storing");
             }
             Ok(lane.put(block, bytes)?)

@@ -35,7 +35,7 @@ impl Facts {
         stat[24..].copy_from_slice(&metadata.len().to_le_bytes());
         Self {
             size: metadata.len(),
-            modified_at: Moment::from_micros(modified.div_euclid(1_000)),
+            modified_at: Moment::from_nanos(modified),
             mode: metadata.permissions().mode() & 0o7777,
             stat: Some(stat),
             changed_nanos: changed,

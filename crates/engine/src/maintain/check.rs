@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use shelf_base::{Call, Digest};
 use shelf_blocks::{BlockId, Loose, Manifest};
-use shelf_catalog::Record;
+use shelf_catalog::{Record, Snapshot};
 
 use crate::{Error, House, Result};
 
@@ -28,7 +28,7 @@ pub struct CheckReport {
     pub blocks: u64,
     /// Blobs whose whole content was compared with its hash.
     pub blobs: u64,
-    /// Versions whose blob was looked up.
+    /// Versions; the catalog's own check follows each to its blob.
     pub versions: u64,
     /// Snapshots whose listing was read.
     pub snapshots: u64,
@@ -45,9 +45,31 @@ impl House {
         self.check_engine(&mut report)?;
         self.check_journal(&mut report, call)?;
         self.check_packs(&mut report, call)?;
+        // What refers is read before what is referred to: a write in between adds to the latter only.
+        let snapshots = self.catalog.all_snapshots()?;
+        report.versions = self.catalog.version_count()?;
         let known = self.check_blobs(&mut report, call)?;
-        self.check_references(&mut report, &known, call)?;
+        self.check_snapshots(&mut report, &snapshots, &known, call)?;
+        report.findings.extend(self.broken_loose()?.into_iter().map(|what| finding("loose blocks", what)));
         Ok(report)
+    }
+
+    /// Takes damaged packs out of use and makes the next add read again every file whose content was hit. What is
+    /// lost is lost until its bytes are added again; everything else stays as it is.
+    pub fn repair(&self, call: &Call) -> Result<CheckReport> {
+        let before = self.check(call)?;
+        let damaged: Vec<String> = before
+            .findings
+            .iter()
+            .map(|finding| finding.place.clone())
+            .filter(|place| place.ends_with(".pack"))
+            .collect();
+        if !damaged.is_empty() {
+            let _alone = self.locks.collect().map_err(Error::Lock)?;
+            self.blocks.salvage(&damaged)?;
+        }
+        self.catalog.forget_stats()?;
+        self.check(call)
     }
 
     fn check_engine(&self, report: &mut CheckReport) -> Result<()> {
@@ -141,23 +163,21 @@ impl House {
         }
     }
 
-    fn check_references(&self, report: &mut CheckReport, known: &HashSet<Digest>, call: &Call) -> Result<()> {
-        let versions = self.catalog.version_hashes()?;
-        report.versions = versions.len() as u64;
-        for (hash, _) in versions.iter().filter(|(hash, _)| !known.contains(hash)) {
-            report.findings.push(finding(
-                &format!("content {hash}"),
-                "a version refers to it, and it is not there".into(),
-            ));
-        }
+    fn check_snapshots(
+        &self,
+        report: &mut CheckReport,
+        snapshots: &[Snapshot],
+        known: &HashSet<Digest>,
+        call: &Call,
+    ) -> Result<()> {
         let mut seen = HashSet::new();
-        for snapshot in self.catalog.all_snapshots()? {
+        for snapshot in snapshots {
             report.snapshots += 1;
             if !seen.insert(snapshot.draft.listing) {
                 continue;
             }
             let place = format!("snapshot {}", snapshot.at.with_micros());
-            match self.listing(&snapshot, call) {
+            match self.listing(snapshot, call) {
                 Err(Error::Stopped(stopped)) => return Err(stopped.into()),
                 Err(error) => report.findings.push(finding(&place, error.to_string())),
                 Ok(listing) => {

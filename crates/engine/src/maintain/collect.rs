@@ -132,9 +132,12 @@ impl House {
         let versions = self.catalog.version_hashes()?;
         let mut needed: HashSet<Digest> =
             versions.into_iter().filter(|(_, live)| *live).map(|(hash, _)| hash).collect();
+        // A document may have the very bytes of a listing, so listings that were read are counted apart.
+        let mut read = HashSet::new();
         for snapshot in kept {
             call.check()?;
-            if needed.insert(snapshot.draft.listing) {
+            needed.insert(snapshot.draft.listing);
+            if read.insert(snapshot.draft.listing) {
                 needed.extend(self.listing(snapshot, call)?.entries.iter().map(|entry| entry.hash));
             }
         }

@@ -3,6 +3,7 @@
 
 mod auth;
 mod guard;
+mod message;
 mod metrics;
 mod page;
 mod rest;
@@ -117,9 +118,13 @@ fn router(shared: Shared, stop: &CancellationToken) -> Router {
         config,
     );
     let inside = Router::new()
-        .route_service("/mcp", mcp.clone())
-        .route_service("/mcp/x/{toolset}", mcp.clone())
-        .route_service("/mcp/x/{toolset}/readonly", mcp)
+        .merge(
+            Router::new()
+                .route_service("/mcp", mcp.clone())
+                .route_service("/mcp/x/{toolset}", mcp.clone())
+                .route_service("/mcp/x/{toolset}/readonly", mcp)
+                .layer(middleware::from_fn(message::check)),
+        )
         .route("/api/v1/tools", get(rest::list))
         .route("/api/v1/tools/{name}", post(rest::call))
         .layer(axum::extract::DefaultBodyLimit::max(REQUEST_BYTES))
@@ -130,6 +135,7 @@ fn router(shared: Shared, stop: &CancellationToken) -> Router {
         .route("/readyz", get(rest::ready))
         .merge(inside)
         .fallback(rest::nothing_here)
+        .method_not_allowed_fallback(rest::wrong_method)
         .layer(middleware::from_fn_with_state(shared.clone(), guard::check))
         .with_state(shared)
 }

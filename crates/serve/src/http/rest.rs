@@ -3,12 +3,12 @@
 use axum::{
     Extension, Json,
     body::Bytes,
-    extract::{Path, State},
+    extract::{Path, State, rejection::BytesRejection},
     response::{IntoResponse, Response},
 };
-use http::StatusCode;
+use http::{StatusCode, header};
 use serde_json::{Map, Value, json};
-use shelf_base::Kind;
+use shelf_base::{Kind, bounds::REQUEST_BYTES};
 use shelf_tools::policy;
 
 use super::Shared;
@@ -43,8 +43,11 @@ pub(super) async fn call(
     State(shared): State<Shared>,
     Extension(admitted): Extension<Admitted>,
     Path(name): Path<String>,
-    body: Bytes,
+    body: Result<Bytes, BytesRejection>,
 ) -> Response {
+    let Ok(body) = body else {
+        return error(Kind::TooLarge, &format!("the body is larger than {} MiB", REQUEST_BYTES >> 20), &[]);
+    };
     let Some(tool) = shelf_tools::find(&name) else {
         let near = shelf_base::nearest(&name, shelf_tools::registry().map(|tool| tool.name), 3);
         let hints: Vec<String> =
@@ -64,7 +67,13 @@ pub(super) async fn call(
     let call = shared.app.new_call();
     match shared.app.run(tool, selection, caller, call, arguments).await {
         Ok(value) => Json(value).into_response(),
-        Err(failure) => error(failure.kind, &failure.message, &failure.hints),
+        Err(failure) => {
+            let mut response = error(failure.kind, &failure.message, &failure.hints);
+            if let Some(seconds) = failure.retry_after {
+                response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+            }
+            response
+        }
     }
 }
 
@@ -89,4 +98,12 @@ pub(super) async fn nothing_here() -> Response {
         "nothing is served here",
         &["MCP is at /mcp, the tools are at /api/v1/tools".into()],
     )
+}
+
+/// A known path with the wrong method.
+pub(super) async fn wrong_method() -> Response {
+    let mut response =
+        error(Kind::Invalid, "this path does not take this method", &["tools are called with POST".into()]);
+    *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+    response
 }

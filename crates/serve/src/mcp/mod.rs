@@ -279,8 +279,9 @@ impl ServerHandler for Handler {
             resources::complete(&app.house, caller, &template, &name, &text)
         });
         let (values, total) = found.await?;
-        let more = total > values.len() as u64;
-        let info = CompletionInfo::with_pagination(values, u32::try_from(total).ok(), more);
+        let more = total.is_none_or(|total| total > values.len() as u64);
+        let info =
+            CompletionInfo::with_pagination(values, total.and_then(|total| u32::try_from(total).ok()), more);
         Ok(CompleteResult::new(info.map_err(|error| ErrorData::internal_error(error, None))?))
     }
 

@@ -1,9 +1,12 @@
 //! What a new user pastes: ready-made settings for the usual MCP clients.
 
+use std::path::Path;
+
 use serde_json::json;
 
-/// How to reach a server over HTTP. `token` is `None` when none is needed.
-pub(super) fn over_http(url: &str, token: Option<&str>) -> String {
+/// How to reach a server over HTTP, and for clients that start their own, how to start one on the same library.
+/// `token` is `None` when none is needed.
+pub(super) fn over_http(url: &str, token: Option<&str>, library: &Path) -> String {
     let headers = token.map(|token| json!({ "Authorization": format!("Bearer {token}") }));
     let server = |extra: serde_json::Value| {
         let mut server = extra;
@@ -16,11 +19,16 @@ pub(super) fn over_http(url: &str, token: Option<&str>) -> String {
     let pretty = |value: serde_json::Value| serde_json::to_string_pretty(&value).unwrap_or_default();
     let generic = pretty(json!({ "mcpServers": { "shelfmark": server(json!({ "type": "http" })) } }));
     let code = pretty(json!({ "servers": { "shelfmark": server(json!({ "type": "http" })) } }));
+    let program =
+        std::env::current_exe().map_or_else(|_| "shelf".to_owned(), |path| path.display().to_string());
+    let stdio = json!({ "command": program, "args": ["--data-dir", library, "serve"] });
+    let desktop = pretty(json!({ "mcpServers": { "shelfmark": stdio } }));
     let header =
         token.map_or_else(String::new, |token| format!(" --header \"Authorization: Bearer {token}\""));
     format!(
         "Claude Code:\n  claude mcp add --transport http shelfmark {url}{header}\n\n\
-         Claude Desktop, Cursor (.cursor/mcp.json) and most other clients:\n{generic}\n\n\
-         VS Code (.vscode/mcp.json):\n{code}"
+         Cursor (.cursor/mcp.json) and most other clients:\n{generic}\n\n\
+         VS Code (.vscode/mcp.json):\n{code}\n\n\
+         Claude Desktop (claude_desktop_config.json; it starts its own server on the same library):\n{desktop}"
     )
 }

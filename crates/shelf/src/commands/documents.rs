@@ -18,11 +18,22 @@ use crate::{
 pub(super) fn add(command: &cli::Add, house: &House, output: &Output) -> Outcome {
     let mut replies = Vec::new();
     let mut failed = 0;
+    let mut last_trouble = None;
     for path in &command.paths {
         let call = progress::call(output);
         let arguments = add_arguments(command, path)?;
-        let reply = tool(house, "add", arguments, &call)?;
+        let outcome = tool(house, "add", arguments, &call);
         drop(call);
+        let reply = match outcome {
+            Ok(reply) => reply,
+            // One bad path does not keep the others out.
+            Err(trouble) if trouble.code != Kind::Cancelled.row().code && command.paths.len() > 1 => {
+                output.trouble(&trouble);
+                last_trouble = Some(trouble);
+                continue;
+            }
+            Err(trouble) => return Err(trouble),
+        };
         failed += number(&reply, "files_failed");
         if !output.json {
             show_added(&reply, output)?;
@@ -32,6 +43,13 @@ pub(super) fn add(command: &cli::Add, house: &House, output: &Output) -> Outcome
     if output.json {
         let whole = if replies.len() == 1 { replies.remove(0) } else { Value::Array(replies) };
         output.print_json(&whole)?;
+    }
+    if let Some(trouble) = last_trouble {
+        return Err(Trouble {
+            message: "not every path could be added".into(),
+            hints: Vec::new(),
+            ..trouble
+        });
     }
     if failed > 0 {
         return Err(Trouble::new(Kind::Io, format!("{failed} files could not be added; the rest is stored")));

@@ -9,7 +9,10 @@ mod shelves;
 mod token;
 mod upkeep;
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    io::IsTerminal,
+};
 
 use serde_json::{Map, Value, json};
 use shelf_base::{Call, Kind};
@@ -42,7 +45,7 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Outcome {
         Command::Restore(command) => shelves::restore(&command, &open(&settings)?, output),
         Command::Call(command) => call_tool(&command, &open(&settings)?, output),
         Command::Token(command) => token::run(&command, &open(&settings)?, output),
-        Command::Check => upkeep::check(&open(&settings)?, output),
+        Command::Check { repair } => upkeep::check(repair, &open(&settings)?, output),
         Command::Gc(command) => upkeep::collect(&command, &open(&settings)?, output),
         Command::Doctor => upkeep::doctor(&open(&settings)?, &settings, output),
         Command::Config(command) => config::run(&command, &settings, output),
@@ -88,7 +91,10 @@ fn start_logging(settings: &Settings) -> Outcome {
     let filter = if level.contains("rmcp") { level.to_owned() } else { format!("{level},rmcp=warn") };
     let filter =
         EnvFilter::try_new(&filter).map_err(|error| anyhow::anyhow!("log level '{level}': {error}"))?;
-    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let logs = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr);
     match settings.text("log.format") {
         "json" => logs.json().init(),
         "text" => logs.init(),
@@ -131,8 +137,9 @@ fn tool(house: &House, name: &str, arguments: Value, call: &Call) -> Outcome<Val
             trouble.hint(format!("did you mean {}?", near.join(", ")))
         });
     };
-    let context = Context { house, caller: &Caller::owner(), call, limits: &Limits::default() };
-    Ok(shelf_tools::call(tool, &Selection::default(), &context, arguments)?)
+    let (caller, limits, selection) = (Caller::owner(), Limits::default(), Selection::default());
+    let context = Context { house, caller: &caller, call, limits: &limits, selection: &selection };
+    Ok(shelf_tools::call(tool, &context, arguments)?)
 }
 
 fn call_tool(command: &crate::cli::CallTool, house: &House, output: &Output) -> Outcome {

@@ -56,10 +56,9 @@ fn selection(settings: &Settings) -> Outcome<Selection> {
         return Err(trouble.hint(format!("known: {}", Selection::TOOLSETS.join(", "))));
     }
     if let Some(unknown) = selection.unknown_tools().first() {
-        let near = shelf_base::nearest(unknown, shelf_tools::registry().map(|tool| tool.name), 3).join(", ");
-        return Err(
-            Trouble::new(Kind::Invalid, format!("unknown tool '{unknown}'")).hint(format!("near: {near}"))
-        );
+        let known: Vec<&str> = shelf_tools::registry().map(|tool| tool.name).collect();
+        let trouble = Trouble::new(Kind::Invalid, format!("unknown tool '{unknown}'"));
+        return Err(trouble.hint(format!("known: {}", known.join(", "))));
     }
     Ok(selection)
 }
@@ -132,7 +131,7 @@ fn greeting(
 ) -> Outcome<String> {
     let token = if no_auth { None } else { Some(first_token(app)?) };
     let shown = token.as_ref().map(|token| token.as_deref().unwrap_or("<your token: shelf token create>"));
-    let setup = connect::over_http(&format!("http://{address}/mcp"), shown);
+    let setup = connect::over_http(&format!("http://{address}/mcp"), shown, app.house.folder());
     let token_line = match &token {
         None => "No token is needed: whoever reaches it on this machine acts as its owner.".to_owned(),
         Some(Some(_)) => "The token below is shown this once; only its hash is kept.".to_owned(),
@@ -144,7 +143,7 @@ fn greeting(
     let data = data_line(app.house.folder());
     Ok(format!(
         "Shelfmark {version} is listening on http://{address}\n{data}\n{metrics}{token_line}\n\n{setup}\n\n\
-         Open http://{address}/ for this page's sister, and stop with Ctrl-C.",
+         Open http://{address}/ in a browser. Stop with Ctrl-C.",
         version = env!("CARGO_PKG_VERSION"),
     ))
 }

@@ -100,7 +100,7 @@ fn list(collection: Option<&str>, house: &House, output: &Output) -> Outcome {
     }
     drop(call);
     if output.json {
-        return output.print_json(&json!({ "snapshots": snapshots }));
+        return output.print_json(&json!({ "total": snapshots.len(), "snapshots": snapshots }));
     }
     let row = |found: &Value| {
         vec![

@@ -15,9 +15,9 @@ use crate::{
     settings::Settings,
 };
 
-pub(super) fn check(house: &House, output: &Output) -> Outcome {
+pub(super) fn check(repair: bool, house: &House, output: &Output) -> Outcome {
     let call = progress::call(output);
-    let report = house.check(&call)?;
+    let report = if repair { house.repair(&call)? } else { house.check(&call)? };
     drop(call);
     if output.json {
         let findings: Vec<Value> = report.findings.iter().map(view).collect();
@@ -50,7 +50,8 @@ pub(super) fn check(house: &House, output: &Output) -> Outcome {
             Ok(())
         }
         count => Err(Trouble::new(Kind::Corrupt, format!("{count} things are wrong"))
-            .hint("everything not named above is intact; re-add the named documents to heal them")),
+            .hint("everything not named above is intact")
+            .hint("`shelf check --repair` takes damaged packs out of use; then add the named files again")),
     }
 }
 

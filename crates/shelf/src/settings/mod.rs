@@ -162,8 +162,13 @@ fn check_keys(path: &Path, prefix: &str, table: &Table) -> anyhow::Result<()> {
         if let Value::Table(inner) = value {
             check_keys(path, &format!("{key}."), inner)?;
         } else if !SETTINGS.iter().any(|setting| setting.key == key) {
-            let near = shelf_base::nearest(&key, SETTINGS.iter().map(|setting| setting.key), 3).join(", ");
-            bail!("{}: unknown setting {key}; did you mean {near}?", path.display());
+            let near = shelf_base::nearest(&key, SETTINGS.iter().map(|setting| setting.key), 3);
+            let advice = if near.is_empty() {
+                "`shelf config show` lists all".into()
+            } else {
+                format!("did you mean {}?", near.join(", "))
+            };
+            bail!("{}: unknown setting {key}; {advice}", path.display());
         }
     }
     Ok(())

@@ -30,7 +30,7 @@ impl Server {
             .unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap());
         let mut greeting = String::new();
-        while !greeting.contains("stop with Ctrl-C") {
+        while !greeting.contains("Stop with Ctrl-C") {
             assert!(lines.read_line(&mut greeting).unwrap() > 0, "{greeting}");
         }
         let address = greeting.split("http://").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
@@ -129,7 +129,7 @@ fn callers_without_a_working_token_hear_the_contracts_sentences() {
         (Some("Bearer eyJhbGciOiJIUzI1NiJ9.e30.c2ln"), "JWT tokens not accepted for MCP"),
         (Some("Bearer something-else"), "Not authenticated"),
     ];
-    for path in ["/mcp", "/api/v1/tools/status", "/api/v1/tools"] {
+    for path in ["/mcp", "/mcp/x/store", "/api/v1/tools/status"] {
         for (header, sentence) in cases {
             let headers: Vec<(&str, &str)> = header.iter().map(|value| ("Authorization", *value)).collect();
             let (status, head, body) = server.request("POST", path, &headers, "{}");
@@ -178,7 +178,10 @@ fn rest_and_mcp_give_the_same_and_paths_narrow() {
     assert_eq!(count("/mcp/x/workspace", &[("X-MCP-Toolsets", "store")]), 0);
     assert_eq!(server.mcp("/mcp/x/nonsense", &[], &list).0, 404);
     let (_, refused) = server.mcp("/mcp/x/store/readonly", &[], &call("delete_by_name"));
-    assert_eq!(refused["result"]["content"][0]["text"], "This tool is not offered here");
+    assert_eq!(
+        refused["result"]["content"][0]["text"],
+        "Error: Insufficient permissions: write access required"
+    );
     let errors: &[(&str, &str, &str, u16, &str)] = &[
         ("POST", "/api/v1/tools/get", "{\"hash\": 5}", 400, "invalid"),
         ("POST", "/api/v1/tools/get", "[]", 400, "invalid"),
@@ -187,12 +190,36 @@ fn rest_and_mcp_give_the_same_and_paths_narrow() {
         ("POST", "/api/v1/tools/update", "{\"name\": \"zz\", \"metadata\": [\"a=b\"]}", 404, "not_found"),
         ("POST", "/api/v1/tools/add", "{\"path\": \"/etc/passwd\"}", 501, "unavailable"),
         ("GET", "/nowhere", "", 404, "not_found"),
+        ("GET", "/api/v1/tools/get", "", 405, "invalid"),
     ];
     for (method, path, body, status, code) in errors {
         let (found, _, reply) = server.request(method, path, &[], body);
         let reply: Value = serde_json::from_str(&reply).unwrap();
         assert_eq!((found, &reply["error"]["code"]), (*status, &json!(code)), "{path} {body}");
         assert!(!reply.to_string().contains("SELECT") && !reply.to_string().contains("/etc/passwd"));
+    }
+}
+
+#[test]
+fn messages_that_are_none_are_answered_in_json_rpc() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), &["--no-auth"]);
+    let headers = [("Accept", "application/json, text/event-stream"), ("Content-Type", "application/json")];
+    for (body, code) in [("{", -32700), ("[]", -32600), (r#"{"id":1,"method":"ping"}"#, -32600)] {
+        let (status, _, reply) = server.request("POST", "/mcp", &headers, body);
+        let reply: Value = serde_json::from_str(&reply).unwrap();
+        assert_eq!((status, reply["error"]["code"].as_i64()), (400, Some(code)), "{body}");
+    }
+    let large = "x".repeat((32 << 20) + 10);
+    for path in ["/mcp", "/api/v1/tools/add"] {
+        let (status, _, reply) = server.request("POST", path, &headers, &large);
+        assert_eq!(status, 413, "{path}");
+        assert!(
+            serde_json::from_str::<Value>(&reply).unwrap()["error"]["message"]
+                .as_str()
+                .unwrap()
+                .contains("32 MiB")
+        );
     }
 }
 

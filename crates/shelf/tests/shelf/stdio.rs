@@ -75,6 +75,14 @@ fn bad_lines_are_answered_and_the_server_goes_on() {
     let answer: Value = serde_json::from_str(&client.read_line().unwrap()).unwrap();
     assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(77), &json!(-32600)));
     assert!(answer["error"]["message"].as_str().unwrap().contains("32 MiB"));
+    let deep = format!(
+        r#"{{"jsonrpc":"2.0","id":78,"method":"x","params":{{"x":{}{}}}}}"#,
+        "[".repeat(3_000),
+        "]".repeat(3_000)
+    );
+    client.send_line(&deep);
+    let answer: Value = serde_json::from_str(&client.read_line().unwrap()).unwrap();
+    assert_eq!(answer["id"], 78);
     // Just under the limit is fine.
     let content = "z".repeat(31 << 20);
     let added = client.call("add", json!({ "content": content, "name": "large.txt" }));
@@ -163,11 +171,23 @@ fn a_selection_hides_and_refuses() {
         .map(|tool| tool["name"].as_str().unwrap())
         .collect();
     assert_eq!(names, ["hello", "get", "list", "list_collections", "list_snapshots"]);
-    for name in ["add", "status", "delete_by_name"] {
+    let hidden = [
+        ("add", "Error: Insufficient permissions: write access required"),
+        ("status", "Error: This tool is not offered here"),
+        ("delete_by_name", "Error: Insufficient permissions: write access required"),
+    ];
+    for (name, sentence) in hidden {
         let refused = client.request("tools/call", json!({ "name": name, "arguments": {} }));
         assert_eq!(refused["result"]["isError"], true, "{refused}");
-        assert_eq!(refused["result"]["content"][0]["text"], "This tool is not offered here");
+        assert_eq!(refused["result"]["content"][0]["text"], sentence);
     }
+    let target = folder.path().join("copy");
+    let call = json!({ "name": "get", "arguments": { "name": "a", "outputPath": target } });
+    let refused = client.request("tools/call", call);
+    assert_eq!(
+        refused["result"]["content"][0]["text"],
+        "Error: Insufficient permissions: write access required"
+    );
     let (code, _, err) = shelf(folder.path(), &["serve", "--tools", "ad"]);
     assert_eq!(code, 2);
     assert!(err.contains("unknown tool 'ad'"), "{err}");

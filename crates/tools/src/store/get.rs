@@ -5,7 +5,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use shelf_engine::{GetRequest, Got, Window};
 
-use crate::{Family, Hints, Tool, arguments, policy::Access, registry::reply, schema};
+use crate::{
+    Family, Hints, Tool, arguments,
+    family::Trouble,
+    policy::{self, Access},
+    registry::reply,
+    schema,
+};
 
 pub(crate) const TOOL: Tool = Tool {
     name: "get",
@@ -34,6 +40,9 @@ pub(crate) const TOOL: Tool = Tool {
                 end_line: arguments.end_line,
             },
         };
+        if request.output_path.is_some() && context.selection.read_only {
+            return Err(Trouble::Refused(policy::WRITE_NEEDED));
+        }
         match context.house.get(context.caller, &request, context.call)? {
             Some(got) => reply(&found(got)),
             None => reply(&Reply::default()),

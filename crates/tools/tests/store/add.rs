@@ -200,3 +200,56 @@ fn over_http_only_import_roots_are_read() {
     );
     assert_eq!(house.call_as(&remote, "add", json!({ "path": "ok" })).unwrap()["files_unchanged"], 1);
 }
+
+#[test]
+fn bounds_hold_for_what_a_document_has_in_the_end() {
+    let house = TestHouse::new();
+    let tags = |from: u32| (from..from + 100).map(|n| n.to_string()).collect::<Vec<_>>();
+    house.ok(
+        "add",
+        json!({ "content": "x", "name": "a", "tags": tags(0), "metadata": { "one": "v".repeat(40_000) } }),
+    );
+    let refused = error_of(house.call("add", json!({ "content": "x", "name": "a", "tags": tags(100) })));
+    assert_eq!(refused, "Error: tags of a document may not be larger than 128 tags");
+    let refused = error_of(
+        house.call("add", json!({ "content": "y", "name": "a", "metadata": { "two": "v".repeat(40_000) } })),
+    );
+    assert!(refused.contains("metadata of a document may not be larger"), "{refused}");
+    let refused = error_of(house.call("update", json!({ "name": "a", "tags": tags(200) })));
+    assert!(refused.contains("128 tags"), "{refused}");
+    house.ok("update", json!({ "name": "a", "metadata": ["small=1"] }));
+    assert_eq!(house.ok("get", json!({ "name": "a" }))["version"], 1, "nothing was half done");
+}
+
+#[test]
+fn a_failed_add_leaves_no_collection_behind() {
+    let house = TestHouse::new();
+    house.ok("add", json!({ "content": "x", "name": "a", "resource_id": "r" }));
+    for arguments in [
+        json!({ "path": "/nope", "collection": "ghost" }),
+        json!({ "content": "x", "name": "../a", "collection": "ghost" }),
+        json!({ "path": "/tmp", "include": ["["], "collection": "ghost" }),
+        json!({ "content": "x", "name": "b", "resource_id": "r", "collection": "ghost" }),
+    ] {
+        error_of(house.call("add", arguments));
+    }
+    assert_eq!(house.ok("list_collections", json!({}))["total"], 1);
+}
+
+#[test]
+fn an_unchanged_file_keeps_its_times_but_snapshots_follow_the_file() {
+    let house = TestHouse::new();
+    house.write("tree/a", "same");
+    house.ok("add", json!({ "path": house.path("tree") }));
+    let before = house.ok("get", json!({ "name": "tree/a" }));
+    let time = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_nanos(1_500_000_000_123_456_789);
+    std::fs::File::options().write(true).open(house.path("tree/a")).unwrap().set_modified(time).unwrap();
+    house.ok("add", json!({ "path": house.path("tree"), "snapshot_label": "touched" }));
+    assert_eq!(house.ok("get", json!({ "name": "tree/a" })), before);
+    house.ok("restore", json!({ "snapshot_label": "touched", "output_directory": house.path("out") }));
+    assert_eq!(
+        std::fs::metadata(house.path("out/a")).unwrap().modified().unwrap(),
+        time,
+        "to the nanosecond"
+    );
+}

@@ -104,3 +104,20 @@ fn a_copy_is_written_whole() {
             .contains("not a folder")
     );
 }
+
+#[test]
+fn only_regular_files_are_written() {
+    use std::os::unix::fs::{FileTypeExt, symlink};
+    let house = TestHouse::new();
+    house.ok("add", json!({ "content": "x", "name": "a" }));
+    let pipe = house.path("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let refused = error_of(house.call("get", json!({ "name": "a", "outputPath": pipe })));
+    assert!(refused.contains("regular file"), "{refused}");
+    assert!(std::fs::metadata(&pipe).unwrap().file_type().is_fifo());
+    house.write("real", "old");
+    symlink(house.path("real"), house.path("link")).unwrap();
+    house.ok("get", json!({ "name": "a", "outputPath": house.path("link") }));
+    assert_eq!(std::fs::read_to_string(house.path("real")).unwrap(), "x", "a link is followed");
+    assert!(std::fs::symlink_metadata(house.path("link")).unwrap().is_symlink());
+}

@@ -102,17 +102,12 @@ fn no_template_or_name_leads_out() {
     house.ok("add", json!({ "content": "x", "name": "c.txt", "collection": ".." }));
     let out = house.path("out/inner");
     fs::create_dir_all(&out).unwrap();
-    let templates = [
-        "../{name}",
-        "{path}/../../../x",
-        "/abs/{name}",
-        "x/../../{name}",
-        "..",
-        "./../{name}",
-        "{name}/",
-        "//x/{name}",
-        "a\0b",
-    ];
+    for template in ["/abs/{name}", "//x/{name}", "{name}/", "/"] {
+        let arguments =
+            json!({ "collection": "default", "output_directory": out, "layout_template": template });
+        assert!(error_of(house.call("restore", arguments)).contains("relative path"), "{template}");
+    }
+    let templates = ["../{name}", "{path}/../../../x", "x/../../{name}", "..", "./../{name}", "a\0b"];
     for template in templates {
         let arguments =
             json!({ "collection": "default", "output_directory": out, "layout_template": template });
@@ -214,4 +209,32 @@ fn over_http_only_export_roots_are_written() {
     house.call_as(&remote, "get", json!({ "name": "a", "outputPath": "one/a" })).unwrap();
     let names: Vec<String> = tree(root.path()).into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["absolute/a", "inside/a", "one/a"]);
+}
+
+#[test]
+fn targets_that_meet_are_told_and_a_preview_agrees() {
+    let house = TestHouse::new();
+    for name in ["/q/z", "q/z", "dup", "dup/child", "plain", "none"] {
+        house.ok("add", json!({ "content": name, "name": name }));
+    }
+    assert!(
+        error_of(house.call("add", json!({ "content": "x", "name": "q//z" }))).contains("empty segments")
+    );
+    assert!(
+        error_of(house.call("add", json!({ "content": "x", "name": "trail/" }))).contains("empty segments")
+    );
+    for template in ["{path}", "./{path}", "{ext}/{path}"] {
+        let out = house.path(&format!("out-{}", template.len()));
+        let arguments =
+            json!({ "collection": "default", "output_directory": out, "layout_template": template });
+        let mut preview = arguments.clone();
+        preview["dry_run"] = json!(true);
+        let preview = house.ok("restore", preview);
+        let done = house.ok("restore", arguments);
+        for list in ["restored", "skipped", "failed"] {
+            assert_eq!(preview[list], done[list], "{template} {list}");
+        }
+        assert_eq!((targets(&done, "restored").len(), targets(&done, "failed").len()), (4, 2), "{done}");
+        assert_eq!(tree(&out).len(), 4);
+    }
 }

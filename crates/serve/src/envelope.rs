@@ -1,0 +1,151 @@
+//! The envelope of a JSON-RPC message, looked at before the MCP library sees it, so that every fault gets an answer
+//! with the id of its request.
+
+use serde::Deserialize;
+use serde_json::{Value, json, value::RawValue};
+use shelf_base::bounds::REQUEST_BYTES;
+
+/// Levels of nesting that a message may have; the library gives up a little above.
+const DEPTH: usize = 100;
+
+/// Why a message is refused.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Fault {
+    code: i32,
+    text: String,
+    id: Option<Value>,
+}
+
+impl Fault {
+    fn new(code: i32, text: impl Into<String>, id: Option<Value>) -> Self {
+        Self { code, text: text.into(), id }
+    }
+
+    /// The message was too large to be read.
+    pub(crate) fn too_large() -> Self {
+        Self::new(-32600, format!("the request is larger than {} MiB", REQUEST_BYTES >> 20), None)
+    }
+
+    /// The same, for a request whose id was found in what is left of it.
+    pub(crate) fn with_id(mut self, id: Option<Value>) -> Self {
+        self.id = id;
+        self
+    }
+
+    /// The error message; without an id when none could be read.
+    pub(crate) fn message(&self) -> Value {
+        let mut message = json!({ "jsonrpc": "2.0", "error": { "code": self.code, "message": self.text } });
+        if let Some(id) = &self.id {
+            message["id"] = id.clone();
+        }
+        message
+    }
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(default, borrow)]
+    jsonrpc: Option<&'a RawValue>,
+    #[serde(default)]
+    id: Option<Value>,
+    #[serde(default, borrow)]
+    method: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    params: Option<&'a RawValue>,
+}
+
+/// Checks a message without reading more of it than its envelope.
+pub(crate) fn check(bytes: &[u8]) -> Result<(), Fault> {
+    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    let depth = depth_of(bytes);
+    let text =
+        std::str::from_utf8(bytes).map_err(|_| Fault::new(-32700, "the message is not valid UTF-8", None))?;
+    if depth > DEPTH {
+        return Err(Fault::new(
+            -32600,
+            format!("the message is nested deeper than {DEPTH} levels"),
+            find_id(text),
+        ));
+    }
+    let trimmed = text.trim_start();
+    if trimmed.starts_with('[') {
+        return Err(Fault::new(-32600, "batches are not part of this protocol", None));
+    }
+    let envelope: Envelope<'_> = match serde_json::from_str(text) {
+        Ok(envelope) => envelope,
+        Err(error) if error.is_data() => return Err(Fault::new(-32600, "a message is a JSON object", None)),
+        Err(_) => return Err(Fault::new(-32700, "the message is not valid JSON", None)),
+    };
+    let id = envelope.id.clone().filter(|id| id.is_string() || id.is_i64() || id.is_u64());
+    let refuse = |code, text: &str| Err(Fault::new(code, text, id.clone()));
+    if envelope.jsonrpc.is_none_or(|version| version.get() != "\"2.0\"") {
+        return refuse(-32600, "jsonrpc must be \"2.0\"");
+    }
+    match envelope.method {
+        Some(method) if !method.get().starts_with('"') => refuse(-32600, "method must be a string"),
+        Some(_) if envelope.params.is_some_and(|params| !params.get().starts_with('{')) => {
+            refuse(-32602, "params must be an object")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// How deeply the message is nested, told without recursion.
+fn depth_of(bytes: &[u8]) -> usize {
+    let (mut depth, mut deepest, mut in_text, mut escaped) = (0_usize, 0, false, false);
+    for byte in bytes {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            b'{' | b'[' if !in_text => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b'}' | b']' if !in_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+/// The id of a request that cannot be read whole, from wherever `"id":` first stands.
+pub(crate) fn find_id(text: &str) -> Option<Value> {
+    let after = text.split_once("\"id\"")?.1.trim_start().strip_prefix(':')?.trim_start();
+    let id: Value = serde_json::Deserializer::from_str(after).into_iter().next()?.ok()?;
+    (id.is_number() || id.is_string()).then_some(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(message: &str) -> Option<(i64, Value)> {
+        let fault = check(message.as_bytes()).err()?.message();
+        Some((fault["error"]["code"].as_i64()?, fault["id"].clone()))
+    }
+
+    #[test]
+    fn every_fault_is_answered_with_the_id_it_had() {
+        assert_eq!(answer(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), None);
+        assert_eq!(answer(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#), None);
+        assert_eq!(answer(r#"{"jsonrpc":"2.0","id":"a","result":{}}"#), None);
+        assert_eq!(answer("{"), Some((-32700, Value::Null)));
+        assert_eq!(answer("5"), Some((-32600, Value::Null)));
+        assert_eq!(answer("[]"), Some((-32600, Value::Null)));
+        assert_eq!(answer(r#"{"id":9,"method":"ping"}"#), Some((-32600, json!(9))));
+        assert_eq!(answer(r#"{"jsonrpc":"2.0","id":"x","method":5}"#), Some((-32600, json!("x"))));
+        assert_eq!(
+            answer(r#"{"jsonrpc":"2.0","id":10,"method":"tools/list","params":[]}"#),
+            Some((-32602, json!(10)))
+        );
+        let deep = format!(
+            r#"{{"jsonrpc":"2.0","id":7,"method":"m","params":{{"x":{}1{}}}}}"#,
+            "[".repeat(200),
+            "]".repeat(200)
+        );
+        assert_eq!(answer(&deep), Some((-32600, json!(7))));
+        let endless = format!(r#"{{"jsonrpc":"2.0","id":8,"x":{}"#, "{\"a\":".repeat(5_000));
+        assert_eq!(answer(&endless), Some((-32600, json!(8))));
+    }
+}

@@ -1,0 +1,29 @@
+//! Messages that are no messages: answered in JSON-RPC, where the MCP library would answer in prose.
+
+use axum::{
+    Json,
+    body::{Body, to_bytes},
+    extract::Request,
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use http::{Method, StatusCode};
+use shelf_base::bounds::REQUEST_BYTES;
+
+use crate::envelope;
+
+/// Reads the body of a POST and lets only well-formed messages through.
+pub(super) async fn check(request: Request, next: Next) -> Response {
+    if request.method() != Method::POST {
+        return next.run(request).await;
+    }
+    let (parts, body) = request.into_parts();
+    let Ok(bytes) = to_bytes(body, REQUEST_BYTES).await else {
+        let fault = envelope::Fault::too_large();
+        return (StatusCode::PAYLOAD_TOO_LARGE, Json(fault.message())).into_response();
+    };
+    if let Err(fault) = envelope::check(&bytes) {
+        return (StatusCode::BAD_REQUEST, Json(fault.message())).into_response();
+    }
+    next.run(Request::from_parts(parts, Body::from(bytes))).await
+}
