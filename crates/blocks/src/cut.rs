@@ -52,7 +52,7 @@ pub fn slice<E>(bytes: &[u8], mut take: impl FnMut(BlockRef, &[u8]) -> Result<()
     Ok(Cut { hash: Digest::of(bytes), size: bytes.len() as u64, manifest })
 }
 
-/// Cuts a stream of any length with a few megabytes of memory; the cuts are those of [`slice`].
+/// Cuts a stream of any length with a few megabytes of memory; the cuts are those of [`slice()`].
 pub fn stream<E: From<Error>>(
     mut source: impl Read,
     mut take: impl FnMut(BlockRef, &[u8]) -> Result<(), E>,

@@ -128,7 +128,7 @@ impl Run {
                 }
             }
             Step::Reopen => {
-                self.house = House::open(&self.folder.path().join("library"), Options::default()).unwrap()
+                self.house = House::open(&self.folder.path().join("library"), Options::default()).unwrap();
             }
         }
     }

@@ -26,7 +26,7 @@ impl Progress for Sink {
         let paced = last.0.is_none_or(|last| last.elapsed() >= PACE);
         // Progress must grow; phases that count anew stay quiet until they pass the old mark.
         let grows = last.0.is_none() || done > last.1;
-        if (paced && grows) || (total == Some(done) && grows) {
+        if grows && (paced || total == Some(done)) {
             *last = (Some(Instant::now()), done);
             let _ = self.sender.send((done, total, message.to_owned()));
         }
