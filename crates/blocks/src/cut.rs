@@ -31,21 +31,47 @@ pub struct Cut {
     pub manifest: Manifest,
 }
 
+/// How long blocks are.
+#[derive(Clone, Copy, Debug)]
+struct Sizes {
+    min: usize,
+    average: usize,
+    max: usize,
+}
+
+const USUAL: Sizes = Sizes { min: MIN, average: AVERAGE, max: MAX };
+/// For lists of many small records of which a few change: short blocks, so that most stay the same.
+const FINE: Sizes = Sizes { min: 512, average: 2 * 1_024, max: 8 * 1_024 };
+
 /// Finds the end of the first block of `bytes`.
-fn first_cut(bytes: &[u8]) -> usize {
-    if bytes.len() <= MIN {
+fn first_cut(bytes: &[u8], sizes: Sizes) -> usize {
+    let Sizes { min, average, max } = sizes;
+    if bytes.len() <= min {
         return bytes.len();
     }
-    let (short, long) = v2020::select_masks(AVERAGE, v2020::Normalization::Level1);
-    v2020::cut(bytes, MIN, AVERAGE, MAX, short, long, short << 1, long << 1).1
+    let (short, long) = v2020::select_masks(average, v2020::Normalization::Level1);
+    v2020::cut(bytes, min, average, max, short, long, short << 1, long << 1).1
 }
 
 /// Cuts bytes that are in memory, giving each block to `take`.
-pub fn slice<E>(bytes: &[u8], mut take: impl FnMut(BlockRef, &[u8]) -> Result<(), E>) -> Result<Cut, E> {
+pub fn slice<E>(bytes: &[u8], take: impl FnMut(BlockRef, &[u8]) -> Result<(), E>) -> Result<Cut, E> {
+    slice_by(bytes, USUAL, take)
+}
+
+/// Cuts a list of small records into short blocks.
+pub fn records<E>(bytes: &[u8], take: impl FnMut(BlockRef, &[u8]) -> Result<(), E>) -> Result<Cut, E> {
+    slice_by(bytes, FINE, take)
+}
+
+fn slice_by<E>(
+    bytes: &[u8],
+    sizes: Sizes,
+    mut take: impl FnMut(BlockRef, &[u8]) -> Result<(), E>,
+) -> Result<Cut, E> {
     let mut manifest = Manifest::default();
     let mut rest = bytes;
     while !rest.is_empty() {
-        let (block, after) = rest.split_at(first_cut(rest));
+        let (block, after) = rest.split_at(first_cut(rest, sizes));
         take_block(&mut manifest, block, &mut take)?;
         rest = after;
     }
@@ -77,7 +103,7 @@ pub fn stream<E: From<Error>>(
         let mut start = 0;
         // A cut is final only when a whole longest block was in sight, or the end.
         while start < filled && (at_end || filled - start >= MAX) {
-            let end = start + first_cut(&window[start..filled]);
+            let end = start + first_cut(&window[start..filled], USUAL);
             take_block(&mut manifest, &window[start..end], &mut take)?;
             start = end;
         }

@@ -59,7 +59,7 @@ proptest! {
     fn blocks_cover_the_content_within_bounds(seed: u64, length in 0_usize..400_000) {
         let bytes = prose(seed, length);
         let (cut, blocks) = cut_slice(&bytes);
-        prop_assert_eq!(blocks.concat(), bytes.clone());
+        prop_assert_eq!(&blocks.concat(), &bytes);
         prop_assert_eq!(cut.hash, Digest::of(&bytes));
         prop_assert_eq!(cut.manifest.size(), length as u64);
         for (at, block) in blocks.iter().enumerate() {

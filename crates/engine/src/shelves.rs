@@ -68,13 +68,14 @@ impl House {
         let _writing = self.writing()?;
         let listing = self.present_listing(caller, name)?;
         call.check()?;
-        let cut = self.cut_listing(&listing.encode())?;
+        let mut riding = ingest::Riding::default();
+        let cut = self.cut_listing(&listing.encode(), &mut riding)?;
         let put = Put {
             actor: caller.pass.actor().clone(),
             collection: Shelf::Known(collection.id),
             now: self.now(),
             documents: Vec::new(),
-            loose: Vec::new(),
+            loose: riding.loose,
             snapshot: Some(ingest::draft(&listing, "/", label.map(str::to_owned), &cut)),
         };
         let (_, snapshot) = self.catalog.put(put)?;

@@ -19,7 +19,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, config::DbConfig};
 use shelf_base::{
     Digest, Moment,
     ids::{AccountId, CollectionId, DocumentId, TokenId},
@@ -40,8 +40,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A catalog in one SQLite file.
 pub struct SqliteCatalog {
     path: PathBuf,
-    readers: Mutex<Vec<Connection>>,
+    /// Before the readers: the last connection to close tidies the write-ahead log away.
     writer: Writer,
+    readers: Mutex<Vec<Connection>>,
 }
 
 impl SqliteCatalog {
@@ -106,6 +107,9 @@ fn connect(path: &Path) -> Result<Connection> {
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "foreign_keys", "on")?;
+    connection.pragma_update(None, "journal_size_limit", 8 << 20)?;
+    // Without this every new value bound to a cached statement makes SQLite plan the statement anew.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)
 }

@@ -5,7 +5,7 @@ use std::{
     fs::{File, OpenOptions},
     path::{Path, PathBuf},
     sync::mpsc::{self, Receiver, Sender},
-    thread,
+    thread::{self, JoinHandle},
 };
 
 use parking_lot::Mutex;
@@ -80,7 +80,17 @@ type Job = Box<dyn FnOnce(Option<&Turn<'_>>) -> Deliver + Send>;
 pub(super) struct Writer {
     path: PathBuf,
     lock: PathBuf,
-    queue: Mutex<Option<Sender<Job>>>,
+    queue: Mutex<Option<(Sender<Job>, JoinHandle<()>)>>,
+}
+
+impl Drop for Writer {
+    /// Lets the thread finish and close its connection, so that the write-ahead log is folded into the database.
+    fn drop(&mut self) {
+        if let Some((sender, thread)) = self.queue.get_mut().take() {
+            drop(sender);
+            let _ = thread.join();
+        }
+    }
 }
 
 impl Writer {
@@ -115,13 +125,13 @@ impl Writer {
             connection.pragma_update(None, "wal_autocheckpoint", 4_000)?;
             let (sender, jobs) = mpsc::channel();
             let lock = self.lock.clone();
-            thread::Builder::new()
+            let thread = thread::Builder::new()
                 .name("catalog-writer".into())
                 .spawn(move || run(&connection, &lock, &jobs))
                 .map_err(Error::Files)?;
-            *queue = Some(sender);
+            *queue = Some((sender, thread));
         }
-        let sent = queue.as_ref().ok_or(Error::Closed)?.send(job);
+        let sent = queue.as_ref().ok_or(Error::Closed)?.0.send(job);
         if sent.is_err() {
             // The thread died of a defect; the next write starts another.
             *queue = None;

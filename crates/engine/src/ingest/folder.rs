@@ -221,9 +221,7 @@ impl House {
     ) -> Result<AddReply> {
         let listing = Listing::new(tally.entries);
         let mut riding = Riding::default();
-        let encoded = listing.encode();
-        let small = encoded.len() as u64 <= super::single::SMALL;
-        let cut = if small { self.cut_loose(&encoded, &mut riding)? } else { self.cut_packed(&encoded)? };
+        let cut = self.cut_listing(&listing.encode(), &mut riding)?;
         let mut snapshot = draft(&listing, root, manner.label.clone(), &cut);
         (snapshot.git_commit, snapshot.git_branch) = git::head(&source.path);
         let hash = snapshot.merkle;
@@ -368,6 +366,28 @@ fn store_runs(
     }
 }
 
+/// Reads up to `wanted` bytes, which for most files is one call: a short read is the end of a regular file.
+fn read_up_to(file: &mut std::fs::File, wanted: usize, buffer: &mut Vec<u8>) -> std::io::Result<()> {
+    use std::io::Read as _;
+    buffer.resize(wanted, 0);
+    let mut filled = 0;
+    while filled < wanted {
+        match file.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(count) => {
+                filled += count;
+                if filled + 1 == wanted {
+                    break;
+                }
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    buffer.truncate(filled);
+    Ok(())
+}
+
 fn store_file(
     manner: &Manner,
     source: &Source,
@@ -379,11 +399,14 @@ fn store_file(
     use std::io::Read as _;
     let failed = |error| Error::reading(found.path.clone(), error);
     let (mut file, facts) = source.open_file(&found.full).map_err(failed)?;
-    buffer.clear();
     // Large files are cut as they stream; the beginning is kept for telling the type.
     let whole = facts.size <= 4 * 1_024 * 1_024;
-    let limit = if whole { u64::MAX } else { shelf_reading::SAMPLE as u64 };
-    file.by_ref().take(limit).read_to_end(buffer).map_err(failed)?;
+    let wanted = if whole { facts.size as usize + 1 } else { shelf_reading::SAMPLE };
+    read_up_to(&mut file, wanted, buffer).map_err(failed)?;
+    if whole && buffer.len() == wanted {
+        // It has grown since it was looked at.
+        file.read_to_end(buffer).map_err(failed)?;
+    }
     let cut = if whole {
         cut::slice(buffer, |block, bytes| lane.put(block, bytes))?
     } else {

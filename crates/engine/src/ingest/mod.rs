@@ -13,6 +13,7 @@ use shelf_catalog::{Collection, Metadata, PutDocument, PutState, Shelf};
 use shelf_reading::{detect, extension_of};
 
 pub(crate) use fold::Folding;
+pub(crate) use single::Riding;
 use source::Source;
 
 use crate::{Caller, Entry, Error, House, Listing, Result, validate};

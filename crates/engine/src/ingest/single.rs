@@ -20,7 +20,7 @@ pub(crate) const SMALL: u64 = 128 * 1_024;
 
 /// Blocks on their way into a transaction.
 #[derive(Default)]
-pub(super) struct Riding {
+pub(crate) struct Riding {
     pub loose: Vec<LooseBlock>,
 }
 
@@ -75,7 +75,7 @@ impl House {
         mut riding: Riding,
     ) -> Result<AddReply> {
         let listing = Listing::new([entry(&document.path, &document)]);
-        let cut = self.cut_loose(&listing.encode(), &mut riding)?;
+        let cut = self.cut_listing(&listing.encode(), &mut riding)?;
         let (hash, path) = (document.hash, document.path.clone());
         let loose_bytes: usize = riding.loose.iter().map(|block| block.bytes.len()).sum();
         let put = Put {
@@ -129,9 +129,17 @@ impl House {
         Ok(cut)
     }
 
-    /// Stores the listing of a snapshot in a pack.
-    pub(crate) fn cut_listing(&self, bytes: &[u8]) -> Result<Cut> {
-        self.cut_packed(bytes)
+    /// Stores the listing of a snapshot: small ones ride along, large ones get a pack.
+    pub(crate) fn cut_listing(&self, bytes: &[u8], riding: &mut Riding) -> Result<Cut> {
+        if bytes.len() as u64 <= SMALL {
+            return self.cut_loose(bytes, riding);
+        }
+        let batch = self.blocks.batch();
+        let mut lane = batch.lane()?;
+        let cut = cut::records(bytes, |block, bytes| lane.put(block, bytes))?;
+        lane.finish()?;
+        let _sealed = batch.seal()?;
+        Ok(cut)
     }
 
     fn stream_packed(&self, file: impl Read, total: u64, call: &Call) -> Result<Cut> {
