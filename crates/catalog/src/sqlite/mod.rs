@@ -15,7 +15,7 @@ mod writer;
 use std::{
     fs,
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use parking_lot::Mutex;
@@ -55,7 +55,8 @@ impl SqliteCatalog {
             Some(reader) => reader,
             None => {
                 let _turn = writer::take_turn(&lock)?;
-                schema::migrate(&mut connect(&path)?)?;
+                let mut connection = connect(&path)?;
+                patiently(|| schema::migrate(&mut connection))?;
                 connect(&path)?
             }
         };
@@ -64,10 +65,10 @@ impl SqliteCatalog {
     }
 
     /// Runs a query on a read connection.
-    fn read<T>(&self, query: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+    fn read<T>(&self, mut query: impl FnMut(&Connection) -> Result<T>) -> Result<T> {
         let kept = self.readers.lock().pop();
         let connection = kept.map_or_else(|| connect(&self.path), Ok)?;
-        let outcome = query(&connection);
+        let outcome = patiently(|| query(&connection));
         let mut readers = self.readers.lock();
         if readers.len() < KEPT_READERS {
             readers.push(connection);
@@ -76,7 +77,7 @@ impl SqliteCatalog {
     }
 
     /// Runs several queries that must see one state.
-    fn view<T>(&self, query: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+    fn view<T>(&self, query: impl Fn(&Connection) -> Result<T>) -> Result<T> {
         self.read(|connection| {
             let transaction = connection.unchecked_transaction()?;
             let outcome = query(&transaction)?;
@@ -92,19 +93,49 @@ fn open_current(path: &Path) -> Result<Option<Connection>> {
         return Ok(None);
     }
     let connection = connect(path)?;
-    match schema::version(&connection)? {
+    match patiently(|| schema::version(&connection))? {
         found if found == schema::KNOWN => Ok(Some(connection)),
         found if found > schema::KNOWN => Err(Error::TooNew { found, known: schema::KNOWN }),
         _ => Ok(None),
     }
 }
 
+/// Tries again while another process is opening, recovering or folding the log: moments in which SQLite says "busy"
+/// without waiting itself.
+fn patiently<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
+    let started = Instant::now();
+    let mut pause = Duration::from_millis(1);
+    loop {
+        match attempt() {
+            Err(error) if is_momentary(&error) && started.elapsed() < PATIENCE => {
+                std::thread::sleep(pause);
+                pause = (pause * 2).min(Duration::from_millis(50));
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+fn is_momentary(error: &Error) -> bool {
+    use rusqlite::ErrorCode as Code;
+    let Error::Engine(error) = error else { return false };
+    let code = error.sqlite_error_code();
+    matches!(code, Some(Code::DatabaseBusy | Code::DatabaseLocked | Code::FileLockingProtocolFailed))
+}
+
 fn connect(path: &Path) -> Result<Connection> {
+    patiently(|| try_connect(path))
+}
+
+fn try_connect(path: &Path) -> Result<Connection> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(PATIENCE)?;
-    connection.pragma_update(None, "journal_mode", "wal")?;
+    let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
+    if mode != "wal" {
+        connection.pragma_update(None, "journal_mode", "wal")?;
+    }
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "foreign_keys", "on")?;
     connection.pragma_update(None, "journal_size_limit", 8 << 20)?;

@@ -13,7 +13,7 @@ use rusqlite::{Connection, ErrorCode, ffi};
 use rustix::fs::{FlockOperation, flock};
 use shelf_base::Digest;
 
-use super::{connect, read};
+use super::{connect, patiently, read};
 use crate::{Actor, Error, Record, Result};
 
 /// The most jobs that share one commit.
@@ -159,7 +159,7 @@ fn group(
     waiting: &mut Vec<Deliver>,
 ) -> std::result::Result<(), ffi::Error> {
     let turn_of_process = take_turn(lock);
-    let begun = turn_of_process.and_then(|guard| Ok((guard, begin(connection)?)));
+    let begun = turn_of_process.and_then(|guard| Ok((guard, patiently(|| begin(connection))?)));
     let (_guard, turn) = match begun {
         Ok(begun) => begun,
         Err(error) => {

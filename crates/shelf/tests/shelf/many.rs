@@ -173,3 +173,26 @@ fn a_collection_beside_writers_loses_nothing() {
         assert_eq!(client.call("get", json!({ "name": name, "include_content": true }))["hash"], hash);
     }
 }
+
+#[test]
+fn short_runs_on_a_new_library_never_see_a_lock() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("library");
+    std::thread::scope(|scope| {
+        for thread in 0..6 {
+            let library = &library;
+            scope.spawn(move || {
+                for number in 0..12 {
+                    let arguments = format!(r#"{{"content": "x", "name": "{thread}/{number}"}}"#);
+                    let (code, _, err) = shelf(library, &["call", "add", &arguments]);
+                    assert_eq!(code, 0, "{err}");
+                    let (code, _, err) = shelf(library, &["status"]);
+                    assert_eq!(code, 0, "{err}");
+                }
+            });
+        }
+    });
+    let (_, out, _) = shelf(&library, &["status", "--json"]);
+    assert_eq!(serde_json::from_str::<Value>(&out).unwrap()["total_objects"], 72);
+    assert_sound(&library);
+}
