@@ -3,7 +3,7 @@
 //! Neighbouring files of a tree resemble each other, so compressing them together stores markedly less than one by
 //! one, and a frame stays small enough that reading one block of it costs a fraction of a millisecond.
 
-use std::io;
+use std::{cell::RefCell, io};
 
 use zstd::bulk::Compressor;
 
@@ -56,6 +56,22 @@ impl Packer {
         self.zstd.set_compression_level(LEVEL)?;
         Ok(packed.len() < sample.len() - sample.len() / 32)
     }
+}
+
+thread_local! {
+    /// Making a compressor costs more than compressing a small block with it.
+    static PACKER: RefCell<Option<Packer>> = const { RefCell::new(None) };
+}
+
+/// Compresses a single block, with this thread's own compressor.
+pub(crate) fn pack_alone(raw: &[u8]) -> io::Result<(Codec, Vec<u8>)> {
+    PACKER.with_borrow_mut(|kept| {
+        let packer = match kept {
+            Some(packer) => packer,
+            None => kept.insert(Packer::new()?),
+        };
+        packer.pack(raw)
+    })
 }
 
 /// Restores a frame; an error when the bytes do not give exactly `raw_length`.

@@ -2,7 +2,7 @@
 
 use crate::{
     BlockId, Error,
-    frame::{self, Codec, Packer},
+    frame::{self, Codec},
 };
 
 /// A block encoded by itself: one codec byte, the raw length in four bytes, then the stored bytes.
@@ -19,7 +19,7 @@ const HEADER: usize = 5;
 impl Loose {
     /// Encodes `raw`.
     pub fn encode(id: BlockId, raw: &[u8]) -> Result<Self, Error> {
-        let (codec, stored) = Packer::new().and_then(|mut packer| packer.pack(raw)).map_err(Error::Source)?;
+        let (codec, stored) = frame::pack_alone(raw).map_err(Error::Source)?;
         let mut bytes = Vec::with_capacity(HEADER + stored.len());
         bytes.push(codec as u8);
         bytes.extend_from_slice(&(raw.len() as u32).to_le_bytes());

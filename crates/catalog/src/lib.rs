@@ -105,8 +105,8 @@ pub trait Catalog: Send + Sync {
     fn loose(&self, ids: &[[u8; 32]]) -> Result<Vec<LooseBlock>>;
     /// Number and bytes of all loose blocks.
     fn loose_figures(&self) -> Result<(u64, u64)>;
-    /// Up to `most` loose blocks, oldest first.
-    fn oldest_loose(&self, most: usize) -> Result<Vec<LooseBlock>>;
+    /// Up to `most` loose blocks.
+    fn some_loose(&self, most: usize) -> Result<Vec<LooseBlock>>;
     /// Forgets loose blocks that are in a pack now.
     fn drop_loose(&self, ids: &[[u8; 32]]) -> Result<()>;
 

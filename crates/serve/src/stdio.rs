@@ -5,10 +5,11 @@
 //! ever; so lines are looked at here first, and answers to bad ones go out between the library's own.
 
 use std::{
-    io,
+    io::{self, BufRead, Read, Write},
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, mpsc as threads},
     task::{Context, Poll},
+    thread,
     time::Duration,
 };
 
@@ -16,7 +17,7 @@ use rmcp::{ServiceExt, service::ServerInitializeError, transport::async_rw::Asyn
 use shelf_base::bounds::REQUEST_BYTES;
 use shelf_engine::Caller;
 use tokio::{
-    io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, DuplexStream},
+    io::{AsyncRead, AsyncWrite, ReadBuf},
     sync::{mpsc, oneshot},
 };
 use tokio_util::sync::CancellationToken;
@@ -29,16 +30,24 @@ use crate::{
 
 /// How long work that is under way at the end of input may take to answer.
 const GRACE: Duration = Duration::from_millis(700);
+/// Requests that may wait between the reading thread and the library.
+const WAITING: usize = 256;
 
 /// Serves one client on stdin and stdout until the end of input or `stop`.
+///
+/// A thread of its own reads and another writes: with a runtime of one thread that makes four changes of thread for a
+/// call, where the runtime's own stdin and stdout would make nine.
 pub async fn serve(app: Arc<App>, caller: Caller, stop: CancellationToken) -> io::Result<()> {
-    let (outgoing, lines) = mpsc::unbounded_channel();
+    let (outgoing, lines) = threads::channel();
+    let (incoming, requests) = mpsc::channel(WAITING);
     let (ended, end_of_input) = oneshot::channel();
-    let (library_end, our_end) = tokio::io::duplex(256 * 1_024);
-    let writer = tokio::spawn(write_lines(lines));
-    tokio::spawn(read_lines(tokio::io::stdin(), our_end, outgoing.clone(), ended));
-    let transport = AsyncRwTransport::new_server(library_end, LineSender { line: Vec::new(), outgoing })
-        .with_max_line_length(usize::MAX);
+    let (written, all_written) = oneshot::channel();
+    thread::Builder::new().name("stdout".into()).spawn(move || write_lines(&lines, written))?;
+    let answers = outgoing.clone();
+    thread::Builder::new().name("stdin".into()).spawn(move || read_lines(&incoming, &answers, ended))?;
+    let reader = LineReader { requests, line: Vec::new(), at: 0 };
+    let writer = LineSender { line: Vec::new(), outgoing };
+    let transport = AsyncRwTransport::new_server(reader, writer).with_max_line_length(usize::MAX);
     let served = async {
         match Handler::new(app, Some(caller)).serve_with_ct(transport, stop.child_token()).await {
             Ok(running) => running.waiting().await.map(drop).map_err(io::Error::other),
@@ -50,21 +59,20 @@ pub async fn serve(app: Arc<App>, caller: Caller, stop: CancellationToken) -> io
         outcome = served => outcome,
         () = async { let _ = end_of_input.await; tokio::time::sleep(GRACE).await } => Ok(()),
     };
-    // The writer ends when the last sender has gone; what it still holds goes out first.
-    let _ = tokio::time::timeout(Duration::from_millis(200), writer).await;
+    // The writing thread ends when the last sender has gone; what it still holds goes out first.
+    let _ = tokio::time::timeout(Duration::from_millis(200), all_written).await;
     outcome
 }
 
 /// Reads lines, answers the bad ones and passes the good ones on.
-async fn read_lines(
-    input: impl AsyncRead + Unpin,
-    mut library: DuplexStream,
-    outgoing: mpsc::UnboundedSender<Vec<u8>>,
+fn read_lines(
+    incoming: &mpsc::Sender<Vec<u8>>,
+    answers: &threads::Sender<Vec<u8>>,
     ended: oneshot::Sender<()>,
 ) {
-    let mut input = BufReader::with_capacity(64 * 1_024, input);
+    let mut input = io::stdin().lock();
     let mut line = Vec::new();
-    while let Ok(Some(length)) = next_line(&mut input, &mut line).await {
+    while let Ok(Some(length)) = next_line(&mut input, &mut line) {
         let checked = if length > REQUEST_BYTES {
             Err(Fault::too_large().with_id(envelope::find_id(&String::from_utf8_lossy(&line))))
         } else if line.trim_ascii().is_empty() {
@@ -72,30 +80,25 @@ async fn read_lines(
         } else {
             envelope::check(&line)
         };
-        match checked {
-            Err(fault) => {
-                let _ = outgoing.send(format!("{}\n", fault.message()).into_bytes());
-            }
+        let passed_on = match checked {
+            Err(fault) => answers.send(format!("{}\n", fault.message()).into_bytes()).is_ok(),
             Ok(()) => {
                 line.push(b'\n');
-                if library.write_all(&line).await.is_err() {
-                    break;
-                }
+                incoming.blocking_send(std::mem::take(&mut line)).is_ok()
             }
+        };
+        if !passed_on {
+            break;
         }
     }
-    let _ = library.shutdown().await;
     let _ = ended.send(());
 }
 
 /// Reads one line without its end. Of a line beyond the limit only the beginning and its true length are kept.
-async fn next_line(
-    input: &mut (impl AsyncBufReadExt + Unpin),
-    line: &mut Vec<u8>,
-) -> io::Result<Option<usize>> {
+fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Option<usize>> {
     line.clear();
     let limit = REQUEST_BYTES as u64 + 1;
-    let read = (&mut *input).take(limit).read_until(b'\n', line).await?;
+    let read = input.by_ref().take(limit).read_until(b'\n', line)?;
     if read == 0 {
         return Ok(None);
     }
@@ -110,7 +113,7 @@ async fn next_line(
     let mut rest = Vec::new();
     loop {
         rest.clear();
-        let read = (&mut *input).take(1 << 20).read_until(b'\n', &mut rest).await?;
+        let read = input.by_ref().take(1 << 20).read_until(b'\n', &mut rest)?;
         length += read;
         if read == 0 || rest.last() == Some(&b'\n') {
             line.truncate(4_096);
@@ -121,19 +124,47 @@ async fn next_line(
     }
 }
 
-async fn write_lines(mut lines: mpsc::UnboundedReceiver<Vec<u8>>) {
-    let mut output = tokio::io::stdout();
-    while let Some(line) = lines.recv().await {
-        if output.write_all(&line).await.is_err() || output.flush().await.is_err() {
-            return;
+fn write_lines(lines: &threads::Receiver<Vec<u8>>, written: oneshot::Sender<()>) {
+    let mut output = io::stdout().lock();
+    while let Ok(line) = lines.recv() {
+        if output.write_all(&line).and_then(|()| output.flush()).is_err() {
+            break;
         }
+    }
+    let _ = written.send(());
+}
+
+/// Gives the lines to the library.
+struct LineReader {
+    requests: mpsc::Receiver<Vec<u8>>,
+    line: Vec<u8>,
+    at: usize,
+}
+
+impl AsyncRead for LineReader {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.at == self.line.len() {
+            match self.requests.poll_recv(context) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(None) => return Poll::Ready(Ok(())),
+                Poll::Ready(Some(line)) => (self.line, self.at) = (line, 0),
+            }
+        }
+        let count = buffer.remaining().min(self.line.len() - self.at);
+        buffer.put_slice(&self.line[self.at..self.at + count]);
+        self.at += count;
+        Poll::Ready(Ok(()))
     }
 }
 
 /// Gathers what the library writes into whole lines.
 struct LineSender {
     line: Vec<u8>,
-    outgoing: mpsc::UnboundedSender<Vec<u8>>,
+    outgoing: threads::Sender<Vec<u8>>,
 }
 
 impl AsyncWrite for LineSender {

@@ -138,7 +138,8 @@ fn try_connect(path: &Path) -> Result<Connection> {
     }
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "foreign_keys", "on")?;
-    connection.pragma_update(None, "journal_size_limit", 8 << 20)?;
+    // Twice what the log holds when it is folded: a log that keeps its length is synced faster than one that grows.
+    connection.pragma_update(None, "journal_size_limit", 16 << 20)?;
     // Without this every new value bound to a cached statement makes SQLite plan the statement anew.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.set_prepared_statement_cache_capacity(64);
@@ -276,8 +277,8 @@ impl Catalog for SqliteCatalog {
         self.read(read::loose_figures)
     }
 
-    fn oldest_loose(&self, most: usize) -> Result<Vec<LooseBlock>> {
-        self.read(|connection| read::oldest_loose(connection, most))
+    fn some_loose(&self, most: usize) -> Result<Vec<LooseBlock>> {
+        self.read(|connection| read::some_loose(connection, most))
     }
 
     fn drop_loose(&self, ids: &[[u8; 32]]) -> Result<()> {

@@ -141,9 +141,8 @@ pub(super) fn loose_figures(connection: &Connection) -> Result<(u64, u64)> {
     Ok(figures)
 }
 
-pub(super) fn oldest_loose(connection: &Connection, most: usize) -> Result<Vec<LooseBlock>> {
-    let mut query =
-        connection.prepare_cached("SELECT id, bytes FROM loose_blocks ORDER BY rowid LIMIT ?1")?;
+pub(super) fn some_loose(connection: &Connection, most: usize) -> Result<Vec<LooseBlock>> {
+    let mut query = connection.prepare_cached("SELECT id, bytes FROM loose_blocks LIMIT ?1")?;
     collect(query.query([most as i64])?, read_loose)
 }
 

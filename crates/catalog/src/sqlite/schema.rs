@@ -103,7 +103,7 @@ const STEPS: &[&str] = &[
     CREATE TABLE loose_blocks (
         id BLOB PRIMARY KEY,
         bytes BLOB NOT NULL
-    );
+    ) WITHOUT ROWID;
 
     CREATE TABLE snapshots (
         at INTEGER PRIMARY KEY,
@@ -117,7 +117,6 @@ const STEPS: &[&str] = &[
         git_commit TEXT,
         git_branch TEXT
     );
-    CREATE INDEX snapshots_by_collection ON snapshots (collection);
 
     CREATE TABLE journal (
         sequence INTEGER PRIMARY KEY,

@@ -122,7 +122,7 @@ impl Writer {
         if queue.is_none() {
             let connection = connect(&self.path)?;
             connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
-            connection.pragma_update(None, "wal_autocheckpoint", 4_000)?;
+            connection.pragma_update(None, "wal_autocheckpoint", 2_000)?;
             let (sender, jobs) = mpsc::channel();
             let lock = self.lock.clone();
             let thread = thread::Builder::new()

@@ -70,7 +70,7 @@ impl House {
 fn fold(catalog: &dyn Catalog, blocks: &Store, locks: &Locks) -> Result<u64> {
     let Some(_alone) = locks.try_alone("fold").map_err(crate::Error::Lock)? else { return Ok(0) };
     let _writing = locks.write().map_err(crate::Error::Lock)?;
-    let loose = catalog.oldest_loose(MOST)?;
+    let loose = catalog.some_loose(MOST)?;
     if loose.is_empty() {
         return Ok(0);
     }

@@ -204,7 +204,7 @@ fn finding(place: &str, what: String) -> Finding {
 impl House {
     /// Loose blocks that do not decode; part of a full check of the catalog's own bytes.
     pub(crate) fn broken_loose(&self) -> Result<Vec<String>> {
-        let blocks = self.catalog.oldest_loose(usize::MAX >> 1)?;
+        let blocks = self.catalog.some_loose(usize::MAX >> 1)?;
         let broken = blocks.into_iter().filter_map(|block| {
             let loose = Loose { id: BlockId::new(block.id), bytes: block.bytes };
             loose.decode().err().map(|error| error.to_string())

@@ -145,7 +145,7 @@ impl House {
     }
 
     fn drop_dead_loose(&self, live: &HashSet<BlockId>) -> Result<()> {
-        let loose = self.catalog.oldest_loose(usize::MAX >> 1)?;
+        let loose = self.catalog.some_loose(usize::MAX >> 1)?;
         let dead: Vec<[u8; 32]> =
             loose.iter().map(|block| block.id).filter(|id| !live.contains(&BlockId::new(*id))).collect();
         Ok(self.catalog.drop_loose(&dead)?)

@@ -25,16 +25,21 @@ pub(super) fn run(command: &cli::Serve, settings: &Settings, output: &Output) ->
         seconds => Some(Duration::from_secs(seconds)),
     };
     let app = App::new(house, selection, limits(settings), Timeouts { call });
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .max_blocking_threads(64)
-        .enable_all()
-        .build()?;
-    let outcome = match &command.http {
-        Some(_) => runtime.block_on(over_http(app, command, settings, output)),
+    let (runtime, outcome) = match &command.http {
+        Some(_) => {
+            let runtime =
+                tokio::runtime::Builder::new_multi_thread().max_blocking_threads(64).enable_all().build()?;
+            let outcome = runtime.block_on(over_http(app, command, settings, output));
+            (runtime, outcome)
+        }
         None => {
             let caller = stdio_caller(&app)?;
-            runtime.block_on(async { Ok(stdio::serve(app, caller, stop_signal()?).await?) })
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .max_blocking_threads(64)
+                .enable_all()
+                .build()?;
+            let outcome = runtime.block_on(async { Ok(stdio::serve(app, caller, stop_signal()?).await?) });
+            (runtime, outcome)
         }
     };
     // A thread that still reads stdin must not keep the process alive.
