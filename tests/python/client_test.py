@@ -39,6 +39,7 @@ FIGURES = ("total_objects", "total_bytes", "unique_blocks", "deduplicated_bytes"
 TOOLS = (
     "hello",
     "add",
+    "grep",
     "get",
     "list",
     "update",
@@ -97,6 +98,8 @@ async def check_reading_and_writing(client):
     absent = [figure for figure in FIGURES if not isinstance(status.get(figure), (int, float))]
     require(not absent, f"status lacks the figures {absent}: {status}")
     await call(client, "list_collections", {})
+    found = await call(client, "grep", {"pattern": "umlaut: .,", "line_numbers": True})
+    require(found["total_matches"] >= 1 and found["matches"][0]["path"] == NAME, f"grep gave {found}")
     await call(client, "list_snapshots", {})
 
 

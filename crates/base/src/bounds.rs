@@ -18,6 +18,8 @@ pub const LABEL_BYTES: usize = 256;
 pub const GLOB_BYTES: usize = 1_024;
 /// Most glob patterns in one argument.
 pub const GLOBS_PER_CALL: usize = 256;
+/// Longest regular expression, in bytes.
+pub const REGEX_BYTES: usize = 4_096;
 /// Characters in one page of a list reply.
 pub const PAGE_CHARS: usize = 40_000;
 /// Shortest hash prefix that names a blob.

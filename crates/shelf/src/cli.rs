@@ -57,6 +57,8 @@ pub(crate) enum Command {
     /// List documents
     #[command(visible_alias = "ls")]
     List(List),
+    /// Search the text of documents with a regular expression
+    Grep(Grep),
     /// Change metadata and tags of a document
     Update(Update),
     /// Show the figures of the library
@@ -235,6 +237,53 @@ pub(crate) struct List {
     /// Print only paths, one a line
     #[arg(short, long)]
     pub paths: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct Grep {
+    /// The regular expression
+    pub pattern: String,
+    /// Globs, folders or names; everything when none is given
+    pub paths: Vec<String>,
+    /// Only this collection
+    #[arg(long)]
+    pub collection: Option<String>,
+    /// Upper and lower case are the same
+    #[arg(short, long)]
+    pub ignore_case: bool,
+    /// Whole words only
+    #[arg(short = 'w', long)]
+    pub word: bool,
+    /// Lines that do not match
+    #[arg(short = 'v', long)]
+    pub invert: bool,
+    /// No line numbers
+    #[arg(short = 'N', long)]
+    pub no_line_numbers: bool,
+    /// No file names
+    #[arg(short = 'I', long)]
+    pub no_filename: bool,
+    /// Only how many lines match, by document
+    #[arg(short, long)]
+    pub count: bool,
+    /// Only documents with a match
+    #[arg(short = 'l', long)]
+    pub files_with_matches: bool,
+    /// Only documents without one
+    #[arg(short = 'L', long, conflicts_with = "files_with_matches")]
+    pub files_without_match: bool,
+    /// Lines of context after a match
+    #[arg(short = 'A', long, value_name = "N", default_value = "0")]
+    pub after_context: u64,
+    /// Lines of context before a match
+    #[arg(short = 'B', long, value_name = "N", default_value = "0")]
+    pub before_context: u64,
+    /// Lines of context before and after a match
+    #[arg(short = 'C', long, value_name = "N", default_value = "0")]
+    pub context: u64,
+    /// Stop after N matching lines of a document
+    #[arg(short, long, value_name = "N", default_value = "0")]
+    pub max_count: u64,
 }
 
 #[derive(Args)]

@@ -51,6 +51,11 @@ impl Output {
         ignore_closed_pipe(writeln!(anstream::stdout().lock(), "{line}"))
     }
 
+    /// Text as it is, with colours where they are wanted.
+    pub(crate) fn print_text(&self, text: &str) -> Outcome {
+        ignore_closed_pipe(write!(anstream::stdout().lock(), "{text}"))
+    }
+
     /// Bytes as they are.
     pub(crate) fn print_bytes(&self, bytes: &[u8]) -> Outcome {
         let mut out = std::io::stdout().lock();

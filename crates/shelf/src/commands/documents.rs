@@ -258,6 +258,58 @@ fn row(document: &Value) -> Vec<String> {
     ]
 }
 
+/// Prints every page; the exit code says whether anything matched, as grep's does.
+pub(super) fn grep(command: &cli::Grep, house: &House, output: &Output) -> Outcome {
+    let mut arguments = given(
+        json!({ "pattern": command.pattern, "paths": command.paths, "collection": command.collection }),
+    );
+    for (name, value) in [
+        ("ignore_case", command.ignore_case),
+        ("word", command.word),
+        ("invert", command.invert),
+        ("line_numbers", !command.no_line_numbers),
+        ("with_filename", !command.no_filename),
+        ("count", command.count),
+        ("files_with_matches", command.files_with_matches),
+        ("files_without_match", command.files_without_match),
+    ] {
+        arguments[name] = json!(value);
+    }
+    for (name, value) in [
+        ("after_context", command.after_context),
+        ("before_context", command.before_context),
+        ("context", command.context),
+        ("max_count", command.max_count),
+    ] {
+        arguments[name] = json!(value);
+    }
+    // The stream takes the colours out again where nobody wants them.
+    arguments["color"] = json!(if output.json { "never" } else { "always" });
+    let call = progress::call(output);
+    let mut pages = Vec::new();
+    loop {
+        let reply = tool(house, "grep", arguments.clone(), &call)?;
+        let (cursor, found) = (reply["next_cursor"].clone(), number(&reply, "total_files"));
+        if output.json {
+            pages.push(reply);
+        } else {
+            output.print_text(&text(&reply, "output"))?;
+        }
+        if cursor.is_null() {
+            drop(call);
+            if output.json {
+                output.print_json(&if pages.len() == 1 { pages.remove(0) } else { Value::Array(pages) })?;
+            }
+            return if found > 0 {
+                Ok(())
+            } else {
+                Err(Trouble { exit: 1, ..Trouble::new(Kind::NotFound, "nothing matched") })
+            };
+        }
+        arguments["cursor"] = cursor;
+    }
+}
+
 pub(super) fn update(command: &cli::Update, house: &House, output: &Output) -> Outcome {
     let (key, value) = document(&command.document);
     let tags: Vec<String> = command

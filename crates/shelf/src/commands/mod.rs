@@ -37,6 +37,7 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Outcome {
         Command::Add(command) => documents::add(&command, &open(&settings)?, output),
         Command::Get(command) => documents::get(&command, &open(&settings)?, output),
         Command::List(command) => documents::list(&command, &open(&settings)?, output),
+        Command::Grep(command) => documents::grep(&command, &open(&settings)?, output),
         Command::Update(command) => documents::update(&command, &open(&settings)?, output),
         Command::Delete(command) => documents::delete(&command, &open(&settings)?, output),
         Command::Status(command) => shelves::status(&command, &open(&settings)?, output),

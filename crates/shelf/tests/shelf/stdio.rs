@@ -17,7 +17,7 @@ fn the_handshake_says_who_we_are() {
     assert!(reply["result"]["instructions"].as_str().unwrap().len() <= 2_048);
     let tools = client.request("tools/list", json!({}));
     let tools = tools["result"]["tools"].as_array().unwrap();
-    assert_eq!(tools.len(), 10);
+    assert_eq!(tools.len(), 11);
     for tool in tools {
         for hint in ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] {
             assert!(tool["annotations"][hint].is_boolean(), "{tool}");
@@ -170,7 +170,7 @@ fn a_selection_hides_and_refuses() {
         .iter()
         .map(|tool| tool["name"].as_str().unwrap())
         .collect();
-    assert_eq!(names, ["hello", "get", "list", "list_collections", "list_snapshots"]);
+    assert_eq!(names, ["hello", "grep", "get", "list", "list_collections", "list_snapshots"]);
     let hidden = [
         ("add", "Error: Insufficient permissions: write access required"),
         ("status", "Error: This tool is not offered here"),

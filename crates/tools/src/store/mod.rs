@@ -4,6 +4,8 @@ mod add;
 mod common;
 mod delete_by_name;
 mod get;
+mod grep;
+mod grep_output;
 mod list;
 mod list_collections;
 mod list_snapshots;
@@ -16,6 +18,7 @@ use crate::Tool;
 /// The family's tools, in the contract's order.
 pub(crate) const TOOLS: &[Tool] = &[
     add::TOOL,
+    grep::TOOL,
     get::TOOL,
     update::TOOL,
     status::TOOL,

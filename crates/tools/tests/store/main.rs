@@ -3,6 +3,7 @@
 mod add;
 mod delete;
 mod get;
+mod grep;
 mod list;
 mod registry;
 mod restore;

@@ -34,6 +34,7 @@ fn names_are_those_of_the_contracts() {
     let expected = [
         "hello",
         "add",
+        "grep",
         "get",
         "update",
         "status",

@@ -1,0 +1,303 @@
+//! Searching the text of documents with a regular expression, line by line, with ripgrep's own searcher: every flag
+//! means what it means there. Always complete: every document in question is read and every count is true, whatever
+//! part of it a page shows.
+
+mod file;
+
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+};
+
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use shelf_base::{Call, Digest, bounds};
+use shelf_catalog::{Chosen, Filter};
+
+use crate::{Caller, Error, House, Result, pattern::Patterns};
+
+/// Documents that are searched before their results are put in order: enough to keep the threads busy.
+const RUN: usize = 1_024;
+/// Bytes that a compiled pattern may take.
+const REGEX_SIZE: usize = 16 << 20;
+
+/// What a page shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GrepShow {
+    /// The matching lines.
+    #[default]
+    Lines,
+    /// Only how many lines match, by document.
+    Counts,
+    /// Only documents with a match.
+    FilesWithMatches,
+    /// Only documents without one.
+    FilesWithoutMatch,
+}
+
+/// A request to search by pattern.
+#[derive(Clone, Debug, Default)]
+pub struct GrepRequest {
+    /// The regular expression.
+    pub pattern: String,
+    /// Globs, folders or names; empty means everything.
+    pub paths: Vec<String>,
+    /// Only this collection.
+    pub collection: Option<String>,
+    /// Lines of context before a match.
+    pub before: usize,
+    /// Lines of context after a match.
+    pub after: usize,
+    /// Upper and lower case are the same.
+    pub ignore_case: bool,
+    /// Whole words only.
+    pub word: bool,
+    /// Lines that do not match.
+    pub invert: bool,
+    /// Stop after so many matching lines of a document.
+    pub max_count: Option<u64>,
+    /// What a page shows.
+    pub show: GrepShow,
+    /// Go on where a page ended.
+    pub cursor: Option<String>,
+}
+
+/// One matching line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrepLine {
+    /// The document's path.
+    pub path: String,
+    /// Its content.
+    pub hash: Digest,
+    /// The line's number, from 1.
+    pub number: u64,
+    /// The line without its end.
+    pub text: String,
+    /// Where in `text` the pattern matches.
+    pub spans: Vec<(usize, usize)>,
+    /// Lines before it, oldest first.
+    pub before: Vec<String>,
+    /// Lines after it.
+    pub after: Vec<String>,
+    /// Whether the text was too long to be shown whole.
+    pub shortened: bool,
+}
+
+/// A document of the result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrepFile {
+    /// Its path.
+    pub path: String,
+    /// Its content.
+    pub hash: Digest,
+    /// Matching lines in it.
+    pub count: u64,
+}
+
+/// A page of matches and the true counts of all.
+#[derive(Clone, Debug, Default)]
+pub struct GrepReply {
+    /// Matching lines of this page.
+    pub lines: Vec<GrepLine>,
+    /// Documents of this page.
+    pub files: Vec<GrepFile>,
+    /// Matching lines in all.
+    pub total_matches: u64,
+    /// Documents with a match, or without one when those were asked for.
+    pub total_files: u64,
+    /// Documents that were searched.
+    pub searched: u64,
+    /// Cursor of the next page.
+    pub next_cursor: Option<String>,
+}
+
+/// Where a page ended: the document's place in the order, and the last line shown of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct Position(String, i64, u64);
+
+impl House {
+    /// Searches the caller's documents.
+    pub fn grep(&self, caller: &Caller, request: &GrepRequest, call: &Call) -> Result<GrepReply> {
+        caller.must_read()?;
+        let matcher = compile(request)?;
+        let after = match &request.cursor {
+            Some(cursor) => self.open_cursor(caller, &question(request), cursor)?,
+            None => Position::default(),
+        };
+        let documents = self.documents_to_search(caller, request)?;
+        let mut page = Page::new(request, after);
+        let total = documents.len() as u64;
+        for (done, run) in documents.chunks(RUN).enumerate() {
+            call.check()?;
+            call.report((done * RUN) as u64, Some(total), "searching");
+            for (document, found) in run.iter().zip(self.search_run(run, request, &matcher, call)?) {
+                page.take(document, found);
+            }
+        }
+        let mut reply = page.reply;
+        reply.searched = total;
+        if let Some(end) = page.end {
+            reply.next_cursor = Some(self.seal_cursor(caller, &question(request), &end)?);
+        }
+        Ok(reply)
+    }
+
+    fn documents_to_search(&self, caller: &Caller, request: &GrepRequest) -> Result<Vec<Chosen>> {
+        if let Some(name) = &request.collection {
+            self.known_collection(caller, name)?;
+        }
+        let filter =
+            Filter { collection: request.collection.clone(), is_text: Some(true), ..Filter::default() };
+        let mut documents = self.catalog.choose(caller.pass.scope(), &filter)?;
+        if !request.paths.is_empty() {
+            let patterns = Patterns::with_folders("paths", &request.paths)?;
+            documents.retain(|document| patterns.fits(&document.path));
+        }
+        Ok(documents)
+    }
+
+    /// Searches a run of documents with as many threads as there are processors; results in the run's order.
+    fn search_run(
+        &self,
+        run: &[Chosen],
+        request: &GrepRequest,
+        matcher: &RegexMatcher,
+        call: &Call,
+    ) -> Result<Vec<file::Found>> {
+        let next = AtomicUsize::new(0);
+        let done = Mutex::new(Vec::with_capacity(run.len()));
+        let work = || -> Result<()> {
+            let mut searcher = file::searcher(request);
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(document) = run.get(at) else { return Ok(()) };
+                let bytes = self.read_blocks(call, &document.version.hash, document.version.size)?;
+                let found = file::search(&mut searcher, matcher, request, &bytes)
+                    .map_err(|error| Error::reading(document.path.clone(), error))?;
+                done.lock().push((at, found));
+            }
+        };
+        let threads =
+            thread::available_parallelism().map_or(1, usize::from).min(run.len().div_ceil(32)).max(1);
+        thread::scope(|scope| {
+            let workers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+            let own = work();
+            let others = workers
+                .into_iter()
+                .map(|worker| worker.join().unwrap_or_else(|p| std::panic::resume_unwind(p)));
+            others.fold(own, Result::and)
+        })?;
+        let mut done = done.into_inner();
+        done.sort_by_key(|(at, _)| *at);
+        Ok(done.into_iter().map(|(_, found)| found).collect())
+    }
+}
+
+fn compile(request: &GrepRequest) -> Result<RegexMatcher> {
+    if request.pattern.is_empty() {
+        return Err(Error::invalid("pattern", "must not be empty"));
+    }
+    if request.pattern.len() > bounds::REGEX_BYTES {
+        return Err(Error::TooLarge {
+            what: "pattern".into(),
+            limit: format!("{} bytes", bounds::REGEX_BYTES),
+        });
+    }
+    let mut builder = RegexMatcherBuilder::new();
+    builder.case_insensitive(request.ignore_case).word(request.word).line_terminator(Some(b'\n'));
+    builder.size_limit(REGEX_SIZE).dfa_size_limit(REGEX_SIZE);
+    builder.build(&request.pattern).map_err(|error| {
+        let text = error.to_string();
+        let first = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it cannot be read");
+        Error::invalid("pattern", format!("is not a regular expression: {first}"))
+    })
+}
+
+/// Everything that decides which lines are found and in which order.
+fn question(request: &GrepRequest) -> String {
+    let GrepRequest {
+        pattern,
+        paths,
+        collection,
+        before,
+        after,
+        ignore_case,
+        word,
+        invert,
+        max_count,
+        show,
+        cursor: _,
+    } = request;
+    format!(
+        "grep {pattern:?} {paths:?} {collection:?} {before} {after} {ignore_case} {word} {invert} {max_count:?} {show:?}"
+    )
+}
+
+/// Fills a page until it is full, and goes on counting.
+struct Page<'a> {
+    request: &'a GrepRequest,
+    after: Position,
+    reply: GrepReply,
+    characters: usize,
+    end: Option<Position>,
+    last: Position,
+}
+
+impl<'a> Page<'a> {
+    fn new(request: &'a GrepRequest, after: Position) -> Self {
+        Self { request, last: after.clone(), after, reply: GrepReply::default(), characters: 0, end: None }
+    }
+
+    fn take(&mut self, document: &Chosen, found: file::Found) {
+        let hit = (found.count > 0) != (self.request.show == GrepShow::FilesWithoutMatch);
+        if !hit {
+            return;
+        }
+        self.reply.total_files += 1;
+        self.reply.total_matches += found.count;
+        let place = |line| Position(document.path.clone(), document.number, line);
+        if self.request.show != GrepShow::Lines {
+            if place(u64::MAX) > self.after && self.has_room(document.path.len() + 100, place(u64::MAX)) {
+                self.reply.files.push(file_of(document, found.count));
+            }
+            return;
+        }
+        let mut shown = false;
+        for line in found.lines {
+            let here = place(line.number);
+            if here <= self.after {
+                continue;
+            }
+            // The text stands in the page twice: as a field and as a terminal would show it.
+            let context: usize = line.before.iter().chain(&line.after).map(|text| text.len() + 4).sum();
+            if !self.has_room(2 * (line.text.len() + context) + 2 * document.path.len() + 220, here) {
+                break;
+            }
+            self.reply.lines.push(line.of(document));
+            shown = true;
+        }
+        if shown {
+            self.reply.files.push(file_of(document, found.count));
+        }
+    }
+
+    /// Takes the room for one more; the first that finds none ends the page.
+    fn has_room(&mut self, characters: usize, place: Position) -> bool {
+        if self.end.is_some() {
+            return false;
+        }
+        let empty = self.characters == 0;
+        self.characters += characters;
+        if self.characters > bounds::PAGE_CHARS - 1_000 && !empty {
+            self.end = Some(self.last.clone());
+            return false;
+        }
+        self.last = place;
+        true
+    }
+}
+
+fn file_of(document: &Chosen, count: u64) -> GrepFile {
+    GrepFile { path: document.path.clone(), hash: document.version.hash, count }
+}

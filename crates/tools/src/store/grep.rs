@@ -1,0 +1,195 @@
+//! `grep`: lines by regular expression, complete and with true counts.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use shelf_engine::{GrepReply, GrepRequest, GrepShow};
+
+use super::grep_output;
+use crate::{Family, Hints, Tool, arguments, family::Trouble, policy::Access, registry::reply, schema};
+
+pub(crate) const TOOL: Tool = Tool {
+    name: "grep",
+    title: "Search by pattern",
+    description: "Search for regex patterns within document contents (similar to grep command): ripgrep's syntax and flags over \
+                  the text of all your documents, or those that paths name. Complete: counts are true counts, and a \
+                  cursor leads through all matches. Use list to find documents by name, type or tag.",
+    family: Family::Store,
+    access: Access::Read,
+    hints: Hints { read_only: true, destructive: false, idempotent: true, open_world: false },
+    example: r#"{"pattern": "print.*", "paths": ["notes/"], "line_numbers": true, "context": 2}"#,
+    input: schema::of::<Arguments>,
+    output: schema::of::<Reply>,
+    run: |context, arguments| {
+        let arguments: Arguments = arguments::read(arguments)?;
+        let style = grep_output::Style {
+            line_numbers: arguments.line_numbers,
+            with_filename: arguments.with_filename,
+            color: grep_output::wants_color(arguments.color.as_deref())?,
+            context: arguments.context.max(arguments.before_context).max(arguments.after_context) > 0,
+        };
+        let fast_first = arguments.fast_first;
+        let request = request(arguments)?;
+        let found = context.house.grep(context.caller, &request, context.call)?;
+        reply(&view(found, &request, &style, fast_first))
+    },
+};
+
+#[derive(Deserialize, JsonSchema)]
+struct Arguments {
+    /// Regular expression pattern to search for
+    pattern: String,
+    /// Files or directories to search (default: all indexed files): globs, folders or names
+    #[serde(default)]
+    paths: Vec<String>,
+    /// Show N lines after match
+    #[serde(default)]
+    after_context: usize,
+    /// Show N lines before match
+    #[serde(default)]
+    before_context: usize,
+    /// Show N lines before and after match
+    #[serde(default)]
+    context: usize,
+    /// Case-insensitive search
+    #[serde(default)]
+    ignore_case: bool,
+    /// Match whole words only
+    #[serde(default)]
+    word: bool,
+    /// Invert match (show non-matching lines)
+    #[serde(default)]
+    invert: bool,
+    /// Show line numbers
+    #[serde(default)]
+    line_numbers: bool,
+    /// Show filename with matches
+    #[serde(default)]
+    with_filename: bool,
+    /// Show only count of matching lines
+    #[serde(default)]
+    count: bool,
+    /// Show only filenames with matches
+    #[serde(default)]
+    files_with_matches: bool,
+    /// Show only filenames without matches
+    #[serde(default)]
+    files_without_match: bool,
+    /// Color mode: always, never, auto (default never)
+    color: Option<String>,
+    /// Stop after N matches per file; 0 for all
+    #[serde(default)]
+    max_count: u64,
+    /// Return a quick semantic suggestions burst first; this version has none and says so
+    #[serde(default)]
+    fast_first: bool,
+    /// Only this collection
+    collection: Option<String>,
+    /// next_cursor of the page before
+    cursor: Option<String>,
+}
+
+fn request(arguments: Arguments) -> Result<GrepRequest, Trouble> {
+    if arguments.files_with_matches && arguments.files_without_match {
+        return Err(Trouble::argument("files_with_matches and files_without_match cannot both be true"));
+    }
+    let show = match (arguments.files_with_matches, arguments.files_without_match, arguments.count) {
+        (true, _, _) => GrepShow::FilesWithMatches,
+        (_, true, _) => GrepShow::FilesWithoutMatch,
+        (_, _, true) => GrepShow::Counts,
+        _ => GrepShow::Lines,
+    };
+    let most = |own: usize| if own > 0 { own } else { arguments.context }.min(CONTEXT_LINES);
+    Ok(GrepRequest {
+        before: most(arguments.before_context),
+        after: most(arguments.after_context),
+        pattern: arguments.pattern,
+        paths: arguments.paths,
+        collection: arguments.collection,
+        ignore_case: arguments.ignore_case,
+        word: arguments.word,
+        invert: arguments.invert,
+        max_count: (arguments.max_count > 0).then_some(arguments.max_count),
+        show,
+        cursor: arguments.cursor,
+    })
+}
+
+/// Lines of context at most: a page must hold a match with its context.
+const CONTEXT_LINES: usize = 1_000;
+
+fn view(found: GrepReply, request: &GrepRequest, style: &grep_output::Style, fast_first: bool) -> Reply {
+    let output = grep_output::text(&found, request, style);
+    let lines = found.lines.into_iter().map(|line| LineView {
+        path: line.path,
+        hash: line.hash.to_string(),
+        line_number: line.number,
+        line: line.text,
+        before: line.before,
+        after: line.after,
+        truncated: line.shortened.then_some(true),
+    });
+    Reply {
+        matches: lines.collect(),
+        total_matches: found.total_matches,
+        files: found.files.into_iter().map(|file| FileView { path: file.path, count: file.count }).collect(),
+        total_files: found.total_files,
+        files_searched: found.searched,
+        output,
+        next_cursor: found.next_cursor,
+        suggestions: fast_first.then(Vec::new),
+        note: fast_first
+            .then(|| "semantic suggestions are not part of this version; the matches are complete".into()),
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Reply {
+    /// Matching lines of this page
+    matches: Vec<LineView>,
+    /// Matching lines in all
+    total_matches: u64,
+    /// Documents of this page with the number of their matching lines
+    files: Vec<FileView>,
+    /// Documents with a match in all; without one when files_without_match
+    total_files: u64,
+    /// Documents that were searched
+    files_searched: u64,
+    /// The text that a terminal would show for this page
+    output: String,
+    /// Cursor of the next page; absent on the last
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+    /// Semantic suggestions, when fast_first
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suggestions: Option<Vec<String>>,
+    /// What the caller should know
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct LineView {
+    /// Path of the document
+    path: String,
+    /// SHA-256 of its content
+    hash: String,
+    /// Number of the line, from 1
+    line_number: u64,
+    /// The line, without its end
+    line: String,
+    /// Lines before it
+    before: Vec<String>,
+    /// Lines after it
+    after: Vec<String>,
+    /// True when the line is longer than shown
+    #[serde(skip_serializing_if = "Option::is_none")]
+    truncated: Option<bool>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct FileView {
+    /// Path of the document
+    path: String,
+    /// Its matching lines
+    count: u64,
+}

@@ -1,0 +1,236 @@
+//! `grep`: the same lines as ripgrep, whatever the flags.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+use shelf_testkit::{TestHouse, error_of};
+
+fn library() -> TestHouse {
+    let house = TestHouse::new();
+    house.ok("add", json!({ "content": "one two\nTwo three\n\ntwo_four\nfive", "name": "a.txt" }));
+    house.ok("add", json!({ "content": "fn two() {}\r\n// Zwölf\r\n", "name": "src/b.rs" }));
+    house.ok("add", json!({ "content": "nothing here\n", "name": "src/deep/c.txt", "collection": "other" }));
+    house.ok("add", json!({ "content": "AHR3bwo=", "encoding": "base64", "name": "d.bin" }));
+    house
+}
+
+fn lines(reply: &Value) -> Vec<(String, u64)> {
+    let matches = reply["matches"].as_array().unwrap();
+    matches
+        .iter()
+        .map(|found| (found["path"].as_str().unwrap().to_owned(), found["line_number"].as_u64().unwrap()))
+        .collect()
+}
+
+#[test]
+fn flags_do_what_they_say() {
+    let house = library();
+    let check = |arguments: Value, expected: &[(&str, u64)]| {
+        let reply = house.ok("grep", arguments.clone());
+        let expected: Vec<(String, u64)> =
+            expected.iter().map(|(path, line)| ((*path).to_owned(), *line)).collect();
+        assert_eq!(lines(&reply), expected, "{arguments}");
+        assert_eq!(reply["total_matches"], expected.len(), "{arguments}");
+    };
+    check(json!({ "pattern": "two" }), &[("a.txt", 1), ("a.txt", 4), ("src/b.rs", 1)]);
+    check(
+        json!({ "pattern": "two", "ignore_case": true, "paths": ["a.txt"] }),
+        &[("a.txt", 1), ("a.txt", 2), ("a.txt", 4)],
+    );
+    check(json!({ "pattern": "two", "word": true }), &[("a.txt", 1), ("src/b.rs", 1)]);
+    check(
+        json!({ "pattern": "two", "invert": true, "paths": ["a.txt"] }),
+        &[("a.txt", 2), ("a.txt", 3), ("a.txt", 5)],
+    );
+    check(json!({ "pattern": "two", "max_count": 1 }), &[("a.txt", 1), ("src/b.rs", 1)]);
+    check(json!({ "pattern": "e$", "paths": ["src/"] }), &[("src/deep/c.txt", 1)]);
+    check(json!({ "pattern": "Zwölf" }), &[("src/b.rs", 2)]);
+    check(json!({ "pattern": "here", "collection": "default" }), &[]);
+    check(json!({ "pattern": "t", "paths": ["*.rs"] }), &[("src/b.rs", 1)]);
+}
+
+#[test]
+fn files_counts_and_output() {
+    let house = library();
+    let with = house.ok("grep", json!({ "pattern": "two", "files_with_matches": true }));
+    assert_eq!(
+        (&with["output"], &with["matches"], &with["total_files"]),
+        (&json!("a.txt\nsrc/b.rs\n"), &json!([]), &json!(2))
+    );
+    let without = house.ok("grep", json!({ "pattern": "two", "files_without_match": true }));
+    assert_eq!(without["files"], json!([{ "path": "src/deep/c.txt", "count": 0 }]));
+    let counts = house.ok("grep", json!({ "pattern": "two", "count": true, "with_filename": true }));
+    assert_eq!((&counts["output"], &counts["total_matches"]), (&json!("a.txt:2\nsrc/b.rs:1\n"), &json!(3)));
+    let context = house
+        .ok("grep", json!({ "pattern": "^$|four", "context": 1, "line_numbers": true, "paths": ["a.txt"] }));
+    assert_eq!(context["output"], "2-Two three\n3:\n4:two_four\n5-five\n");
+    assert_eq!(
+        (&context["matches"][0]["before"], &context["matches"][0]["after"]),
+        (&json!(["Two three"]), &json!(["two_four"]))
+    );
+    let color = house.ok("grep", json!({ "pattern": "three", "color": "always" }));
+    assert!(color["output"].as_str().unwrap().contains("\u{1b}[1;31mthree\u{1b}[0m"));
+}
+
+#[test]
+fn slips_are_explained_and_hostile_patterns_end() {
+    let house = library();
+    let says = |arguments| error_of(house.call("grep", arguments));
+    assert!(says(json!({ "pattern": "(" })).contains("is not a regular expression"));
+    assert!(says(json!({ "pattern": "" })).contains("must not be empty"));
+    assert!(says(json!({ "pattern": "a".repeat(5_000) })).contains("larger than 4096 bytes"));
+    assert!(says(json!({ "pattern": "((a{1000}){1000}){1000}" })).contains("is not a regular expression"));
+    assert!(says(json!({ "pattern": "x", "color": "pink" })).contains("color must be"));
+    house.ok("add", json!({ "content": format!("{}b", "a".repeat(200_000)), "name": "long.txt" }));
+    let found = house.ok("grep", json!({ "pattern": "(a+)+$", "paths": ["long.txt"] }));
+    assert_eq!(found["total_matches"], 0);
+    let long = house.ok("grep", json!({ "pattern": "^a", "paths": ["long.txt"] }));
+    assert_eq!(
+        (long["total_matches"].as_u64(), long["matches"][0]["truncated"].as_bool()),
+        (Some(1), Some(true))
+    );
+    assert!(long.to_string().len() < 40_000);
+}
+
+#[test]
+fn pages_are_complete() {
+    let house = TestHouse::new();
+    for file in 0..30 {
+        let text: String = (0..200).map(|line| format!("needle {file} {line}\nhay\n")).collect();
+        house.write(&format!("tree/{file:02}.txt"), text);
+    }
+    house.ok("add", json!({ "path": house.path("tree") }));
+    for more in
+        [json!({}), json!({ "context": 2 }), json!({ "files_with_matches": true }), json!({ "max_count": 7 })]
+    {
+        let mut arguments = json!({ "pattern": "needle" });
+        arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let expected = if more.get("max_count").is_some() { 210 } else { 6_000 };
+        let (mut seen, mut files) = (std::collections::BTreeSet::new(), 0);
+        loop {
+            let page = house.ok("grep", arguments.clone());
+            assert!(page.to_string().len() <= 40_000, "{}", page.to_string().len());
+            assert_eq!(
+                (page["total_matches"].as_u64(), page["total_files"].as_u64()),
+                (Some(expected), Some(30))
+            );
+            for found in lines(&page) {
+                assert!(seen.insert(found.clone()), "{found:?} twice");
+            }
+            files += page["files"].as_array().unwrap().len();
+            match page.get("next_cursor") {
+                Some(cursor) => arguments["cursor"] = cursor.clone(),
+                None => break,
+            }
+        }
+        if more.get("files_with_matches").is_some() {
+            assert_eq!(files, 30);
+        } else {
+            assert_eq!(seen.len() as u64, expected);
+        }
+    }
+}
+
+/// The same tree through ripgrep and through the tool, for many combinations of flags.
+#[test]
+fn the_output_is_that_of_ripgrep() {
+    if Command::new("rg").arg("--version").output().is_err() {
+        println!("ripgrep is not installed; nothing to compare with");
+        return;
+    }
+    let house = TestHouse::new();
+    let words = ["alpha", "beta", "Gamma_1", "delta", "foo_bar", "Ünïcode", "x1", "", "the end"];
+    let mut state = 12_345_u64;
+    for file in 0..12 {
+        let mut text = String::new();
+        for _ in 0..40 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let count = (state >> 60) % 5;
+            let line: Vec<&str> =
+                (0..count).map(|n| words[((state >> (8 * n + 5)) % words.len() as u64) as usize]).collect();
+            text.push_str(&line.join(" "));
+            text.push_str(if file % 4 == 3 { "\r\n" } else { "\n" });
+        }
+        if file % 3 == 0 {
+            text.pop();
+        }
+        house.write(&format!("tree/{file:02}.txt"), text);
+    }
+    let folder = house.path("tree");
+    house.ok("add", json!({ "path": folder }));
+    let patterns =
+        ["alpha", "gamma", "foo", r"\bx\d", "^$", "a$", "(beta|delta) ", "ünï", "[A-Z]", "e.*e", "zzz"];
+    let flags: &[(&str, &str)] = &[
+        ("ignore_case", "-i"),
+        ("word", "-w"),
+        ("invert", "-v"),
+        ("line_numbers", "-n"),
+        ("with_filename", "-H"),
+    ];
+    for (number, pattern) in patterns.iter().enumerate() {
+        for bits in 0..1_u32 << flags.len() {
+            for (extra, words) in [
+                ("none", vec![]),
+                ("context", vec!["-C", "2"]),
+                ("max_count", vec!["-m", "2"]),
+                ("count", vec!["-c"]),
+            ] {
+                if (bits as usize + number).is_multiple_of(2) && extra != "none" {
+                    continue;
+                }
+                let mut arguments = json!({ "pattern": pattern });
+                let mut command = Command::new("rg");
+                command.args([
+                    "--no-config",
+                    "--no-heading",
+                    "--color=never",
+                    "--sort=path",
+                    "--no-ignore",
+                    "--hidden",
+                ]);
+                for (at, (name, flag)) in flags.iter().enumerate() {
+                    let on = bits & (1 << at) != 0;
+                    arguments[*name] = json!(on);
+                    match (on, *name) {
+                        (true, _) => drop(command.arg(flag)),
+                        (false, "with_filename") => drop(command.arg("-I")),
+                        (false, "line_numbers") => drop(command.arg("-N")),
+                        _ => {}
+                    }
+                }
+                command.args(&words).arg("-e").arg(pattern).arg(&folder);
+                match extra {
+                    "context" => arguments["context"] = json!(2),
+                    "max_count" => arguments["max_count"] = json!(2),
+                    "count" => arguments["count"] = json!(true),
+                    _ => {}
+                }
+                let expected = String::from_utf8(command.output().unwrap().stdout).unwrap();
+                let (mut output, mut pages) = (String::new(), 0);
+                let mut question = arguments.clone();
+                loop {
+                    let page = house.ok("grep", question.clone());
+                    output.push_str(page["output"].as_str().unwrap());
+                    pages += 1;
+                    match page.get("next_cursor") {
+                        Some(cursor) => question["cursor"] = cursor.clone(),
+                        None => break,
+                    }
+                }
+                if pages == 1 || extra != "context" {
+                    assert_eq!(output, expected, "{arguments}");
+                } else {
+                    // A page repeats the context that its first match needs; no line may be missing.
+                    let plain = |text: &str| {
+                        text.lines().filter(|line| *line != "--").map(str::to_owned).collect::<Vec<_>>()
+                    };
+                    let (ours, theirs) = (plain(&output), plain(&expected));
+                    assert!(
+                        ours.len() >= theirs.len() && theirs.iter().all(|line| ours.contains(line)),
+                        "{arguments}"
+                    );
+                }
+            }
+        }
+    }
+}
