@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::{Map, Value};
-use shelf_base::{Call, Kind};
+use shelf_base::{Call, Kind, bounds::PAGE_CHARS};
 use shelf_engine::{Caller, House};
 use shelf_tools::{Context, Failure, Limits, Tool, policy::Selection};
 use tokio::sync::Semaphore;
@@ -58,7 +58,8 @@ impl App {
         let outcome = self
             .blocking(call.clone(), move |app| {
                 let (house, limits) = (&app.house, &app.limits);
-                let context = Context { house, caller: &caller, call: &call, limits, selection: &selection };
+                let (call, selection, page_chars) = (&call, &selection, PAGE_CHARS);
+                let context = Context { house, caller: &caller, call, limits, selection, page_chars };
                 shelf_tools::call(tool, &context, arguments)
             })
             .await

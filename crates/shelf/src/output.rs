@@ -51,9 +51,9 @@ impl Output {
         ignore_closed_pipe(writeln!(anstream::stdout().lock(), "{line}"))
     }
 
-    /// Text as it is, with colours where they are wanted.
-    pub(crate) fn print_text(&self, text: &str) -> Outcome {
-        ignore_closed_pipe(write!(anstream::stdout().lock(), "{text}"))
+    /// Whether stdout wants colours.
+    pub(crate) fn wants_color(&self) -> bool {
+        !self.json && anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never
     }
 
     /// Bytes as they are.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::{Map, Value};
-use shelf_base::Call;
+use shelf_base::{Call, bounds::PAGE_CHARS};
 use shelf_engine::{Caller, House, Options};
 use shelf_tools::{Context, Failure, Limits, policy::Selection};
 use tempfile::TempDir;
@@ -58,8 +58,14 @@ impl TestHouse {
     pub fn call_as(&self, caller: &Caller, tool: &str, arguments: Value) -> Result<Value, Failure> {
         let tool = shelf_tools::find(tool).expect("a known tool");
         let (call, limits, selection) = (Call::new(), Limits::default(), Selection::default());
-        let context =
-            Context { house: &self.house, caller, call: &call, limits: &limits, selection: &selection };
+        let context = Context {
+            house: &self.house,
+            caller,
+            call: &call,
+            limits: &limits,
+            selection: &selection,
+            page_chars: PAGE_CHARS,
+        };
         let arguments: Map<String, Value> = arguments.as_object().cloned().expect("an object");
         shelf_tools::call(tool, &context, arguments)
     }

@@ -26,6 +26,8 @@ pub struct Context<'a> {
     pub limits: &'a Limits,
     /// The tools on offer.
     pub selection: &'a Selection,
+    /// Characters that a page of a list may hold.
+    pub page_chars: usize,
 }
 
 /// The hints of the protocol, all four explicit.

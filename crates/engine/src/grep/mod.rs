@@ -19,6 +19,8 @@ use crate::{Caller, Error, House, Result, pattern::Patterns};
 
 /// Documents that are searched before their results are put in order: enough to keep the threads busy.
 const RUN: usize = 1_024;
+/// The same for later pages, which end early.
+const LATER_RUN: usize = 128;
 /// Bytes that a compiled pattern may take.
 const REGEX_SIZE: usize = 16 << 20;
 
@@ -59,6 +61,8 @@ pub struct GrepRequest {
     pub max_count: Option<u64>,
     /// What a page shows.
     pub show: GrepShow,
+    /// Characters that a page may hold.
+    pub page_chars: usize,
     /// Go on where a page ended.
     pub cursor: Option<String>,
 }
@@ -112,33 +116,56 @@ pub struct GrepReply {
     pub next_cursor: Option<String>,
 }
 
-/// Where a page ended: the document's place in the order, and the last line shown of it.
+/// A place in the order of results: path and number of a document, and a line of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct Position(String, i64, u64);
 
+/// Where a page ended, and what the first page counted: later pages need not count again.
+#[derive(Debug, Serialize, Deserialize)]
+struct Bookmark {
+    after: Position,
+    total_matches: u64,
+    total_files: u64,
+    searched: u64,
+}
+
 impl House {
-    /// Searches the caller's documents.
+    /// Searches the caller's documents. The first page counts everything; later ones read only what they show.
     pub fn grep(&self, caller: &Caller, request: &GrepRequest, call: &Call) -> Result<GrepReply> {
         caller.must_read()?;
         let matcher = compile(request)?;
-        let after = match &request.cursor {
-            Some(cursor) => self.open_cursor(caller, &question(request), cursor)?,
-            None => Position::default(),
+        let bookmark: Option<Bookmark> = match &request.cursor {
+            Some(cursor) => Some(self.open_cursor(caller, &question(request), cursor)?),
+            None => None,
         };
-        let documents = self.documents_to_search(caller, request)?;
-        let mut page = Page::new(request, after);
+        let mut documents = self.documents_to_search(caller, request)?;
         let total = documents.len() as u64;
-        for (done, run) in documents.chunks(RUN).enumerate() {
+        let after = bookmark.as_ref().map_or_else(Position::default, |bookmark| bookmark.after.clone());
+        documents.retain(|document| (&document.path, document.number) >= (&after.0, after.1));
+        let mut page = Page::new(request, after);
+        let run_length = if bookmark.is_some() { LATER_RUN } else { RUN };
+        for (done, run) in documents.chunks(run_length).enumerate() {
             call.check()?;
-            call.report((done * RUN) as u64, Some(total), "searching");
+            call.report((done * run_length) as u64, Some(total), "searching");
             for (document, found) in run.iter().zip(self.search_run(run, request, &matcher, call)?) {
                 page.take(document, found);
+            }
+            if page.end.is_some() && bookmark.is_some() {
+                break;
             }
         }
         let mut reply = page.reply;
         reply.searched = total;
-        if let Some(end) = page.end {
-            reply.next_cursor = Some(self.seal_cursor(caller, &question(request), &end)?);
+        if let Some(bookmark) = bookmark {
+            reply.total_matches = bookmark.total_matches;
+            reply.total_files = bookmark.total_files;
+            reply.searched = bookmark.searched;
+        }
+        if let Some(after) = page.end {
+            let (total_matches, total_files, searched) =
+                (reply.total_matches, reply.total_files, reply.searched);
+            let bookmark = Bookmark { after, total_matches, total_files, searched };
+            reply.next_cursor = Some(self.seal_cursor(caller, &question(request), &bookmark)?);
         }
         Ok(reply)
     }
@@ -227,6 +254,7 @@ fn question(request: &GrepRequest) -> String {
         invert,
         max_count,
         show,
+        page_chars: _,
         cursor: _,
     } = request;
     format!(
@@ -289,7 +317,7 @@ impl<'a> Page<'a> {
         }
         let empty = self.characters == 0;
         self.characters += characters;
-        if self.characters > bounds::PAGE_CHARS - 1_000 && !empty {
+        if self.characters > self.request.page_chars.saturating_sub(1_000) && !empty {
             self.end = Some(self.last.clone());
             return false;
         }

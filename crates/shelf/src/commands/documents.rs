@@ -283,8 +283,7 @@ pub(super) fn grep(command: &cli::Grep, house: &House, output: &Output) -> Outco
     ] {
         arguments[name] = json!(value);
     }
-    // The stream takes the colours out again where nobody wants them.
-    arguments["color"] = json!(if output.json { "never" } else { "always" });
+    arguments["color"] = json!(if output.wants_color() { "always" } else { "never" });
     let call = progress::call(output);
     let mut pages = Vec::new();
     loop {
@@ -293,7 +292,7 @@ pub(super) fn grep(command: &cli::Grep, house: &House, output: &Output) -> Outco
         if output.json {
             pages.push(reply);
         } else {
-            output.print_text(&text(&reply, "output"))?;
+            output.print_bytes(text(&reply, "output").as_bytes())?;
         }
         if cursor.is_null() {
             drop(call);

@@ -15,7 +15,7 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
-use shelf_base::{Call, Kind};
+use shelf_base::{Call, Kind, bounds};
 use shelf_engine::{Caller, House, Options};
 use shelf_tools::{Context, Limits, policy::Selection};
 
@@ -126,6 +126,13 @@ fn limits(settings: &Settings) -> Limits {
 
 /// Calls a tool as the owner.
 fn tool(house: &House, name: &str, arguments: Value, call: &Call) -> Outcome<Value> {
+    paged_tool(house, name, arguments, call, WHOLE)
+}
+
+/// A person asked for the list, not for a page.
+const WHOLE: usize = usize::MAX;
+
+fn paged_tool(house: &House, name: &str, arguments: Value, call: &Call, page_chars: usize) -> Outcome<Value> {
     let Value::Object(arguments) = arguments else {
         return Err(Trouble::new(Kind::Invalid, "arguments must be a JSON object"));
     };
@@ -139,7 +146,8 @@ fn tool(house: &House, name: &str, arguments: Value, call: &Call) -> Outcome<Val
         });
     };
     let (caller, limits, selection) = (Caller::owner(), Limits::default(), Selection::default());
-    let context = Context { house, caller: &caller, call, limits: &limits, selection: &selection };
+    let context =
+        Context { house, caller: &caller, call, limits: &limits, selection: &selection, page_chars };
     Ok(shelf_tools::call(tool, &context, arguments)?)
 }
 
@@ -147,7 +155,7 @@ fn call_tool(command: &crate::cli::CallTool, house: &House, output: &Output) -> 
     let arguments: Value = serde_json::from_str(&command.arguments)
         .map_err(|error| Trouble::new(Kind::Invalid, format!("the arguments are not valid JSON: {error}")))?;
     let call = crate::progress::call(output);
-    let reply = tool(house, &command.tool, arguments, &call)?;
+    let reply = paged_tool(house, &command.tool, arguments, &call, bounds::PAGE_CHARS)?;
     drop(call);
     output.print_json(&reply)
 }

@@ -28,7 +28,8 @@ pub(crate) const TOOL: Tool = Tool {
             context: arguments.context.max(arguments.before_context).max(arguments.after_context) > 0,
         };
         let fast_first = arguments.fast_first;
-        let request = request(arguments)?;
+        let mut request = request(arguments)?;
+        request.page_chars = context.page_chars;
         let found = context.house.grep(context.caller, &request, context.call)?;
         reply(&view(found, &request, &style, fast_first))
     },
@@ -110,6 +111,7 @@ fn request(arguments: Arguments) -> Result<GrepRequest, Trouble> {
         invert: arguments.invert,
         max_count: (arguments.max_count > 0).then_some(arguments.max_count),
         show,
+        page_chars: 0,
         cursor: arguments.cursor,
     })
 }

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shelf_base::{Moment, bounds};
+use shelf_base::Moment;
 use shelf_engine::{Filter, ListReply, ListRequest, Order, SortBy};
 
 use super::common::DocumentView;
@@ -251,7 +251,7 @@ fn page(
         } else {
             serde_json::to_string(&view).map_or(0, |text| text.len()) + 1
         };
-        if characters > bounds::PAGE_CHARS - 500 && shown > 0 {
+        if characters > context.page_chars - 500 && shown > 0 {
             break;
         }
         shown += 1;

@@ -2,7 +2,6 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shelf_base::bounds;
 use shelf_engine::Snapshot;
 
 use crate::{Family, Hints, Tool, arguments, policy::Access, registry::reply, schema};
@@ -27,7 +26,7 @@ pub(crate) const TOOL: Tool = Tool {
         let mut characters = 0;
         let fits = |snapshot: &&Snapshot| {
             characters += serde_json::to_string(&view(snapshot)).map_or(0, |text| text.len()) + 1;
-            characters < bounds::PAGE_CHARS - 500
+            characters < context.page_chars - 500
         };
         let shown: Vec<&Snapshot> = found.iter().take(most).take_while(fits).collect();
         let next_cursor = match shown.last() {
