@@ -1,0 +1,78 @@
+//! A disk that is really full: the whole program on a file system of a few megabytes.
+//!
+//! Mounting needs rights that not every place gives. Where it is refused, the simulated disk of the engine's tests is
+//! what stands for it.
+
+use std::{path::Path, process::Command};
+
+use serde_json::Value;
+
+use crate::{assert_sound, shelf};
+
+struct Small<'a>(&'a Path);
+
+impl<'a> Small<'a> {
+    fn mount(path: &'a Path) -> Option<Self> {
+        std::fs::create_dir_all(path).ok()?;
+        let mounted =
+            Command::new("mount").args(["-t", "tmpfs", "-o", "size=3m", "tmpfs"]).arg(path).output().ok()?;
+        mounted.status.success().then_some(Self(path))
+    }
+}
+
+impl Drop for Small<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0).output();
+    }
+}
+
+#[test]
+fn a_full_file_system_is_said_and_nothing_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("small");
+    let Some(_small) = Small::mount(&place) else {
+        println!("mounting is not allowed here; the simulated disk covers this");
+        return;
+    };
+    let library = place.join("library");
+    let noise = |seed: u64, length: usize| {
+        let mut state = seed * 2 + 1;
+        let bytes: Vec<u8> = (0..length)
+            .map(|_| {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                (state >> 24) as u8
+            })
+            .collect();
+        bytes
+    };
+    let mut kept = Vec::new();
+    let mut refused = 0;
+    for number in 0..60 {
+        let file = folder.path().join(format!("file-{number}"));
+        let size = if number % 2 == 0 { 200_000 } else { 3_000 };
+        std::fs::write(&file, noise(number, size)).unwrap();
+        let (code, out, err) = shelf(&library, &["add", "--json", file.to_str().unwrap()]);
+        if code == 0 {
+            kept.push((
+                file,
+                serde_json::from_str::<Value>(&out).unwrap()["hash"].as_str().unwrap().to_owned(),
+            ));
+        } else {
+            refused += 1;
+            assert!(
+                code == 8 && err.contains("storage_full") && err.contains("free some disk space"),
+                "{code} {err}"
+            );
+        }
+    }
+    assert!(kept.len() > 5 && refused > 5, "{} kept, {refused} refused", kept.len());
+    assert_sound(&library);
+    for (file, hash) in &kept {
+        let copy = folder.path().join("copy");
+        let (code, _, err) = shelf(&library, &["get", hash, "-o", copy.to_str().unwrap()]);
+        assert_eq!(code, 0, "{err}");
+        assert_eq!(std::fs::read(file).unwrap(), std::fs::read(&copy).unwrap());
+    }
+}
