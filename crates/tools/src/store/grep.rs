@@ -158,8 +158,8 @@ struct Reply {
     files_searched: u64,
     /// The text that a terminal would show for this page
     output: String,
-    /// Cursor of the next page; absent on the last
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Cursor of the next page; null on the last
+    #[schemars(with = "serde_json::Value")]
     next_cursor: Option<String>,
     /// Semantic suggestions, when fast_first
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -72,8 +72,8 @@ struct Reply {
     snapshots: Vec<SnapshotView>,
     /// How many there are in all
     total: u64,
-    /// Cursor of the next page; absent on the last
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Cursor of the next page; null on the last
+    #[schemars(with = "serde_json::Value")]
     next_cursor: Option<String>,
 }
 

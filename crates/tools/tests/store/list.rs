@@ -87,7 +87,7 @@ fn pages_are_complete_and_bounded() {
                     assert!(seen.insert(path.to_owned()), "{path} twice");
                 }
                 pages += 1;
-                match page.get("next_cursor") {
+                match page.get("next_cursor").filter(|cursor| !cursor.is_null()) {
                     Some(cursor) => arguments["cursor"] = cursor.clone(),
                     None => break,
                 }
