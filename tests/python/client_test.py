@@ -9,6 +9,7 @@ fresh library and a time limit, so the script ends by itself.
 import asyncio
 import contextlib
 import json
+import os
 import queue
 import re
 import subprocess
@@ -104,7 +105,7 @@ async def check_reading_and_writing(client):
 
 
 async def check_folders(client, folder):
-    """Paths of the server's machine: only over stdio, where client and server share it."""
+    """Paths of the server's machine: over stdio any, over HTTP those below the configured roots."""
     source = folder / "source"
     source.mkdir()
     (source / "one.txt").write_text("one\n", encoding="utf-8")
@@ -126,12 +127,11 @@ async def check_removal_and_errors(client):
     require(text.startswith("Error:"), f"the error does not start with `Error:`: {text}")
 
 
-async def drive(client, era, folder=None):
+async def drive(client, era, folder):
     await check_identity(client, era)
     await check_tools(client)
     await check_reading_and_writing(client)
-    if folder is not None:
-        await check_folders(client, folder)
+    await check_folders(client, folder)
     await check_removal_and_errors(client)
 
 
@@ -149,7 +149,7 @@ async def over_stdio(shelf, era, folder):
 async def over_http(shelf, era, folder):
     with serving(shelf, folder, ["--no-auth"]) as (address, _):
         async with Client(f"{address}/mcp", mode=mode(era), cache=None) as client:
-            await drive(client, era)
+            await drive(client, era, folder)
 
 
 async def over_http_with_token(shelf, era, folder):
@@ -159,7 +159,7 @@ async def over_http_with_token(shelf, era, folder):
         async with httpx2.AsyncClient(headers=headers, timeout=CALL_SECONDS) as http:
             transport = streamable_http_client(f"{address}/mcp", http_client=http)
             async with Client(transport, mode=mode(era), cache=None) as client:
-                await drive(client, era)
+                await drive(client, era, folder)
 
 
 def status_without_token(url):
@@ -177,8 +177,9 @@ def status_without_token(url):
 def serving(shelf, folder, options):
     """Runs an HTTP server; gives its address and, unless it needs none, the token its first start prints."""
     command = [shelf, "--data-dir", str(folder / "library"), "serve", "--http", "127.0.0.1:0", "--admin-listen", "off"]
+    roots = {"SHELF_IMPORT_ROOTS": str(folder), "SHELF_EXPORT_ROOTS": str(folder)}
     process = subprocess.Popen(
-        command + options, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        command + options, env=os.environ | roots, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
     try:
         yield announcement(process, wants_token="--no-auth" not in options)
