@@ -28,6 +28,8 @@ impl Drop for Bar {
 /// A call for a command: it reports to a bar when a person watches, and Ctrl-C cancels it.
 pub(crate) fn call(output: &Output) -> Call {
     let mut call = Call::new();
+    // The waiting thread must not hold the bar, which goes away with the last that does.
+    cancel_on_interrupt(call.clone());
     if !output.quiet && std::io::stderr().is_terminal() {
         let bar = ProgressBar::new_spinner();
         let template = "{spinner} {msg} {wide_bar:.cyan/dim} {pos}/{len} {elapsed}";
@@ -37,7 +39,6 @@ pub(crate) fn call(output: &Output) -> Call {
         bar.enable_steady_tick(Duration::from_millis(120));
         call = call.reporting_to(Arc::new(Bar(bar)));
     }
-    cancel_on_interrupt(call.clone());
     call
 }
 

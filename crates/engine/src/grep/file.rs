@@ -1,21 +1,34 @@
 //! Searching one document.
 
-use std::{collections::BTreeMap, io};
+use std::{
+    collections::BTreeMap,
+    io::{self, Read},
+};
 
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
+use shelf_base::Call;
 use shelf_catalog::Chosen;
 
 use super::{GrepLine, GrepRequest, GrepShow};
 
-/// Characters of one line that are shown.
+/// Characters of one line that are shown, when it has no context.
 const LINE_CHARS: usize = 2_000;
+/// Characters of a match with all its context, about.
+const MATCH_CHARS: usize = 5_000;
+/// Matches that are marked in one line.
+const MARKED: usize = 100;
+/// From this size on a document is searched piece by piece.
+const LARGE: usize = 1 << 20;
 
 /// What was found in one document.
+#[derive(Default)]
 pub(super) struct Found {
     pub count: u64,
     pub lines: Vec<Line>,
+    /// Why the document could not be read.
+    pub fault: Option<String>,
 }
 
 /// A matching line before it knows its document.
@@ -62,10 +75,28 @@ pub(super) fn search(
     matcher: &RegexMatcher,
     request: &GrepRequest,
     bytes: &[u8],
+    call: &Call,
 ) -> io::Result<Found> {
     let mut gathered = Gathered { request, count: 0, matches: Vec::new(), texts: BTreeMap::new() };
-    searcher.search_slice(matcher, bytes, &mut gathered)?;
+    if bytes.len() > LARGE {
+        searcher.search_reader(matcher, Checked { bytes, call }, &mut gathered)?;
+    } else {
+        searcher.search_slice(matcher, bytes, &mut gathered)?;
+    }
     Ok(gathered.finish(matcher))
+}
+
+/// Gives a large document piece by piece, so that a cancelled call stops inside it.
+struct Checked<'a> {
+    bytes: &'a [u8],
+    call: &'a Call,
+}
+
+impl Read for Checked<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.call.check().map_err(io::Error::other)?;
+        self.bytes.read(buffer)
+    }
 }
 
 /// Takes lines as the searcher finds them.
@@ -81,6 +112,13 @@ impl Sink for Gathered<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
+        if self.request.max_count.is_some_and(|most| self.count >= most) {
+            // What still comes is context of the last match that counts.
+            if let Some(number) = found.line_number() {
+                self.texts.insert(number, found.bytes().to_vec());
+            }
+            return Ok(true);
+        }
         self.count += 1;
         if self.request.show == GrepShow::Lines {
             let number = found.line_number().unwrap_or(0);
@@ -100,12 +138,14 @@ impl Sink for Gathered<'_> {
 
 impl Gathered<'_> {
     fn finish(self, matcher: &RegexMatcher) -> Found {
-        let show = |number: &u64| self.texts.get(number).map(|bytes| shorten(bytes).0);
+        let lines_shown = 1 + self.request.before + self.request.after;
+        let most = (MATCH_CHARS / lines_shown).clamp(80, LINE_CHARS);
+        let show = |number: &u64| self.texts.get(number).map(|bytes| shorten(bytes, most).0);
         let lines = self.matches.iter().map(|number| {
             let first = number.saturating_sub(self.request.before as u64).max(1);
             let last = number.saturating_add(self.request.after as u64);
             let bytes = &self.texts[number];
-            let (text, shortened) = shorten(bytes);
+            let (text, shortened) = shorten(bytes, most);
             Line {
                 number: *number,
                 spans: if self.request.invert { Vec::new() } else { spans(matcher, &text) },
@@ -115,15 +155,15 @@ impl Gathered<'_> {
                 shortened,
             }
         });
-        Found { lines: lines.collect(), count: self.count }
+        Found { lines: lines.collect(), count: self.count, fault: None }
     }
 }
 
 /// The line without its end, in a length that a page can hold.
-fn shorten(bytes: &[u8]) -> (String, bool) {
+fn shorten(bytes: &[u8], most: usize) -> (String, bool) {
     let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
-    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4 * LINE_CHARS)]);
-    match text.char_indices().nth(LINE_CHARS) {
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4 * most + 4)]);
+    match text.char_indices().nth(most) {
         Some((cut, _)) => (text[..cut].to_owned(), true),
         None => (text.into_owned(), false),
     }
@@ -135,7 +175,7 @@ fn spans(matcher: &RegexMatcher, text: &str) -> Vec<(usize, usize)> {
         if text.is_char_boundary(found.start()) && text.is_char_boundary(found.end()) && !found.is_empty() {
             spans.push((found.start(), found.end()));
         }
-        true
+        spans.len() < MARKED
     });
     spans
 }

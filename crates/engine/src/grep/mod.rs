@@ -5,17 +5,17 @@
 mod file;
 
 use std::{
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::atomic::{AtomicU64, AtomicUsize, Ordering},
     thread,
 };
 
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use shelf_base::{Call, Digest, bounds};
+use shelf_base::{Call, Digest, Fault, Kind, bounds};
 use shelf_catalog::{Chosen, Filter};
 
-use crate::{Caller, Error, House, Result, pattern::Patterns};
+use crate::{Caller, Error, FailedFile, House, Result, pattern::Patterns};
 
 /// Documents that are searched before their results are put in order: enough to keep the threads busy.
 const RUN: usize = 1_024;
@@ -112,6 +112,8 @@ pub struct GrepReply {
     pub total_files: u64,
     /// Documents that were searched.
     pub searched: u64,
+    /// Documents that could not be read, and why.
+    pub failed: Vec<FailedFile>,
     /// Cursor of the next page.
     pub next_cursor: Option<String>,
 }
@@ -146,8 +148,8 @@ impl House {
         let run_length = if bookmark.is_some() { LATER_RUN } else { RUN };
         for (done, run) in documents.chunks(run_length).enumerate() {
             call.check()?;
-            call.report((done * run_length) as u64, Some(total), "searching");
-            for (document, found) in run.iter().zip(self.search_run(run, request, &matcher, call)?) {
+            let place = ((done * run_length) as u64, total);
+            for (document, found) in run.iter().zip(self.search_run(run, request, &matcher, call, place)?) {
                 page.take(document, found);
             }
             if page.end.is_some() && bookmark.is_some() {
@@ -179,7 +181,13 @@ impl House {
         let mut documents = self.catalog.choose(caller.pass.scope(), &filter)?;
         if !request.paths.is_empty() {
             let patterns = Patterns::with_folders("paths", &request.paths)?;
-            documents.retain(|document| patterns.fits(&document.path));
+            // A name means itself too, whatever signs it holds.
+            let named = |path: &str| {
+                request.paths.iter().any(|name| {
+                    path == name || path.strip_suffix(name.as_str()).is_some_and(|rest| rest.ends_with('/'))
+                })
+            };
+            documents.retain(|document| patterns.fits(&document.path) || named(&document.path));
         }
         Ok(documents)
     }
@@ -191,17 +199,31 @@ impl House {
         request: &GrepRequest,
         matcher: &RegexMatcher,
         call: &Call,
+        (base, total): (u64, u64),
     ) -> Result<Vec<file::Found>> {
-        let next = AtomicUsize::new(0);
+        let (next, searched) = (AtomicUsize::new(0), AtomicU64::new(0));
         let done = Mutex::new(Vec::with_capacity(run.len()));
         let work = || -> Result<()> {
             let mut searcher = file::searcher(request);
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let Some(document) = run.get(at) else { return Ok(()) };
-                let bytes = self.read_blocks(call, &document.version.hash, document.version.size)?;
-                let found = file::search(&mut searcher, matcher, request, &bytes)
-                    .map_err(|error| Error::reading(document.path.clone(), error))?;
+                call.check()?;
+                let found = match self.read_blocks(call, &document.version.hash, document.version.size) {
+                    Ok(bytes) => {
+                        file::search(&mut searcher, matcher, request, &bytes, call).map_err(|error| {
+                            call.check().map_or_else(Error::Stopped, |()| {
+                                Error::reading(document.path.clone(), error)
+                            })
+                        })?
+                    }
+                    // A damaged document is named; the others are searched all the same.
+                    Err(error) if error.kind() == Kind::Corrupt => {
+                        file::Found { fault: Some(error.to_string()), ..file::Found::default() }
+                    }
+                    Err(error) => return Err(error),
+                };
+                call.report(base + searched.fetch_add(1, Ordering::Relaxed), Some(total), "searching");
                 done.lock().push((at, found));
             }
         };
@@ -278,6 +300,10 @@ impl<'a> Page<'a> {
     }
 
     fn take(&mut self, document: &Chosen, found: file::Found) {
+        if let Some(reason) = found.fault {
+            self.reply.failed.push(FailedFile { path: document.path.clone(), reason });
+            return;
+        }
         let hit = (found.count > 0) != (self.request.show == GrepShow::FilesWithoutMatch);
         if !hit {
             return;
@@ -298,8 +324,11 @@ impl<'a> Page<'a> {
                 continue;
             }
             // The text stands in the page twice: as a field and as a terminal would show it.
-            let context: usize = line.before.iter().chain(&line.after).map(|text| text.len() + 4).sum();
-            if !self.has_room(2 * (line.text.len() + context) + 2 * document.path.len() + 220, here) {
+            let context: usize = line.before.iter().chain(&line.after).map(|text| written(text) + 4).sum();
+            let colors = 40 + 22 * line.spans.len();
+            if !self
+                .has_room(2 * (written(&line.text) + context) + 2 * document.path.len() + 220 + colors, here)
+            {
                 break;
             }
             self.reply.lines.push(line.of(document));
@@ -328,4 +357,14 @@ impl<'a> Page<'a> {
 
 fn file_of(document: &Chosen, count: u64) -> GrepFile {
     GrepFile { path: document.path.clone(), hash: document.version.hash, count }
+}
+
+/// Characters of a text as JSON writes it.
+fn written(text: &str) -> usize {
+    let extra = |byte: u8| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 1,
+        0..32 => 5,
+        _ => 0,
+    };
+    text.len() + text.bytes().map(extra).sum::<usize>()
 }

@@ -284,18 +284,25 @@ pub(super) fn grep(command: &cli::Grep, house: &House, output: &Output) -> Outco
         arguments[name] = json!(value);
     }
     arguments["color"] = json!(if output.wants_color() { "always" } else { "never" });
-    let call = progress::call(output);
     let mut pages = Vec::new();
     loop {
+        let call = progress::call(output);
         let reply = tool(house, "grep", arguments.clone(), &call)?;
+        drop(call);
         let (cursor, found) = (reply["next_cursor"].clone(), number(&reply, "total_files"));
+        let failed = reply["failed"].as_array().into_iter().flatten();
+        let reply_failures: Vec<String> = failed
+            .map(|failed| format!("not searched: {}: {}", text(failed, "path"), text(failed, "reason")))
+            .collect();
         if output.json {
             pages.push(reply);
         } else {
             output.print_bytes(text(&reply, "output").as_bytes())?;
         }
+        for failed in reply_failures {
+            output.say(Tone::Warning, &failed);
+        }
         if cursor.is_null() {
-            drop(call);
             if output.json {
                 output.print_json(&if pages.len() == 1 { pages.remove(0) } else { Value::Array(pages) })?;
             }

@@ -137,6 +137,11 @@ fn view(found: GrepReply, request: &GrepRequest, style: &grep_output::Style, fas
         total_files: found.total_files,
         files_searched: found.searched,
         output,
+        failed: found
+            .failed
+            .into_iter()
+            .map(|file| FailedView { path: file.path, reason: file.reason })
+            .collect(),
         next_cursor: found.next_cursor,
         suggestions: fast_first.then(Vec::new),
         note: fast_first
@@ -158,6 +163,9 @@ struct Reply {
     files_searched: u64,
     /// The text that a terminal would show for this page
     output: String,
+    /// Documents that could not be read
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    failed: Vec<FailedView>,
     /// Cursor of the next page; null on the last
     #[schemars(with = "serde_json::Value")]
     next_cursor: Option<String>,
@@ -186,6 +194,14 @@ struct LineView {
     /// True when the line is longer than shown
     #[serde(skip_serializing_if = "Option::is_none")]
     truncated: Option<bool>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct FailedView {
+    /// Path of the document
+    path: String,
+    /// Why it could not be read
+    reason: String,
 }
 
 #[derive(Serialize, JsonSchema)]

@@ -93,6 +93,26 @@ fn slips_are_explained_and_hostile_patterns_end() {
 }
 
 #[test]
+fn counts_names_and_pages_hold_in_the_corners() {
+    let house = TestHouse::new();
+    house.ok("add", json!({ "content": "foo\nfoo\nfoo\nfoo\nx\n", "name": "dir/sp ace [x].txt" }));
+    let one = house.ok(
+        "grep",
+        json!({ "pattern": "foo", "max_count": 1, "after_context": 2, "paths": ["sp ace [x].txt"] }),
+    );
+    assert_eq!((&one["total_matches"], &one["matches"][0]["after"]), (&json!(1), &json!(["foo", "foo"])));
+    let ugly: String = (0..300).map(|_| format!("{}z\n", "\"".repeat(3_000))).collect();
+    house.ok("add", json!({ "content": ugly, "name": "ugly.txt" }));
+    for more in [json!({}), json!({ "context": 50 }), json!({ "color": "always" })] {
+        let mut arguments = json!({ "pattern": "\"", "paths": ["ugly.txt"] });
+        arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let page = house.ok("grep", arguments);
+        assert!(page.to_string().len() <= 45_000, "{more}: {}", page.to_string().len());
+        assert_eq!(page["total_matches"], 300);
+    }
+}
+
+#[test]
 fn pages_are_complete() {
     let house = TestHouse::new();
     for file in 0..30 {
