@@ -52,7 +52,7 @@ fn details(status: &StatusReply, snapshots: u64) -> Details {
         collections: status.collections.len() as u64,
         snapshots,
         journal_sequence: status.sequence,
-        queue: QueueView { pending: 0 },
+        queue: status.storage.map(|storage| QueueView { pending: storage.loose.0 }),
         compression: status.storage.map(|storage| CompressionView {
             raw_bytes: storage.packs.raw_bytes,
             stored_bytes: storage.packs.stored_bytes,
@@ -101,8 +101,9 @@ struct Details {
     snapshots: u64,
     /// Number of the last change in the journal
     journal_sequence: u64,
-    /// Work that waits
-    queue: QueueView,
+    /// Work that waits (owner only)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queue: Option<QueueView>,
     /// How well packs compress (owner only)
     #[serde(skip_serializing_if = "Option::is_none")]
     compression: Option<CompressionView>,
@@ -113,7 +114,7 @@ struct Details {
 
 #[derive(Serialize, JsonSchema)]
 struct QueueView {
-    /// Changes that wait for work: always 0, since a write is done when it is acknowledged
+    /// Blocks that are safe in the catalog and wait to be folded into a pack
     pending: u64,
 }
 

@@ -21,6 +21,10 @@ fn the_five_figures_are_true() {
     );
     assert_eq!((&full["deduplicated_bytes"], &full["dedup_ratio"]), (&json!(36), &json!(0.75)));
     assert_eq!(full["details"]["snapshots"], 4);
+    // One content and the listings of four snapshots wait; a fold empties the queue.
+    assert_eq!(full["details"]["queue"]["pending"], 5);
+    house.house.fold_now().unwrap();
+    assert_eq!(house.ok("status", json!({ "detailed": true }))["details"]["queue"]["pending"], 0);
     assert_eq!(full["file_types"]["by_mime"], json!([{ "type": "text/plain", "count": 4, "bytes": 48 }]));
     house.ok("delete_by_name", json!({ "name": "a" }));
     assert_eq!(house.ok("status", json!({}))["total_bytes"], 36);
