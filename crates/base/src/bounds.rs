@@ -24,3 +24,7 @@ pub const REGEX_BYTES: usize = 4_096;
 pub const PAGE_CHARS: usize = 40_000;
 /// Shortest hash prefix that names a blob.
 pub const HASH_PREFIX_CHARS: usize = 8;
+/// Longest citation address, in bytes.
+pub const ADDRESS_BYTES: usize = 4_096;
+/// Most pages that one citation address lists.
+pub const ADDRESS_PAGES: usize = 10_000;

@@ -1,10 +1,12 @@
 //! The words of the house.
 //!
 //! Every other crate stands on this one, so it holds only what all of them must agree about: how content is named
-//! ([`Digest`]), how things are numbered ([`ids`]), how time is written ([`Moment`]), how a failure is classed
-//! ([`Kind`], [`Fault`]), and what travels with a call ([`Call`]). No files, no network, no async: when this crate
-//! changes everything is rebuilt, so it stays small and quiet.
+//! ([`Digest`]), how things are numbered ([`ids`]), how time is written ([`Moment`]), how a place in
+//! a resource is cited ([`Address`]), how a failure is classed ([`Kind`], [`Fault`]), and what travels with a call
+//! ([`Call`]). No files, no network, no async: when this crate changes everything is rebuilt, so it stays small and
+//! quiet.
 
+pub mod address;
 pub mod bounds;
 mod call;
 mod digest;
@@ -15,6 +17,7 @@ mod moment;
 mod near;
 mod secret;
 
+pub use address::{Address, NotAnAddress, Place};
 pub use call::{Call, Progress, Stopped};
 pub use digest::{Digest, DigestWriter, NotADigest};
 pub use fault::{Fault, Kind, Retry};

@@ -1,0 +1,200 @@
+//! An embedder that remembers.
+//!
+//! Asking an endpoint costs time and often money, and the same passages come again: at every reindex, in every
+//! version of a document that left them as they were, in every copy. So vectors are kept by model and by the hash of
+//! the passage, which needs no invalidation: neither can change without changing the name of what is kept.
+
+use std::{
+    collections::{HashMap, HashSet},
+    path::Path,
+};
+
+use parking_lot::Mutex;
+use shelf_base::{Call, Digest};
+
+use crate::{Embedder, Error, Problem, Result, vectors::Vectors};
+
+/// Texts that are embedded before their vectors are kept: a failure or a stop loses no more than these.
+const RUN: usize = 256;
+
+/// Keeps the vectors of another embedder in a file.
+pub struct Cached<E> {
+    embedder: E,
+    vectors: Mutex<Vectors>,
+}
+
+impl<E: Embedder> Cached<E> {
+    /// Keeps the vectors of `embedder` in `folder`, together with those kept there before. Several processes may
+    /// share a folder.
+    pub fn open(folder: &Path, embedder: E) -> Result<Self> {
+        let vectors = Vectors::open(folder, embedder.model())?;
+        match (vectors.dimensions(), embedder.dimensions()) {
+            (Some(expected), Some(found)) if expected != found => {
+                Err(Error::Dimensions { model: embedder.model().to_owned(), expected, found })
+            }
+            _ => Ok(Self { embedder, vectors: Mutex::new(vectors) }),
+        }
+    }
+
+    /// The vectors that are kept.
+    fn kept(&self, keys: &[Digest], call: &Call) -> Result<Vec<Option<Vec<f32>>>> {
+        let mut vectors = self.vectors.lock();
+        vectors.refresh()?;
+        let get = |key| {
+            call.check()?;
+            vectors.get(key)
+        };
+        keys.iter().map(get).collect()
+    }
+
+    /// Embeds one run of texts and keeps the vectors. The file is not held while the embedder works.
+    fn embed_and_keep(&self, texts: &[&str], keys: &[Digest], call: &Call) -> Result<Vec<Vec<f32>>> {
+        let made = self.embedder.embed(texts, call)?;
+        if made.len() != texts.len() {
+            let problem = Problem::Count { expected: texts.len(), found: made.len() };
+            return Err(Error::Reply { host: self.model().to_owned(), problem });
+        }
+        let records: Vec<_> = keys.iter().copied().zip(made.iter().map(Vec::as_slice)).collect();
+        self.vectors.lock().append(&records)?;
+        Ok(made)
+    }
+}
+
+impl<E: Embedder> Embedder for Cached<E> {
+    fn model(&self) -> &str {
+        self.embedder.model()
+    }
+
+    fn dimensions(&self) -> Option<usize> {
+        self.embedder.dimensions().or_else(|| self.vectors.lock().dimensions())
+    }
+
+    fn embed(&self, texts: &[&str], call: &Call) -> Result<Vec<Vec<f32>>> {
+        let keys: Vec<Digest> = texts.iter().map(|text| Digest::of(text.as_bytes())).collect();
+        let mut found = self.kept(&keys, call)?;
+        let missing = missing(texts, &keys, &found);
+        let mut made = HashMap::with_capacity(missing.len());
+        for run in missing.chunks(RUN) {
+            let (texts, keys): (Vec<&str>, Vec<Digest>) = run.iter().copied().unzip();
+            made.extend(keys.iter().copied().zip(self.embed_and_keep(&texts, &keys, call)?));
+        }
+        for (place, key) in found.iter_mut().zip(&keys) {
+            if place.is_none() {
+                *place = made.get(key).cloned();
+            }
+        }
+        Ok(found.into_iter().map(Option::unwrap_or_default).collect())
+    }
+}
+
+/// The texts without a vector, each once, in their order.
+fn missing<'a>(texts: &[&'a str], keys: &[Digest], found: &[Option<Vec<f32>>]) -> Vec<(&'a str, Digest)> {
+    let mut seen = HashSet::new();
+    let texts = texts.iter().zip(keys).zip(found);
+    texts
+        .filter(|((_, key), found)| found.is_none() && seen.insert(**key))
+        .map(|((&text, &key), _)| (text, key))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use shelf_base::{Fault, Kind};
+    use tempfile::tempdir;
+
+    use super::*;
+
+    /// Gives the length of the text in every dimension and notes what it was asked.
+    struct Counting {
+        dimensions: usize,
+        asked: Mutex<Vec<String>>,
+        fail_on: Option<&'static str>,
+    }
+
+    impl Counting {
+        fn new(dimensions: usize) -> Self {
+            Self { dimensions, asked: Mutex::default(), fail_on: None }
+        }
+    }
+
+    impl Embedder for Counting {
+        fn model(&self) -> &str {
+            "counting@test"
+        }
+
+        fn dimensions(&self) -> Option<usize> {
+            None
+        }
+
+        fn embed(&self, texts: &[&str], _: &Call) -> Result<Vec<Vec<f32>>> {
+            if texts.iter().any(|text| Some(*text) == self.fail_on) {
+                return Err(shelf_base::Stopped::TimedOut.into());
+            }
+            self.asked.lock().extend(texts.iter().map(|&text| text.to_owned()));
+            Ok(texts.iter().map(|text| vec![text.len() as f32; self.dimensions]).collect())
+        }
+    }
+
+    #[test]
+    fn asks_for_each_text_once_and_never_again() {
+        let folder = tempdir().unwrap();
+        let call = Call::new();
+        let texts = ["one", "three", "one", "", "three"];
+        let expect = [3.0, 5.0, 3.0, 0.0, 5.0].map(|value| vec![value; 2]);
+        let cached = Cached::open(folder.path(), Counting::new(2)).unwrap();
+        assert_eq!(cached.dimensions(), None);
+        assert_eq!(cached.embed(&texts, &call).unwrap(), expect);
+        assert_eq!(*cached.embedder.asked.lock(), ["one", "three", ""]);
+        assert_eq!(cached.dimensions(), Some(2));
+
+        let again = Cached::open(folder.path(), Counting::new(2)).unwrap();
+        assert_eq!(again.embed(&texts, &call).unwrap(), expect);
+        assert!(again.embedder.asked.lock().is_empty());
+        assert_eq!(again.embed(&[], &call).unwrap(), Vec::<Vec<f32>>::new());
+    }
+
+    #[test]
+    fn what_one_holder_keeps_the_other_sees() {
+        let folder = tempdir().unwrap();
+        let call = Call::new();
+        let left = Cached::open(folder.path(), Counting::new(2)).unwrap();
+        let right = Cached::open(folder.path(), Counting::new(2)).unwrap();
+        left.embed(&["left"], &call).unwrap();
+        right.embed(&["right", "left"], &call).unwrap();
+        left.embed(&["left", "right"], &call).unwrap();
+        assert_eq!(*left.embedder.asked.lock(), ["left"]);
+        assert_eq!(*right.embedder.asked.lock(), ["right"]);
+    }
+
+    #[test]
+    fn a_failure_keeps_what_was_finished() {
+        let folder = tempdir().unwrap();
+        let texts: Vec<String> = (0..RUN + 10).map(|number| number.to_string()).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let failing = Counting { fail_on: Some("260"), ..Counting::new(2) };
+        let cached = Cached::open(folder.path(), failing).unwrap();
+        assert!(cached.embed(&texts, &Call::new()).is_err());
+        let cached = Cached::open(folder.path(), Counting::new(2)).unwrap();
+        assert_eq!(cached.embed(&texts, &Call::new()).unwrap().len(), texts.len());
+        assert_eq!(cached.embedder.asked.lock().len(), 10);
+    }
+
+    #[test]
+    fn a_model_that_changed_its_size_is_noticed() {
+        let folder = tempdir().unwrap();
+        Cached::open(folder.path(), Counting::new(2)).unwrap().embed(&["one"], &Call::new()).unwrap();
+        let cached = Cached::open(folder.path(), Counting::new(3)).unwrap();
+        let error = cached.embed(&["one", "two"], &Call::new()).unwrap_err();
+        assert!(matches!(error, Error::Dimensions { expected: 2, found: 3, .. }));
+        assert_eq!(error.kind(), Kind::Conflict);
+    }
+
+    #[test]
+    fn a_cancelled_call_stops() {
+        let folder = tempdir().unwrap();
+        let call = Call::new();
+        call.cancel();
+        let cached = Cached::open(folder.path(), Counting::new(2)).unwrap();
+        assert!(matches!(cached.embed(&["one"], &call), Err(Error::Stopped(_))));
+    }
+}

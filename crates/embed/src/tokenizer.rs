@@ -1,0 +1,236 @@
+//! Texts into tokens: uncased WordPiece, as the model was trained with.
+//!
+//! The rules are those of BERT's uncased vocabulary: controls go, letters are lowered and lose their accents,
+//! punctuation and ideographs stand alone, and a word is cut greedily into the longest pieces known. Almost all text
+//! is ASCII, where a word is a run of letters and digits that is lowered byte by byte; only words that hold anything
+//! else are decomposed character by character.
+
+use unicode_normalization::char::decompose_canonical;
+
+use crate::{
+    characters::{is_accent, is_ideograph, is_punctuation, is_removed},
+    vocabulary::{SPARE, UNKNOWN, Vocabulary},
+};
+
+/// Words of more characters are unknown.
+const WORD_CHARACTERS: usize = 100;
+/// The most bytes that a word which is not unknown can have.
+const WORD_BYTES: usize = WORD_CHARACTERS * 4;
+
+/// The tokens of a text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tokens {
+    /// The row of the model that belongs to each token; 100 for a word that is unknown.
+    pub ids: Vec<u16>,
+    /// The byte of the text where each token begins, always the border of a character, so that a text may be cut
+    /// there. They ascend; two are equal only where one character of the text became several tokens, as a Korean
+    /// syllable does.
+    pub starts: Vec<u32>,
+}
+
+impl Tokens {
+    fn push(&mut self, id: u16, start: u32) {
+        self.ids.push(id);
+        self.starts.push(start);
+    }
+
+    fn truncate(&mut self, length: usize) {
+        self.ids.truncate(length);
+        self.starts.truncate(length);
+    }
+}
+
+/// Cuts `text` into tokens, which replace what `tokens` held. Texts end at 4 GiB; what lies behind is not read.
+pub fn tokenize(text: &str, tokens: &mut Tokens) {
+    tokens.truncate(0);
+    let text = &text[..text.floor_char_boundary(u32::MAX as usize)];
+    let mut reader = Reader { text, vocabulary: Vocabulary::get(), word: Word::new(), tokens };
+    let mut at = 0;
+    while let Some(&byte) = text.as_bytes().get(at) {
+        at = match CLASSES[byte as usize] {
+            Class::Nothing => at + 1,
+            Class::Alone => reader.alone(at, byte),
+            Class::Wide => reader.wide_words(at),
+            Class::Word(_) => reader.plain_word(at),
+        };
+    }
+}
+
+/// What a byte means where a word could begin.
+#[derive(Clone, Copy)]
+enum Class {
+    /// Whitespace, or a control that is removed.
+    Nothing,
+    /// ASCII punctuation, a token by itself.
+    Alone,
+    /// A letter or digit, as it is after lowering.
+    Word(u8),
+    /// A part of a character outside ASCII.
+    Wide,
+}
+
+const CLASSES: [Class; 256] = {
+    let mut classes = [Class::Nothing; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let character = byte as u8;
+        if !character.is_ascii() {
+            classes[byte] = Class::Wide;
+        } else if character.is_ascii_alphanumeric() {
+            classes[byte] = Class::Word(character.to_ascii_lowercase());
+        } else if character.is_ascii_punctuation() {
+            classes[byte] = Class::Alone;
+        }
+        byte += 1;
+    }
+    classes
+};
+
+/// Whether a byte parts words. Removed controls do not: what stands on both sides of one is one word.
+fn parts_words(byte: u8) -> bool {
+    byte.is_ascii_punctuation() || matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    vocabulary: &'static Vocabulary,
+    word: Word,
+    tokens: &'a mut Tokens,
+}
+
+impl Reader<'_> {
+    fn alone(&mut self, at: usize, byte: u8) -> usize {
+        self.tokens.push(self.vocabulary.single(byte), at as u32);
+        at + 1
+    }
+
+    /// Reads the ASCII word that begins at `at` and says where it ends.
+    fn plain_word(&mut self, at: usize) -> usize {
+        let rest = &self.text.as_bytes()[at..];
+        let mut length = 0;
+        for &byte in rest {
+            let Class::Word(lowered) = CLASSES[byte as usize] else { break };
+            if let Some(place) = self.word.bytes.get_mut(length) {
+                *place = lowered;
+            }
+            length += 1;
+        }
+        if rest.get(length).is_some_and(|&byte| !parts_words(byte)) {
+            return self.wide_words(at);
+        }
+        let start = at as u32;
+        if length > WORD_CHARACTERS {
+            self.tokens.push(UNKNOWN, start);
+        } else {
+            cut(&self.word.bytes, length, |piece| start + piece as u32, self.vocabulary, self.tokens);
+        }
+        at + length
+    }
+
+    /// Reads words of any characters from `at` and stops where ASCII parts words.
+    fn wide_words(&mut self, at: usize) -> usize {
+        self.word.clear();
+        for (offset, character) in self.text[at..].char_indices() {
+            let origin = at + offset;
+            if character.is_ascii() && parts_words(character as u8) {
+                self.end_word();
+                return origin;
+            }
+            if !is_removed(character) {
+                self.normalise(character, origin as u32);
+            }
+        }
+        self.end_word();
+        self.text.len()
+    }
+
+    fn normalise(&mut self, character: char, origin: u32) {
+        if character.is_ascii() {
+            return self.word.push(character.to_ascii_lowercase(), origin);
+        }
+        decompose_canonical(character, |part| {
+            for lowered in part.to_lowercase() {
+                self.take(lowered, origin);
+            }
+        });
+    }
+
+    /// Takes one character of the normalised text. Classes are asked for here and not before, because a
+    /// decomposition can turn a letter-like character into punctuation: `≠` is `=` with an accent.
+    fn take(&mut self, character: char, origin: u32) {
+        if is_accent(character) {
+            return;
+        }
+        if character.is_whitespace() {
+            self.end_word();
+        } else if is_punctuation(character) || is_ideograph(character) {
+            self.end_word();
+            self.word.push(character, origin);
+            self.end_word();
+        } else {
+            self.word.push(character, origin);
+        }
+    }
+
+    fn end_word(&mut self) {
+        let Word { bytes, length, characters, origins } = &self.word;
+        if *characters > WORD_CHARACTERS {
+            self.tokens.push(UNKNOWN, origins[0]);
+        } else if *length > 0 {
+            cut(bytes, *length, |piece| origins[piece], self.vocabulary, self.tokens);
+        }
+        self.word.clear();
+    }
+}
+
+/// Cuts a word into the longest pieces known; the whole word is unknown when any part of it is.
+fn cut(
+    word: &[u8; WORD_BYTES + SPARE],
+    length: usize,
+    origin: impl Fn(usize) -> u32,
+    vocabulary: &Vocabulary,
+    tokens: &mut Tokens,
+) {
+    let before = tokens.ids.len();
+    let mut at = 0;
+    while at < length {
+        let Some((id, taken)) = vocabulary.longest(&word[at..], length - at, at > 0) else {
+            tokens.truncate(before);
+            return tokens.push(UNKNOWN, origin(0));
+        };
+        tokens.push(id, origin(at));
+        at += taken;
+    }
+}
+
+/// A normalised word, with the byte of the text that each of its bytes came from.
+struct Word {
+    bytes: [u8; WORD_BYTES + SPARE],
+    length: usize,
+    characters: usize,
+    origins: [u32; WORD_BYTES],
+}
+
+impl Word {
+    const fn new() -> Self {
+        Self { bytes: [0; WORD_BYTES + SPARE], length: 0, characters: 0, origins: [0; WORD_BYTES] }
+    }
+
+    fn clear(&mut self) {
+        (self.length, self.characters) = (0, 0);
+    }
+
+    /// Adds a character. Those that make the word too long are only counted.
+    fn push(&mut self, character: char, origin: u32) {
+        self.characters += 1;
+        if self.characters <= WORD_CHARACTERS {
+            let end = self.length + character.len_utf8();
+            character.encode_utf8(&mut self.bytes[self.length..end]);
+            self.origins[self.length..end].fill(origin);
+            self.length = end;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

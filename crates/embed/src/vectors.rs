@@ -1,0 +1,214 @@
+//! The file of kept vectors. `FORMAT.md` gives the bytes.
+//!
+//! It only grows, and any number of processes may use it at once: whoever appends holds the file's lock, cuts off what
+//! a killed process left half written, and writes whole records; readers take no lock and learn of new records by the
+//! file's length. Nothing is synced, since everything in it can be asked for again: what a power cut spoils fails its
+//! checksum and counts as never kept.
+
+use std::{
+    collections::HashMap,
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::FileExt,
+    path::{Path, PathBuf},
+};
+
+use shelf_base::Digest;
+
+use crate::{Error, Result};
+
+const MAGIC: &[u8; 8] = b"SHELFVEC";
+const VERSION: u32 = 1;
+/// The header without the model's id, which follows it.
+const HEADER: usize = 24;
+const KEY: usize = 32;
+const CHECKSUM: usize = 4;
+
+/// The kept vectors of one model.
+pub(crate) struct Vectors {
+    file: File,
+    path: PathBuf,
+    model: String,
+    /// Known once there is a header.
+    dimensions: Option<usize>,
+    /// Where each text's record begins; a later record takes the place of an earlier one.
+    places: HashMap<Digest, u64>,
+    /// How much of the file `places` knows.
+    known: u64,
+}
+
+impl Vectors {
+    /// Opens the file of `model` in `folder`, both made where missing. Records are not read before they are needed.
+    pub(crate) fn open(folder: &Path, model: &str) -> Result<Self> {
+        let name = Digest::of(model.as_bytes()).to_string();
+        let path = folder.join(format!("vectors-{}.cache", &name[..16]));
+        let opened = fs::create_dir_all(folder)
+            .and_then(|()| OpenOptions::new().read(true).append(true).create(true).open(&path));
+        let file = opened.map_err(|source| Error::Cache { action: "open", file: path.clone(), source })?;
+        let (places, dimensions) = (HashMap::new(), None);
+        let mut vectors = Self { file, path, model: model.to_owned(), dimensions, places, known: 0 };
+        vectors.locked("repair", Self::repair)?;
+        Ok(vectors)
+    }
+
+    pub(crate) fn dimensions(&self) -> Option<usize> {
+        self.dimensions
+    }
+
+    /// Learns of the records that this or another process has appended.
+    pub(crate) fn refresh(&mut self) -> Result<()> {
+        self.read_on().map_err(|source| self.failed("read", source))
+    }
+
+    /// The vector kept for a text; `None` where there is none, or none that is sound.
+    pub(crate) fn get(&self, key: &Digest) -> Result<Option<Vec<f32>>> {
+        let (Some(&place), Some(dimensions)) = (self.places.get(key), self.dimensions) else {
+            return Ok(None);
+        };
+        let mut record = vec![0; record_length(dimensions)];
+        match self.file.read_exact_at(&mut record, place) {
+            Ok(()) => Ok(decode(&record, key)),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+            Err(source) => Err(self.failed("read", source)),
+        }
+    }
+
+    /// Keeps vectors, which must all be of the size that the file has or, when it is new, of one size.
+    pub(crate) fn append(&mut self, records: &[(Digest, &[f32])]) -> Result<()> {
+        let Some(found) = records.first().map(|(_, vector)| vector.len()) else { return Ok(()) };
+        if let Some((_, other)) = records.iter().find(|(_, vector)| vector.len() != found) {
+            return Err(self.changed(found, other.len()));
+        }
+        let bytes: Vec<u8> = records.iter().flat_map(|(key, vector)| encode(key, vector)).collect();
+        self.locked("write", |vectors| {
+            vectors.repair()?;
+            // Another process may have begun the file since it was opened; what counts is what stands in it now.
+            if *vectors.dimensions.get_or_insert(found) != found {
+                return Ok(());
+            }
+            if vectors.file.metadata()?.len() == 0 {
+                (&vectors.file).write_all(&header(&vectors.model, found))?;
+            }
+            (&vectors.file).write_all(&bytes)?;
+            vectors.read_on()
+        })?;
+        match self.dimensions {
+            Some(expected) if expected != found => Err(self.changed(expected, found)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Runs `work` while no other process writes.
+    fn locked(&mut self, action: &'static str, work: impl FnOnce(&mut Self) -> io::Result<()>) -> Result<()> {
+        self.file.lock().map_err(|source| self.failed("lock", source))?;
+        let worked = work(self);
+        let unlocked = self.file.unlock();
+        worked.and(unlocked).map_err(|source| self.failed(action, source))
+    }
+
+    /// Cuts the file back to its last whole record, or to nothing when its beginning is not ours.
+    fn repair(&mut self) -> io::Result<()> {
+        let length = self.file.metadata()?.len();
+        self.dimensions = self.read_header()?;
+        let sound = match self.dimensions {
+            Some(dimensions) => length - (length - self.first()) % record_length(dimensions) as u64,
+            None => {
+                self.forget();
+                0
+            }
+        };
+        if sound < length { self.file.set_len(sound) } else { Ok(()) }
+    }
+
+    fn forget(&mut self) {
+        self.places.clear();
+        self.known = 0;
+    }
+
+    fn read_on(&mut self) -> io::Result<()> {
+        let length = self.file.metadata()?.len();
+        if length < self.known || self.dimensions.is_none() {
+            // Somebody began the file, or began it anew.
+            self.forget();
+            self.dimensions = self.read_header()?;
+        }
+        let Some(dimensions) = self.dimensions else { return Ok(()) };
+        let record = record_length(dimensions) as u64;
+        let mut place = self.known.max(self.first());
+        let mut key = [0; KEY];
+        while place + record <= length {
+            self.file.read_exact_at(&mut key, place)?;
+            self.places.insert(Digest::new(key), place);
+            place += record;
+        }
+        self.known = place;
+        Ok(())
+    }
+
+    /// The dimensions in the header; `None` when there is no sound header for this model.
+    fn read_header(&self) -> io::Result<Option<usize>> {
+        let mut found = vec![0; self.first() as usize];
+        match self.file.read_exact_at(&mut found, 0) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+            Err(error) => return Err(error),
+        }
+        let dimensions = u32::from_le_bytes([found[12], found[13], found[14], found[15]]) as usize;
+        Ok((dimensions > 0 && found == header(&self.model, dimensions)).then_some(dimensions))
+    }
+
+    /// Where the first record begins.
+    fn first(&self) -> u64 {
+        (HEADER + self.model.len()) as u64
+    }
+
+    fn changed(&self, expected: usize, found: usize) -> Error {
+        Error::Dimensions { model: self.model.clone(), expected, found }
+    }
+
+    fn failed(&self, action: &'static str, source: io::Error) -> Error {
+        Error::Cache { action, file: self.path.clone(), source }
+    }
+}
+
+const fn record_length(dimensions: usize) -> usize {
+    KEY + dimensions * 4 + CHECKSUM
+}
+
+fn header(model: &str, dimensions: usize) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(HEADER + model.len());
+    bytes.extend_from_slice(MAGIC);
+    bytes.extend_from_slice(&VERSION.to_le_bytes());
+    bytes.extend_from_slice(&(dimensions as u32).to_le_bytes());
+    bytes.extend_from_slice(&(model.len() as u32).to_le_bytes());
+    let checksum = checksum(&[&bytes, model.as_bytes()].concat());
+    bytes.extend_from_slice(&checksum);
+    bytes.extend_from_slice(model.as_bytes());
+    bytes
+}
+
+fn encode(key: &Digest, vector: &[f32]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(record_length(vector.len()));
+    bytes.extend_from_slice(key.as_bytes());
+    bytes.extend(vector.iter().flat_map(|value| value.to_le_bytes()));
+    bytes.extend_from_slice(&checksum(&bytes));
+    bytes
+}
+
+fn decode(record: &[u8], key: &Digest) -> Option<Vec<f32>> {
+    let (body, found) = record.split_last_chunk::<CHECKSUM>()?;
+    let (name, values) = body.split_first_chunk::<KEY>()?;
+    if name != key.as_bytes() || *found != checksum(body) {
+        return None;
+    }
+    Some(values.as_chunks::<4>().0.iter().map(|value| f32::from_le_bytes(*value)).collect())
+}
+
+/// The first bytes of the SHA-256: enough against accidents, and no second algorithm to describe.
+fn checksum(bytes: &[u8]) -> [u8; CHECKSUM] {
+    let [first, second, third, fourth, ..] = *Digest::of(bytes).as_bytes();
+    [first, second, third, fourth]
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+use std::{
+    process::{Command, Stdio},
+    thread,
+};
+
+use tempfile::{TempDir, tempdir};
+
+use super::*;
+
+const MODEL: &str = "model@host";
+
+fn key(number: usize) -> Digest {
+    Digest::of(&number.to_le_bytes())
+}
+
+fn vector(number: usize) -> Vec<f32> {
+    vec![number as f32, 0.5, -1.0]
+}
+
+fn open(folder: &TempDir) -> Vectors {
+    let mut vectors = Vectors::open(folder.path(), MODEL).unwrap();
+    vectors.refresh().unwrap();
+    vectors
+}
+
+fn append(vectors: &mut Vectors, numbers: &[usize]) {
+    let kept: Vec<_> = numbers.iter().map(|&number| (key(number), vector(number))).collect();
+    let records: Vec<_> = kept.iter().map(|(key, vector)| (*key, vector.as_slice())).collect();
+    vectors.append(&records).unwrap();
+}
+
+fn check(vectors: &Vectors, kept: &[usize], not_kept: &[usize]) {
+    for &number in kept {
+        assert_eq!(vectors.get(&key(number)).unwrap(), Some(vector(number)), "{number}");
+    }
+    for &number in not_kept {
+        assert_eq!(vectors.get(&key(number)).unwrap(), None, "{number}");
+    }
+}
+
+#[test]
+fn the_bytes_are_as_described() {
+    let folder = tempdir().unwrap();
+    append(&mut open(&folder), &[7]);
+    let name = &Digest::of(MODEL.as_bytes()).to_string()[..16];
+    let bytes = fs::read(folder.path().join(format!("vectors-{name}.cache"))).unwrap();
+    assert_eq!(&bytes[..20], b"SHELFVEC\x01\0\0\0\x03\0\0\0\x0a\0\0\0");
+    assert_eq!(
+        bytes[20..24],
+        Digest::of(b"SHELFVEC\x01\0\0\0\x03\0\0\0\x0a\0\0\0model@host").as_bytes()[..4]
+    );
+    assert_eq!(&bytes[24..34], MODEL.as_bytes());
+    let record = &bytes[34..];
+    assert_eq!(record.len(), 32 + 3 * 4 + 4);
+    assert_eq!(&record[..32], key(7).as_bytes());
+    assert_eq!(record[32..36], 7.0_f32.to_le_bytes());
+    assert_eq!(record[44..], Digest::of(&record[..44]).as_bytes()[..4]);
+}
+
+#[test]
+fn a_torn_tail_is_cut_off_wherever_it_tore() {
+    let folder = tempdir().unwrap();
+    append(&mut open(&folder), &[1, 2]);
+    let path = open(&folder).path;
+    let whole = fs::read(&path).unwrap();
+    let record = record_length(3);
+    for length in 0..whole.len() {
+        fs::write(&path, &whole[..length]).unwrap();
+        let mut vectors = open(&folder);
+        let left = length.saturating_sub(HEADER + MODEL.len()) / record;
+        assert_eq!(vectors.places.len(), left, "{length}");
+        append(&mut vectors, &[3]);
+        check(&vectors, &[&[1, 2][..left], &[3]].concat(), &[1, 2][left..]);
+        check(&open(&folder), &[3], &[]);
+    }
+}
+
+#[test]
+fn a_tail_torn_while_open_is_cut_off_by_the_next_writer() {
+    let folder = tempdir().unwrap();
+    let mut vectors = open(&folder);
+    append(&mut vectors, &[1]);
+    OpenOptions::new().append(true).open(&vectors.path).unwrap().write_all(b"half a rec").unwrap();
+    append(&mut vectors, &[2]);
+    check(&vectors, &[1, 2], &[3]);
+    check(&open(&folder), &[1, 2], &[3]);
+}
+
+#[test]
+fn spoiled_records_count_as_never_kept() {
+    let folder = tempdir().unwrap();
+    let mut vectors = open(&folder);
+    append(&mut vectors, &[1, 2]);
+    let at = vectors.first() + 40;
+    let file = OpenOptions::new().write(true).open(&vectors.path).unwrap();
+    file.write_all_at(b"\xff\xff", at).unwrap();
+    check(&open(&folder), &[2], &[1]);
+    append(&mut vectors, &[1]);
+    check(&open(&folder), &[1, 2], &[]);
+}
+
+#[test]
+fn a_strange_beginning_starts_the_file_over() {
+    let folder = tempdir().unwrap();
+    let mut old = open(&folder);
+    append(&mut old, &[1, 2, 3]);
+    fs::write(&old.path, vec![b'x'; 4_000]).unwrap();
+    let mut new = open(&folder);
+    check(&new, &[], &[1, 2, 3]);
+    append(&mut new, &[4]);
+    check(&new, &[4], &[1]);
+    old.refresh().unwrap();
+    check(&old, &[4], &[1, 2, 3]);
+    append(&mut old, &[5]);
+    check(&open(&folder), &[4, 5], &[1]);
+}
+
+#[test]
+fn writers_at_once_lose_nothing() {
+    let folder = tempdir().unwrap();
+    thread::scope(|scope| {
+        for writer in 0..4 {
+            let folder = &folder;
+            scope.spawn(move || {
+                let mut vectors = open(folder);
+                (0..50).for_each(|number| append(&mut vectors, &[writer * 1_000 + number]));
+            });
+        }
+    });
+    let numbers: Vec<usize> = (0..4).flat_map(|writer| writer * 1_000..writer * 1_000 + 50).collect();
+    check(&open(&folder), &numbers, &[999]);
+}
+
+/// Runs this test binary again as a writer, kills it in the middle, and looks at what is left.
+#[test]
+fn a_killed_process_leaves_a_file_that_works() {
+    const FOLDER: &str = "SHELF_EMBED_TEST_FOLDER";
+    if let Ok(folder) = std::env::var(FOLDER) {
+        let mut vectors = Vectors::open(Path::new(&folder), MODEL).unwrap();
+        for number in 0.. {
+            append(&mut vectors, &[number]);
+        }
+    }
+    let folder = tempdir().unwrap();
+    let program = std::env::current_exe().unwrap();
+    let name = "vectors::tests::a_killed_process_leaves_a_file_that_works";
+    let mut command = Command::new(program);
+    command.args(["--exact", name]).env(FOLDER, folder.path()).stdout(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let mut vectors = open(&folder);
+    while vectors.places.len() < 20 {
+        vectors.refresh().unwrap();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let mut vectors = open(&folder);
+    let kept: Vec<usize> = (0..vectors.places.len()).collect();
+    check(&vectors, &kept, &[]);
+    append(&mut vectors, &[9_000_000]);
+    check(&open(&folder), &[0, 9_000_000], &[]);
+}

@@ -1,0 +1,101 @@
+//! A set of small numbers as bits.
+
+/// A set of numbers below a bound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bits {
+    words: Vec<u64>,
+    length: usize,
+}
+
+impl Bits {
+    /// The empty set of numbers below `length`.
+    pub fn none(length: usize) -> Self {
+        Self { words: vec![0; length.div_ceil(64)], length }
+    }
+
+    /// All numbers below `length`.
+    pub fn all(length: usize) -> Self {
+        let mut bits = Self { words: vec![u64::MAX; length.div_ceil(64)], length };
+        if let (Some(last), rest @ 1..) = (bits.words.last_mut(), length % 64) {
+            *last = (1 << rest) - 1;
+        }
+        bits
+    }
+
+    /// Adds a number; one beyond the bound is ignored.
+    pub fn set(&mut self, at: usize) {
+        if at < self.length {
+            self.words[at / 64] |= 1 << (at % 64);
+        }
+    }
+
+    /// Removes a number.
+    pub fn clear(&mut self, at: usize) {
+        if at < self.length {
+            self.words[at / 64] &= !(1 << (at % 64));
+        }
+    }
+
+    /// Whether the number is in the set.
+    pub fn has(&self, at: usize) -> bool {
+        self.words.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 == 1)
+    }
+
+    /// How many numbers are in the set.
+    pub fn count(&self) -> usize {
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// The bound.
+    pub const fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Keeps only what the other has too.
+    pub fn intersect(&mut self, other: &Self) {
+        for (word, other) in self.words.iter_mut().zip(&other.words) {
+            *word &= other;
+        }
+    }
+
+    /// Adds what the other has.
+    pub fn unite(&mut self, other: &Self) {
+        for (word, other) in self.words.iter_mut().zip(&other.words) {
+            *word |= other;
+        }
+    }
+
+    /// The numbers in order.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        self.words.iter().enumerate().flat_map(|(at, word)| {
+            let mut rest = *word;
+            std::iter::from_fn(move || {
+                (rest != 0).then(|| {
+                    let bit = rest.trailing_zeros() as usize;
+                    rest &= rest - 1;
+                    at * 64 + bit
+                })
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_behave() {
+        let mut bits = Bits::none(130);
+        [0, 64, 129, 500].into_iter().for_each(|at| bits.set(at));
+        assert_eq!(bits.iter().collect::<Vec<_>>(), [0, 64, 129]);
+        assert!(bits.has(64) && !bits.has(1) && !bits.has(500));
+        assert_eq!(Bits::all(130).count(), 130);
+        let mut other = Bits::all(130);
+        other.clear(64);
+        bits.intersect(&other);
+        assert_eq!(bits.count(), 2);
+        bits.unite(&Bits::all(130));
+        assert_eq!(bits.count(), 130);
+    }
+}

@@ -1,0 +1,21 @@
+//! Derived search state.
+mod bits;
+mod error;
+mod manifest;
+mod search;
+mod segment;
+mod store;
+mod text;
+mod trigram;
+mod vector;
+mod view;
+pub use bits::Bits;
+pub use error::Error;
+pub use search::{Correction, Hit, Hits, Kind, Question, Resolved, Search, Unit, Wanted, folded};
+pub use segment::{Builder, Built, Entry, EntryPassage, Grep, Span};
+pub use store::{Change, Index, Lease};
+pub use trigram::Needs;
+pub use vector::DIMENSIONS;
+pub use view::{Candidate, Filter, Sizes, View};
+/// Shorthand for this crate's results.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,0 +1,184 @@
+//! The word leg of a search: BM25 over passages, term at a time.
+//!
+//! All passages with any of the words are scored, since the true number of hits is part of the answer; scores lie in
+//! one array a segment. Frequencies are counted over the documents that the caller may see and that live, so that neither
+//! other people's documents nor deleted ones nor the division into segments move a score.
+
+use tantivy::{
+    DocSet, InvertedIndexReader, TERMINATED,
+    postings::{Postings, SegmentPostings},
+    schema::IndexRecordOption,
+};
+
+use super::resolve::{Group, Manner, Resolved};
+use crate::{Result, View, bits::Bits, segment::Segment};
+
+const K1: f32 = 1.2;
+const B: f32 = 0.75;
+/// What a word in the title or path counts beside one in the text.
+const NAME: f32 = 0.5;
+
+/// The scores of one segment.
+#[derive(Default)]
+pub(super) struct Scores {
+    /// By passage; 0 where nothing was found.
+    pub passages: Vec<f32>,
+    /// By passage: which groups it has.
+    pub groups: Vec<u64>,
+    /// By document: what its name adds, and which groups the name has.
+    pub names: Vec<(u32, f32, u64)>,
+}
+
+/// What a group finds in one segment: passage or document, and how often.
+type List = Vec<(u32, f32)>;
+
+/// Scores all passages that have any of the groups.
+pub(super) fn score(view: &View, resolved: &Resolved, allowed: &[Bits]) -> Result<Vec<Scores>> {
+    let measure = Measure::of(view, allowed);
+    let mut all: Vec<Scores> = view.segments.iter().map(|placed| empty(&placed.segment)).collect();
+    for (at, group) in resolved.groups.iter().enumerate().take(64) {
+        let mut bodies = Vec::with_capacity(all.len());
+        let mut names = Vec::with_capacity(all.len());
+        for (placed, allowed) in view.segments.iter().zip(allowed) {
+            let segment = &*placed.segment;
+            bodies.push(find(segment, &*segment.body()?, group, allowed)?);
+            names.push(if group.manner == Manner::Any {
+                find(segment, &*segment.name()?, group, allowed)?
+            } else {
+                List::new()
+            });
+        }
+        let body_weight = measure.rarity(bodies.iter().map(List::len).sum(), measure.passages);
+        let name_weight = NAME * measure.rarity(names.iter().map(List::len).sum(), measure.documents);
+        for ((scores, placed), (body, name)) in all.iter_mut().zip(&view.segments).zip(bodies.iter().zip(&names)) {
+            for (passage, frequency) in body {
+                let length = placed.segment.tokens_of(*passage as usize) as f32;
+                let damped = frequency + K1 * (1.0 - B + B * length / measure.average);
+                scores.passages[*passage as usize] += body_weight * frequency * (K1 + 1.0) / damped;
+                scores.groups[*passage as usize] |= 1 << at;
+            }
+            scores.names.extend(name.iter().map(|(passage, frequency)| {
+                let document = placed.segment.document_of(*passage as usize) as u32;
+                (document, name_weight * frequency.min(1.0), 1 << at)
+            }));
+        }
+    }
+    Ok(all)
+}
+
+fn empty(segment: &Segment) -> Scores {
+    Scores { passages: vec![0.0; segment.passages()], groups: vec![0; segment.passages()], names: Vec::new() }
+}
+
+/// What BM25 must know of the whole.
+struct Measure {
+    documents: f32,
+    passages: f32,
+    average: f32,
+}
+
+impl Measure {
+    fn of(view: &View, allowed: &[Bits]) -> Self {
+        let (mut documents, mut passages, mut tokens) = (0_u64, 0_u64, 0_u64);
+        for (placed, allowed) in view.segments.iter().zip(allowed) {
+            for at in allowed.iter() {
+                let row = placed.segment.document(at);
+                documents += 1;
+                passages += u64::from(row.passages);
+                tokens += u64::from(row.tokens);
+            }
+        }
+        Self {
+            documents: documents as f32,
+            passages: passages as f32,
+            average: (tokens as f32 / passages.max(1) as f32).max(1.0),
+        }
+    }
+
+    fn rarity(&self, found: usize, of: f32) -> f32 {
+        let found = found as f32;
+        (1.0 + (of - found + 0.5).max(0.0) / (found + 0.5)).ln()
+    }
+}
+
+fn find(segment: &Segment, words: &InvertedIndexReader, group: &Group, allowed: &Bits) -> Result<List> {
+    let mut list = match group.manner {
+        Manner::Any => any(segment, words, group)?,
+        Manner::SideBySide => side_by_side(words, group)?,
+    };
+    if allowed.count() < segment.documents() {
+        list.retain(|(passage, _)| allowed.has(segment.document_of(*passage as usize)));
+    }
+    Ok(list)
+}
+
+/// Passages with any of the forms. Most groups have one form in a segment; several are added up.
+fn any(segment: &Segment, words: &InvertedIndexReader, group: &Group) -> Result<List> {
+    let mut list = List::new();
+    let mut lists = 0;
+    for (form, weight) in &group.forms {
+        let Some(info) = words.terms().get(form.as_bytes())? else { continue };
+        let mut postings = words.read_block_postings_from_terminfo(&info, IndexRecordOption::WithFreqs)?;
+        lists += 1;
+        list.reserve(info.doc_freq as usize);
+        while !postings.docs().is_empty() {
+            let found = postings.docs().iter().zip(postings.freqs());
+            list.extend(found.map(|(passage, frequency)| (*passage, *frequency as f32 * weight)));
+            postings.advance();
+        }
+    }
+    if lists > 1 {
+        list = add_up(&list, segment.passages());
+    }
+    Ok(list)
+}
+
+fn add_up(list: &List, passages: usize) -> List {
+    let mut sums = vec![0.0_f32; passages];
+    let mut order = Vec::with_capacity(list.len());
+    for (passage, frequency) in list {
+        let sum = &mut sums[*passage as usize];
+        if *sum == 0.0 {
+            order.push(*passage);
+        }
+        *sum += frequency;
+    }
+    order.into_iter().map(|passage| (passage, sums[passage as usize])).collect()
+}
+
+/// Passages that have the forms side by side.
+fn side_by_side(words: &InvertedIndexReader, group: &Group) -> Result<List> {
+    let mut lists: Vec<(u32, SegmentPostings)> = Vec::new();
+    for (at, (form, _)) in group.forms.iter().enumerate() {
+        let Some(info) = words.terms().get(form.as_bytes())? else { return Ok(List::new()) };
+        let option = IndexRecordOption::WithFreqsAndPositions;
+        lists.push((at as u32, words.read_postings_from_terminfo(&info, option)?));
+    }
+    lists.sort_by_key(|(_, postings)| postings.doc_freq());
+    let mut found = List::new();
+    let Some(((first_at, first), others)) = lists.split_first_mut() else { return Ok(found) };
+    let (mut starts, mut positions) = (Vec::new(), Vec::new());
+    'passages: while first.doc() != TERMINATED {
+        let passage = first.doc();
+        for (_, other) in &mut *others {
+            if other.doc() < passage {
+                other.seek(passage);
+            }
+            if other.doc() != passage {
+                first.advance();
+                continue 'passages;
+            }
+        }
+        first.positions(&mut starts);
+        starts.retain_mut(|start| start.checked_sub(*first_at).map(|moved| *start = moved).is_some());
+        for (at, other) in &mut *others {
+            other.positions(&mut positions);
+            starts.retain(|start| positions.binary_search(&(start + *at)).is_ok());
+        }
+        if !starts.is_empty() {
+            found.push((passage, starts.len() as f32));
+        }
+        first.advance();
+    }
+    Ok(found)
+}

@@ -1,0 +1,334 @@
+//! Putting the legs together.
+//!
+//! The best of each leg form a **pool**. Every member of the pool gets a score from both legs, those it did not come
+//! from included; the word score is divided by the largest, the cosine stretched between the smallest and largest of the
+//! pool, and the two are added with equal weight. What matches and is not in the pool follows behind it by words, then
+//! by meaning, so that pages can go on to the end. Equal scores are ordered by document number and place.
+
+use std::collections::HashMap;
+
+use shelf_base::Digest;
+
+use super::{Search, Wanted, keyword};
+use crate::{Result, Span, vector};
+
+/// Members that each leg sends into the pool.
+const POOL: usize = 1_000;
+/// The cosine from which on a passage counts as a match by meaning.
+pub(super) const FLOOR: f32 = 0.3;
+/// What the word leg counts in the sum.
+const ALPHA: f32 = 0.5;
+
+/// Which legs search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Words.
+    Keyword,
+    /// Meaning.
+    Semantic,
+    /// Both.
+    Hybrid,
+}
+
+/// What counts as one hit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// A document, by its best passage.
+    Document,
+    /// A passage.
+    Passage,
+}
+
+/// One hit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hit {
+    /// The document's number.
+    pub number: i64,
+    /// Its content when it was indexed.
+    pub hash: Digest,
+    /// The passage.
+    pub span: Span,
+    /// Which passage of the document, from 0.
+    pub ordinal: u32,
+    /// From 0 to 1, to be compared within one answer.
+    pub score: f32,
+    /// The word leg's own score, from 0 to 1.
+    pub keyword: Option<f32>,
+    /// The cosine.
+    pub semantic: Option<f32>,
+    pub(crate) segment: usize,
+    pub(crate) document: usize,
+}
+
+/// One page of hits.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Hits {
+    /// How many there are in all.
+    pub total: u64,
+    /// The page.
+    pub hits: Vec<Hit>,
+}
+
+/// A document or passage that matched, with what is known of it.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    segment: u32,
+    document: u32,
+    passage: u32,
+    words: f32,
+    /// Every group that was asked for is there.
+    full: bool,
+    cosine: Option<f32>,
+    /// The passage that the cosine is of.
+    meant: u32,
+    score: f32,
+}
+
+pub(super) fn page(search: &Search<'_>, wanted: &Wanted<'_>) -> Result<Hits> {
+    let mut found = match wanted.kind {
+        Kind::Keyword => by_words(search, wanted.unit)?,
+        Kind::Semantic => by_meaning(search, wanted),
+        Kind::Hybrid => by_both(search, wanted)?,
+    };
+    let total = found.len() as u64;
+    let most = wanted.from.saturating_add(wanted.limit);
+    if wanted.kind == Kind::Hybrid {
+        order_hybrid(search, &mut found, wanted.vector, most);
+    } else {
+        order(search, &mut found, most, |a, b| (b.full, b.score).partial_cmp(&(a.full, a.score)));
+    }
+    let largest = found.iter().map(|candidate| candidate.words).fold(0.0, f32::max);
+    if wanted.kind == Kind::Keyword {
+        level_keyword(&mut found, largest);
+    }
+    let hits = found.iter().skip(wanted.from).take(wanted.limit).map(|candidate| hit(search, candidate, largest));
+    Ok(Hits { total, hits: hits.collect() })
+}
+
+/// All candidates of the word leg. A document is as good as its best passage and its name together.
+fn by_words(search: &Search<'_>, unit: Unit) -> Result<Vec<Candidate>> {
+    let groups = &search.resolved.groups;
+    let mask = |wanted: fn(&super::resolve::Group) -> bool| {
+        let numbered = groups.iter().enumerate().take(64);
+        numbered.filter(|(_, group)| wanted(group)).fold(0_u64, |mask, (at, _)| mask | 1 << at)
+    };
+    let (required, counted) = (mask(|group| group.required), mask(|group| group.counted));
+    let mut found = Vec::new();
+    for (segment, scores) in keyword::score(search.view, &search.resolved, &search.allowed)?.into_iter().enumerate() {
+        let placed = &search.view.segments[segment].segment;
+        let mut names: HashMap<u32, (f32, u64)> = HashMap::new();
+        for (document, score, group) in scores.names {
+            let name = names.entry(document).or_default();
+            *name = (name.0 + score, name.1 | group);
+        }
+        let mut candidates: Vec<(Candidate, u64)> = Vec::new();
+        for (passage, score) in scores.passages.iter().enumerate().filter(|(_, score)| **score > 0.0) {
+            let document = placed.document_of(passage) as u32;
+            let groups = scores.groups[passage];
+            match candidates.last_mut().filter(|(last, _)| unit == Unit::Document && last.document == document) {
+                Some((last, all)) => {
+                    *all |= groups;
+                    if *score > last.words {
+                        (last.words, last.passage) = (*score, passage as u32);
+                    }
+                }
+                None => candidates.push((candidate(segment, document, passage as u32, *score), groups)),
+            }
+        }
+        for (candidate, all) in &mut candidates {
+            let name = match unit {
+                Unit::Document => names.remove(&candidate.document),
+                Unit::Passage => names.get(&candidate.document).copied(),
+            };
+            if let Some((score, groups)) = name {
+                candidate.words += score;
+                *all |= groups;
+            }
+        }
+        if unit == Unit::Document {
+            candidates.extend(names.into_iter().map(|(document, (score, groups))| {
+                let first = placed.document(document as usize).first_passage;
+                (candidate(segment, document, first, score), groups)
+            }));
+        }
+        found.extend(candidates.into_iter().filter(|(_, all)| all & required == required).map(|(mut one, all)| {
+            one.full = all & counted == counted;
+            one.score = one.words;
+            one
+        }));
+    }
+    Ok(found)
+}
+
+const fn candidate(segment: usize, document: u32, passage: u32, words: f32) -> Candidate {
+    let segment = segment as u32;
+    Candidate { segment, document, passage, words, full: false, cosine: None, meant: passage, score: words }
+}
+
+/// All candidates of the vector leg.
+fn by_meaning(search: &Search<'_>, wanted: &Wanted<'_>) -> Vec<Candidate> {
+    let Some(query) = wanted.vector.filter(|vector| vector.iter().any(|value| *value != 0.0)) else {
+        return Vec::new();
+    };
+    let query = vector::Query::new(query);
+    let mut found = Vec::new();
+    let most = (POOL / search.view.segments.len().max(1)).max(200);
+    for (at, (placed, allowed)) in search.view.segments.iter().zip(&search.allowed).enumerate() {
+        let segment = &placed.segment;
+        let all = allowed.count() == segment.documents();
+        let mut best: HashMap<u32, (f32, u32)> = HashMap::new();
+        let may = |passage: usize| all || allowed.has(segment.document_of(passage));
+        segment.vectors.near(&query, most, FLOOR, &may, &mut |passage, cosine| {
+            if cosine < FLOOR {
+                return;
+            }
+            let document = segment.document_of(passage) as u32;
+            let key = if wanted.unit == Unit::Document { document } else { passage as u32 };
+            let entry = best.entry(key).or_insert((cosine, passage as u32));
+            if (cosine, entry.1) > (entry.0, passage as u32) {
+                *entry = (cosine, passage as u32);
+            }
+        });
+        found.extend(best.into_values().map(|(cosine, passage)| {
+            let document = segment.document_of(passage as usize) as u32;
+            Candidate { cosine: Some(cosine), score: cosine, ..candidate(at, document, passage, 0.0) }
+        }));
+    }
+    found
+}
+
+/// The union of both legs. Words in quotes bind the vector leg too.
+fn by_both(search: &Search<'_>, wanted: &Wanted<'_>) -> Result<Vec<Candidate>> {
+    let mut found = by_words(search, wanted.unit)?;
+    let key = |candidate: &Candidate| match wanted.unit {
+        Unit::Document => (candidate.segment, candidate.document),
+        Unit::Passage => (candidate.segment, candidate.passage),
+    };
+    let quoted = search.resolved.groups.iter().any(|group| group.required);
+    let known: HashMap<(u32, u32), usize> = found.iter().enumerate().map(|(at, one)| (key(one), at)).collect();
+    for meant in by_meaning(search, wanted) {
+        match known.get(&key(&meant)) {
+            Some(at) => (found[*at].cosine, found[*at].meant) = (meant.cosine, meant.passage),
+            None if !quoted => found.push(meant),
+            None => {}
+        }
+    }
+    Ok(found)
+}
+
+/// Sorts so that the first `most` are right; the rest is dropped.
+fn order(
+    search: &Search<'_>,
+    found: &mut Vec<Candidate>,
+    most: usize,
+    compare: impl Fn(&Candidate, &Candidate) -> Option<std::cmp::Ordering>,
+) {
+    let place = |one: &Candidate| {
+        let segment = &search.view.segments[one.segment as usize].segment;
+        (segment.number(one.document as usize), one.passage)
+    };
+    let full = |a: &Candidate, b: &Candidate| {
+        compare(a, b).unwrap_or(std::cmp::Ordering::Equal).then_with(|| place(a).cmp(&place(b)))
+    };
+    if most < found.len() {
+        found.select_nth_unstable_by(most, &full);
+        found.truncate(most);
+    }
+    found.sort_unstable_by(full);
+}
+
+/// Scores the pool by both legs, and puts the rest behind it.
+fn order_hybrid(search: &Search<'_>, found: &mut Vec<Candidate>, vector: Option<&[f32; vector::DIMENSIONS]>, most: usize) {
+    let mut rest = std::mem::take(found);
+    let mut pool = take_best(&mut rest, |one| one.words, 0.0);
+    pool.extend(take_best(&mut rest, |one| one.cosine.unwrap_or(-1.0), -1.0));
+    let query = vector.filter(|vector| vector.iter().any(|value| *value != 0.0)).map(vector::Query::new);
+    if let Some(query) = &query {
+        pool.iter_mut().filter(|one| one.cosine.is_none()).for_each(|one| compute_cosine(search, one, query));
+    }
+    let largest = pool.iter().map(|one| one.words).fold(0.0, f32::max);
+    let cosines = pool.iter().filter_map(|one| one.cosine);
+    let (low, high) = cosines.fold((f32::MAX, f32::MIN), |(low, high), cosine| (low.min(cosine), high.max(cosine)));
+    for one in &mut pool {
+        let words = if largest > 0.0 { one.words / largest } else { 0.0 };
+        let meaning = one.cosine.map(|cosine| if high > low { (cosine - low) / (high - low) } else { 1.0 });
+        one.score = match meaning {
+            Some(meaning) => ALPHA * words + (1.0 - ALPHA) * meaning,
+            None => words,
+        };
+    }
+    let smallest = pool.iter().map(|one| one.score).fold(1.0, f32::min);
+    order(search, &mut pool, most, |a, b| b.score.partial_cmp(&a.score));
+    if pool.len() < most && !rest.is_empty() {
+        order(search, &mut rest, most - pool.len(), |a, b| {
+            (b.words, b.cosine).partial_cmp(&(a.words, a.cosine))
+        });
+        for one in &mut rest {
+            let words = if largest > 0.0 { one.words / largest } else { 0.0 };
+            one.score = smallest * 0.5 * (words + one.cosine.unwrap_or(0.0)).min(1.0);
+        }
+        pool.append(&mut rest);
+    }
+    *found = pool;
+}
+
+/// Takes out the best by one measure, above `least`.
+fn take_best(rest: &mut Vec<Candidate>, measure: impl Fn(&Candidate) -> f32, least: f32) -> Vec<Candidate> {
+    let split = |a: &Candidate, b: &Candidate| {
+        let place = |one: &Candidate| (one.segment, one.passage);
+        measure(b).total_cmp(&measure(a)).then_with(|| place(a).cmp(&place(b)))
+    };
+    let mut taken: Vec<Candidate> = if rest.len() > POOL {
+        rest.select_nth_unstable_by(POOL, split);
+        let after = rest.split_off(POOL);
+        std::mem::replace(rest, after)
+    } else {
+        std::mem::take(rest)
+    };
+    rest.extend(taken.extract_if(.., |one| measure(one) <= least));
+    taken
+}
+
+/// The best cosine of the candidate's passages.
+fn compute_cosine(search: &Search<'_>, one: &mut Candidate, query: &vector::Query) {
+    let segment = &search.view.segments[one.segment as usize].segment;
+    let row = segment.document(one.document as usize);
+    // Long documents have been through the vector leg: what did not come out of it is below the floor anyway.
+    let passages = if row.passages <= 16 { row.first_passage..row.first_passage + row.passages } else { one.passage..one.passage + 1 };
+    for passage in passages {
+        let cosine = segment.vectors.cosine(query, passage as usize);
+        if one.cosine.is_none_or(|best| cosine > best) {
+            one.cosine = Some(cosine);
+        }
+    }
+}
+
+/// Documents with everything that was asked for come first, and their scores say so.
+fn level_keyword(found: &mut [Candidate], largest: f32) {
+    let mixed = found.iter().any(|one| one.full) && found.iter().any(|one| !one.full);
+    for one in found {
+        let share = if largest > 0.0 { one.words / largest } else { 0.0 };
+        one.score = match (mixed, one.full) {
+            (false, _) => share,
+            (true, true) => 0.5 + 0.5 * share,
+            (true, false) => 0.5 * share,
+        };
+    }
+}
+
+fn hit(search: &Search<'_>, one: &Candidate, largest: f32) -> Hit {
+    let segment = &search.view.segments[one.segment as usize].segment;
+    let row = segment.document(one.document as usize);
+    let passage = if one.words > 0.0 { one.passage } else { one.meant };
+    Hit {
+        number: row.number,
+        hash: row.hash,
+        span: segment.passage(passage as usize).span,
+        ordinal: passage - row.first_passage,
+        score: one.score.clamp(0.0, 1.0),
+        keyword: (one.words > 0.0 && largest > 0.0).then(|| (one.words / largest).min(1.0)),
+        semantic: one.cosine.map(|cosine| cosine.clamp(-1.0, 1.0)),
+        segment: one.segment as usize,
+        document: one.document as usize,
+    }
+}

@@ -1,0 +1,283 @@
+//! From a question to the words that are really in the library: forms with the same stem, beginnings, and for a word
+//! that nobody may see anywhere, the words it was probably meant to be.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    ops::Range,
+};
+
+use shelf_base::distance;
+use tantivy::{Term, query::FuzzyTermQuery};
+
+use super::question::{Asked, Question};
+use crate::{
+    Result, View,
+    bits::Bits,
+    segment::Segment,
+    text::{
+        stem,
+        words::{Words, fold},
+    },
+};
+
+/// Edits that a correction may make at most.
+const MOST_EDITS: usize = 2;
+/// Corrections of one word that are tried.
+const CORRECTIONS: usize = 8;
+/// Words that one beginning may stand for.
+const PREFIXED: usize = 4_096;
+
+/// How a group of forms is looked for.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Manner {
+    /// Any of the forms.
+    Any,
+    /// All of the forms, side by side.
+    SideBySide,
+}
+
+/// Words that count as one thing.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Group {
+    pub forms: Vec<(String, f32)>,
+    pub manner: Manner,
+    /// A document without it is no hit.
+    pub required: bool,
+    /// It is one of the things asked for, not an extra.
+    pub counted: bool,
+}
+
+/// A word that was corrected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Correction {
+    /// As it was asked.
+    pub asked: String,
+    /// As it was looked for first of all.
+    pub meant: String,
+}
+
+/// A question in the words of the library.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Resolved {
+    pub(crate) groups: Vec<Group>,
+    /// Words that were corrected.
+    pub corrections: Vec<Correction>,
+}
+
+impl Resolved {
+    /// The question's text with the corrections made.
+    pub fn corrected(&self, text: &str) -> String {
+        if self.corrections.is_empty() {
+            return text.to_owned();
+        }
+        let meant: HashMap<&str, &str> =
+            self.corrections.iter().map(|correction| (&*correction.asked, &*correction.meant)).collect();
+        let mut output = String::new();
+        let (mut words, mut word, mut at) = (Words::new(text), String::new(), 0);
+        while let Some(place) = words.next(&mut word) {
+            if let Some(meant) = meant.get(word.as_str()).filter(|_| place.bytes.start >= at) {
+                output.push_str(&text[at..place.bytes.start]);
+                output.push_str(meant);
+                at = place.bytes.end;
+            }
+        }
+        output.push_str(&text[at..]);
+        output
+    }
+
+    /// Where a text has words that were looked for.
+    pub fn marks(&self, text: &str) -> Vec<Range<usize>> {
+        let forms: HashSet<&str> =
+            self.groups.iter().flat_map(|group| group.forms.iter().map(|(form, _)| form.as_str())).collect();
+        let mut marks: Vec<Range<usize>> = Vec::new();
+        let (mut words, mut word) = (Words::new(text), String::new());
+        while let Some(place) = words.next(&mut word) {
+            let covered = marks.last().is_some_and(|last| place.bytes.start < last.end);
+            if !covered && forms.contains(word.as_str()) {
+                marks.push(place.bytes);
+            }
+        }
+        marks
+    }
+
+    /// How rare the looked-for words of a text are, taken together: a measure of where its point lies.
+    pub fn weight(&self, text: &str) -> usize {
+        let (mut words, mut word) = (Words::new(text), String::new());
+        let mut found = vec![false; self.groups.len()];
+        while words.next(&mut word).is_some() {
+            for (found, group) in found.iter_mut().zip(&self.groups) {
+                *found |= group.forms.iter().any(|(form, _)| *form == word);
+            }
+        }
+        found.into_iter().filter(|found| *found).count()
+    }
+}
+
+impl View {
+    /// Finds the words of the library that a question means. With a `similarity`, words that stand nowhere within
+    /// the allowed documents are corrected to words that do and are at least so similar.
+    pub(super) fn resolve(&self, question: &Question, similarity: Option<f32>, allowed: &[Bits]) -> Result<Resolved> {
+        let mut resolved = Resolved::default();
+        for asked in &question.asked {
+            let group = match asked {
+                Asked::Word(word) => self.word(word, similarity, allowed, &mut resolved.corrections)?,
+                Asked::Whole(word) => Group { counted: false, ..any(vec![(word.clone(), 1.0)]) },
+                Asked::Quoted(words) => Group { required: true, ..side_by_side(words) },
+                Asked::Run(words) => side_by_side(words),
+                Asked::Prefix(prefix) => any(self.prefixed(prefix)?),
+            };
+            resolved.groups.push(group);
+        }
+        Ok(resolved)
+    }
+
+    fn word(
+        &self,
+        word: &str,
+        similarity: Option<f32>,
+        allowed: &[Bits],
+        corrections: &mut Vec<Correction>,
+    ) -> Result<Group> {
+        let forms = self.forms(word);
+        if self.stands_anywhere(&forms, allowed)? {
+            return Ok(any(forms.into_iter().map(|form| (form, 1.0)).collect()));
+        }
+        let Some(similarity) = similarity else { return Ok(any(vec![(word.to_owned(), 1.0)])) };
+        let near = self.near(word, similarity, allowed)?;
+        if let Some((meant, _)) = near.first() {
+            corrections.push(Correction { asked: word.to_owned(), meant: meant.clone() });
+        }
+        let mut weighted: Vec<(String, f32)> = Vec::new();
+        for (form, weight) in near {
+            for form in self.forms(&form) {
+                if !weighted.iter().any(|(known, _)| *known == form) {
+                    weighted.push((form, weight));
+                }
+            }
+        }
+        Ok(any(weighted))
+    }
+
+    /// The word itself and all words of the library with its stem, in order.
+    fn forms(&self, word: &str) -> Vec<String> {
+        let stem = stem(word);
+        let mut forms = vec![word.to_owned()];
+        if stem != word {
+            // The stem is a form of its own only when it would be cut to itself: "happi" is no word, "run" is one.
+            if crate::text::stem(&stem) == stem {
+                forms.push(stem.to_string());
+            }
+        }
+        for placed in &self.segments {
+            placed.segment.stems.forms(&stem, |form| {
+                if !forms.iter().any(|known| known == form) {
+                    forms.push(form.to_owned());
+                }
+            });
+        }
+        forms.sort();
+        forms
+    }
+
+    fn stands_anywhere(&self, forms: &[String], allowed: &[Bits]) -> Result<bool> {
+        for (placed, allowed) in self.segments.iter().zip(allowed) {
+            for form in forms {
+                if stands(&placed.segment, form, allowed)? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn prefixed(&self, prefix: &str) -> Result<Vec<(String, f32)>> {
+        let mut found = BTreeMap::new();
+        for placed in &self.segments {
+            for inverted in [placed.segment.body()?, placed.segment.name()?] {
+                let mut words = inverted.terms().range().ge(prefix.as_bytes()).into_stream()?;
+                while words.advance() && words.key().starts_with(prefix.as_bytes()) && found.len() < PREFIXED {
+                    if let Ok(word) = std::str::from_utf8(words.key()) {
+                        found.insert(word.to_owned(), 1.0);
+                    }
+                }
+            }
+        }
+        Ok(found.into_iter().collect())
+    }
+
+    /// Words near to one that is nowhere, the likeliest first, each with its weight.
+    fn near(&self, word: &str, similarity: f32, allowed: &[Bits]) -> Result<Vec<(String, f32)>> {
+        let length = word.chars().count();
+        // The other word may be longer by the edits themselves.
+        let edits = (1..=MOST_EDITS).rev().find(|edits| 1.0 - *edits as f32 / (length + edits) as f32 >= similarity - 1e-6);
+        let Some(edits) = edits.filter(|_| length >= 3) else { return Ok(Vec::new()) };
+        let mut found: BTreeMap<String, u32> = BTreeMap::new();
+        for placed in &self.segments {
+            for inverted in [placed.segment.body()?, placed.segment.name()?] {
+                let term = Term::from_field_text(tantivy::schema::Field::from_field_id(0), word);
+                let automaton = FuzzyTermQuery::new(term, edits as u8, true).automaton()?;
+                let mut words = inverted.terms().search(automaton).into_stream()?;
+                while words.advance() {
+                    let frequency = words.value().doc_freq;
+                    if let Ok(word) = std::str::from_utf8(words.key()) {
+                        *found.entry(word.to_owned()).or_default() += frequency;
+                    }
+                }
+            }
+        }
+        let mut likely: Vec<(usize, bool, std::cmp::Reverse<u32>, String)> = found
+            .into_iter()
+            .map(|(other, frequency)| {
+                let distance = distance(word, &other);
+                (distance, other.chars().next() != word.chars().next(), std::cmp::Reverse(frequency), other)
+            })
+            .filter(|(distance, _, _, other)| {
+                let longest = length.max(other.chars().count());
+                1.0 - *distance as f32 / longest as f32 >= similarity - 1e-6
+            })
+            .collect();
+        likely.sort();
+        let mut kept = Vec::new();
+        for (distance, _, _, other) in likely {
+            if kept.len() >= CORRECTIONS {
+                break;
+            }
+            if self.stands_anywhere(std::slice::from_ref(&other), allowed)? {
+                kept.push((other, 0.9_f32.powi(distance as i32)));
+            }
+        }
+        Ok(kept)
+    }
+}
+
+fn any(forms: Vec<(String, f32)>) -> Group {
+    Group { forms, manner: Manner::Any, required: false, counted: true }
+}
+
+fn side_by_side(words: &[String]) -> Group {
+    let forms = words.iter().map(|word| (word.clone(), 1.0)).collect();
+    Group { forms, manner: Manner::SideBySide, required: false, counted: true }
+}
+
+/// Whether an allowed document has the word, in its text or its name.
+fn stands(segment: &Segment, word: &str, allowed: &Bits) -> Result<bool> {
+    for inverted in [segment.body()?, segment.name()?] {
+        let Some(info) = inverted.terms().get(word.as_bytes())? else { continue };
+        let option = tantivy::schema::IndexRecordOption::Basic;
+        let mut postings = inverted.read_block_postings_from_terminfo(&info, option)?;
+        while !postings.docs().is_empty() {
+            if postings.docs().iter().any(|passage| allowed.has(segment.document_of(*passage as usize))) {
+                return Ok(true);
+            }
+            postings.advance();
+        }
+    }
+    Ok(false)
+}
+
+/// A word as the index has it.
+pub fn folded(word: &str) -> String {
+    let mut output = String::new();
+    fold(word, &mut output);
+    output
+}

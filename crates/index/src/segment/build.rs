@@ -1,0 +1,237 @@
+//! Writing a segment.
+
+use std::collections::HashSet;
+
+use shelf_base::{Digest, ids::CollectionId};
+use tantivy::{IndexBuilder, SingleSegmentIndexWriter, directory::RamDirectory};
+
+use super::{
+    Segment,
+    archive::{Archive, Content, Parts, words_from_memory},
+    tables::{ALWAYS, DocumentRow, KEPT, PATTERNS, PassageRow, Span},
+};
+use crate::{
+    Result,
+    text::{self, Fields, StemsBuilder},
+    trigram::TrigramsBuilder,
+    vector::{DIMENSIONS, VectorsBuilder},
+};
+
+/// Memory that the word writer plans its tables for; it grows as it needs.
+const WORD_TABLES: usize = 4 << 20;
+
+/// How patterns find a document.
+#[derive(Clone, Copy, Debug)]
+pub enum Grep<'a> {
+    /// It is never searched by pattern.
+    Never,
+    /// By the trigrams of these bytes.
+    Bytes(&'a [u8]),
+    /// It is always read: too large to be worth a list.
+    Always,
+}
+
+/// One passage to index.
+#[derive(Clone, Debug)]
+pub struct EntryPassage {
+    /// Where it lies.
+    pub span: Span,
+    /// Its tokens.
+    pub tokens: u32,
+    /// Its vector, of length one or zero.
+    pub vector: [f32; DIMENSIONS],
+}
+
+/// One document to index.
+#[derive(Clone, Debug)]
+pub struct Entry<'a> {
+    /// Its number in the catalog.
+    pub number: i64,
+    /// Its content.
+    pub hash: Digest,
+    /// Its collection.
+    pub collection: CollectionId,
+    /// Its path.
+    pub path: &'a str,
+    /// Its title.
+    pub title: &'a str,
+    /// Its text; empty when it has none.
+    pub text: &'a str,
+    /// Whether the text must be kept here, since it is not the stored bytes.
+    pub keep_text: bool,
+    /// The passages of the text.
+    pub passages: Vec<EntryPassage>,
+    /// How patterns find it.
+    pub grep: Grep<'a>,
+}
+
+/// Gathers documents into a segment.
+pub struct Builder {
+    words: SingleSegmentIndexWriter,
+    directory: RamDirectory,
+    fields: Fields,
+    numbers: HashSet<i64>,
+    documents: Vec<DocumentRow>,
+    passages: Vec<u8>,
+    passage_count: u32,
+    paths: Vec<u8>,
+    texts: Vec<u8>,
+    trigrams: TrigramsBuilder,
+    vectors: VectorsBuilder,
+    text_bytes: usize,
+}
+
+impl Builder {
+    /// An empty builder.
+    pub fn new() -> Result<Self> {
+        let (schema, fields) = text::schema();
+        let directory = RamDirectory::create();
+        let words = IndexBuilder::new()
+            .schema(schema)
+            .tokenizers(text::tokenizers())
+            .single_segment_index_writer(directory.clone(), WORD_TABLES)?;
+        Ok(Self {
+            words,
+            directory,
+            fields,
+            numbers: HashSet::new(),
+            documents: Vec::new(),
+            passages: Vec::new(),
+            passage_count: 0,
+            paths: Vec::new(),
+            texts: Vec::new(),
+            trigrams: TrigramsBuilder::default(),
+            vectors: VectorsBuilder::default(),
+            text_bytes: 0,
+        })
+    }
+
+    /// Adds a document. A document that is in already stays as it is.
+    pub fn add(&mut self, entry: &Entry<'_>) -> Result<()> {
+        if !self.numbers.insert(entry.number) {
+            return Ok(());
+        }
+        let name = format!("{} {}", entry.title, entry.path);
+        let document = self.documents.len() as u32;
+        let first_passage = self.passage_count;
+        // A document without text still has its name, so it still needs a place among the passages.
+        let nothing = [EntryPassage { span: NOWHERE, tokens: 0, vector: [0.0; DIMENSIONS] }];
+        let passages = if entry.passages.is_empty() { &nothing[..] } else { &entry.passages };
+        for (at, passage) in passages.iter().enumerate() {
+            let range = passage.span.start as usize..passage.span.end as usize;
+            let body = entry.text.get(range).unwrap_or_default();
+            self.words.add_document(text::document(self.fields, body, (at == 0).then_some(&name)))?;
+            PassageRow { document, tokens: passage.tokens, span: passage.span }.write(&mut self.passages);
+            self.vectors.add(&passage.vector);
+        }
+        self.passage_count += passages.len() as u32;
+        let (bytes, mut flags) = match entry.grep {
+            Grep::Never => (&[][..], 0),
+            Grep::Bytes(bytes) => (bytes, PATTERNS),
+            Grep::Always => (&[][..], PATTERNS | ALWAYS),
+        };
+        self.trigrams.add(bytes);
+        let text = if entry.keep_text {
+            flags |= KEPT;
+            place(&mut self.texts, &zstd::bulk::compress(entry.text.as_bytes(), 3)?)
+        } else {
+            (0, 0)
+        };
+        self.documents.push(DocumentRow {
+            number: entry.number,
+            hash: entry.hash,
+            collection: entry.collection,
+            first_passage,
+            passages: passages.len() as u32,
+            tokens: passages.iter().map(|passage| passage.tokens).sum(),
+            flags,
+            path: place(&mut self.paths, entry.path.as_bytes()),
+            text,
+        });
+        self.text_bytes += entry.text.len();
+        Ok(())
+    }
+
+    /// How many documents are in.
+    pub fn documents(&self) -> usize {
+        self.documents.len()
+    }
+
+    /// Memory that the builder takes, about.
+    pub fn memory(&self) -> usize {
+        self.words.mem_usage() + 2 * self.trigrams.memory() + self.passages.len() * 14 + self.texts.len()
+    }
+
+    /// Ends the segment.
+    pub fn finish(self) -> Result<Built> {
+        let index = self.words.finalize()?;
+        let mut parts = Parts::new();
+        let reader = text::only_segment(&index)?;
+        parts.insert("stems".into(), Content::Bytes(stems(&reader, self.fields)?));
+        let names = super::word_files(&index)?;
+        words_from_memory(&self.directory, &names, &mut parts)?;
+        let mut keep = |name: &str, bytes| parts.insert(name.to_owned(), Content::Bytes(bytes));
+        for (name, bytes) in self.vectors.finish() {
+            keep(name, bytes);
+        }
+        keep("trigrams", self.trigrams.finish());
+        keep("passages", self.passages);
+        keep("paths", self.paths);
+        keep("texts", self.texts);
+        keep("numbers", numbers(&self.documents));
+        let mut rows = Vec::new();
+        self.documents.iter().for_each(|row| row.write(&mut rows));
+        keep("documents", rows);
+        Ok(Built { parts, documents: self.documents.len() as u32, text_bytes: self.text_bytes as u64, folder: None })
+    }
+}
+
+const NOWHERE: Span = Span { start: 0, end: 0, first_line: 1, last_line: 1, first_page: 0, last_page: 0 };
+
+/// Appends bytes and tells where.
+pub(super) fn place(to: &mut Vec<u8>, bytes: &[u8]) -> (u64, u32) {
+    let at = to.len() as u64;
+    to.extend_from_slice(bytes);
+    (at, bytes.len() as u32)
+}
+
+/// The documents' numbers in order, each with its row.
+pub(super) fn numbers(documents: &[DocumentRow]) -> Vec<u8> {
+    let mut order: Vec<(i64, u32)> =
+        documents.iter().enumerate().map(|(at, row)| (row.number, at as u32)).collect();
+    order.sort_unstable();
+    order.iter().flat_map(|(number, at)| [&number.to_le_bytes()[..], &at.to_le_bytes()].concat()).collect()
+}
+
+/// The table of stems of a segment's words.
+pub(super) fn stems(reader: &tantivy::SegmentReader, fields: Fields) -> Result<Vec<u8>> {
+    let mut builder = StemsBuilder::default();
+    for field in [fields.body, fields.name] {
+        let inverted = reader.inverted_index(field)?;
+        let mut words = inverted.terms().stream()?;
+        while words.advance() {
+            if let Ok(word) = std::str::from_utf8(words.key()) {
+                builder.add(word);
+            }
+        }
+    }
+    Ok(builder.finish())
+}
+
+/// A finished segment that is not yet anywhere.
+pub struct Built {
+    pub(crate) parts: Parts,
+    pub(crate) documents: u32,
+    pub(crate) text_bytes: u64,
+    /// Keeps the files of a merge until they are copied.
+    pub(crate) folder: Option<tempfile::TempDir>,
+}
+
+impl Built {
+    /// Opens it in memory.
+    pub(crate) fn in_memory(self) -> Result<Segment> {
+        let archive = Archive::in_memory(self.parts)?;
+        drop(self.folder);
+        Segment::open(archive)
+    }
+}

@@ -1,0 +1,129 @@
+//! Merging segments: the documents that still live, of several segments, in one.
+
+use std::path::Path;
+
+use tantivy::{
+    Index,
+    directory::{MmapDirectory, OwnedBytes},
+    fastfield::AliveBitSet,
+    indexer::merge_filtered_segments,
+};
+
+use super::{
+    Built, Segment,
+    archive::{Content, Parts, words_from_folder},
+    build::{numbers, place, stems},
+    tables::{DocumentRow, KEPT},
+    word_files,
+};
+use crate::{Error, Result, bits::Bits, text, trigram::Trigrams, vector::VectorsBuilder};
+
+/// Merges segments, in order; `live` says which documents of each go on. Large files are written below `folder`.
+/// `None` when nothing lives.
+pub(crate) fn merge(segments: &[(&Segment, &Bits)], folder: &Path) -> Result<Option<Built>> {
+    let live: usize = segments.iter().map(|(_, live)| live.count()).sum();
+    if live == 0 {
+        return Ok(None);
+    }
+    let scratch = tempfile::Builder::new().prefix("merge-").tempdir_in(folder)?;
+    let mut parts = Parts::new();
+    merge_words(segments, scratch.path(), &mut parts)?;
+    let tables = Merged::of(segments)?;
+    let lists: Vec<&Trigrams> = segments.iter().map(|(segment, _)| &segment.trigrams).collect();
+    let trigrams = Trigrams::merge(&lists, &tables.places, live as u32);
+    let mut keep = |name: &str, bytes| parts.insert(name.to_owned(), Content::Bytes(bytes));
+    keep("trigrams", trigrams);
+    keep("passages", tables.passages);
+    keep("paths", tables.paths);
+    keep("texts", tables.texts);
+    keep("numbers", numbers(&tables.documents));
+    let mut rows = Vec::new();
+    tables.documents.iter().for_each(|row| row.write(&mut rows));
+    keep("documents", rows);
+    for (name, bytes) in tables.vectors.finish() {
+        keep(name, bytes);
+    }
+    Ok(Some(Built { parts, documents: live as u32, text_bytes: tables.text_bytes, folder: Some(scratch) }))
+}
+
+fn merge_words(segments: &[(&Segment, &Bits)], folder: &Path, parts: &mut Parts) -> Result<()> {
+    let mut readers = Vec::new();
+    let mut filters = Vec::new();
+    for (segment, live) in segments {
+        readers.extend(segment.index.searchable_segments()?);
+        filters.push(Some(alive(segment, live)?));
+    }
+    let settings = segments.first().map(|(segment, _)| segment.index.settings().clone()).unwrap_or_default();
+    let directory = MmapDirectory::open(folder).map_err(|error| Error::Io(std::io::Error::other(error)))?;
+    let mut merged: Index = merge_filtered_segments(&readers, settings, filters, directory)?;
+    merged.set_tokenizers(text::tokenizers());
+    parts.insert("stems".into(), Content::Bytes(stems(&text::only_segment(&merged)?, text::schema().1)?));
+    words_from_folder(folder, &word_files(&merged)?, parts);
+    Ok(())
+}
+
+/// The passages of the documents that live.
+fn alive(segment: &Segment, live: &Bits) -> Result<AliveBitSet> {
+    let mut bits = tantivy::BitSet::with_max_value(segment.passages() as u32);
+    for document in live.iter() {
+        let row = segment.document(document);
+        for passage in row.first_passage..row.first_passage + row.passages {
+            bits.insert(passage);
+        }
+    }
+    let mut bytes = Vec::new();
+    tantivy::fastfield::write_alive_bitset(&bits, &mut bytes)?;
+    Ok(AliveBitSet::open(OwnedBytes::new(bytes)))
+}
+
+/// The tables of the merged segment.
+#[derive(Default)]
+struct Merged {
+    documents: Vec<DocumentRow>,
+    passages: Vec<u8>,
+    passage_count: u32,
+    paths: Vec<u8>,
+    texts: Vec<u8>,
+    vectors: VectorsBuilder,
+    text_bytes: u64,
+    /// For each segment and document, where it went.
+    places: Vec<Vec<Option<u32>>>,
+}
+
+impl Merged {
+    fn of(segments: &[(&Segment, &Bits)]) -> Result<Self> {
+        let mut merged = Self::default();
+        for (segment, live) in segments {
+            let mut places = vec![None; segment.documents()];
+            for at in live.iter() {
+                places[at] = Some(merged.documents.len() as u32);
+                merged.add(segment, at)?;
+            }
+            merged.places.push(places);
+        }
+        Ok(merged)
+    }
+
+    fn add(&mut self, segment: &Segment, at: usize) -> Result<()> {
+        let mut row = segment.document(at);
+        let document = self.documents.len() as u32;
+        let old_first = row.first_passage;
+        row.first_passage = self.passage_count;
+        for passage in old_first..old_first + row.passages {
+            let mut passage_row = segment.passage(passage as usize);
+            passage_row.document = document;
+            passage_row.write(&mut self.passages);
+            self.vectors.add_stored(&segment.vectors, passage as usize);
+            self.text_bytes += u64::from(passage_row.span.end - passage_row.span.start);
+        }
+        self.passage_count += row.passages;
+        row.path = place(&mut self.paths, segment.path(&row).as_bytes());
+        if row.flags & KEPT != 0 {
+            let (start, length) = row.text;
+            let packed = segment.texts.get(start as usize..start as usize + length as usize);
+            row.text = place(&mut self.texts, packed.ok_or_else(|| Error::damaged("texts", "a text is torn"))?);
+        }
+        self.documents.push(row);
+        Ok(())
+    }
+}

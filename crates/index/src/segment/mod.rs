@@ -1,0 +1,194 @@
+//! A segment: a sealed set of documents with all that search needs of them.
+//!
+//! Writer, sealed file, reader: [`Builder`] gathers documents, [`archive`] seals their parts into one file (or keeps
+//! them in memory), [`Segment`] reads them. A segment never changes; which of its documents still live is said beside
+//! it.
+
+pub(crate) mod archive;
+mod build;
+mod merge;
+mod tables;
+
+use std::path::PathBuf;
+
+use archive::Archive;
+pub use build::{Builder, Built, Entry, EntryPassage, Grep};
+pub(crate) use merge::merge;
+pub use tables::Span;
+pub(crate) use tables::{DocumentRow, PassageRow};
+use tables::{KEPT, Tables};
+use shelf_base::ids::CollectionId;
+use tantivy::{Index, InvertedIndexReader, SegmentReader, directory::OwnedBytes};
+
+use crate::{
+    Error, Result,
+    bits::Bits,
+    text::{self, Fields, Stems},
+    trigram::{Needs, Trigrams},
+    vector::Vectors,
+};
+
+/// Bytes of a kept text at most; what claims to be larger is damaged.
+const TEXT_BYTES: usize = 256 << 20;
+
+/// A sealed segment.
+pub(crate) struct Segment {
+    archive: Archive,
+    index: Index,
+    reader: SegmentReader,
+    fields: Fields,
+    tables: Tables,
+    numbers: OwnedBytes,
+    paths: OwnedBytes,
+    texts: OwnedBytes,
+    trigrams: Trigrams,
+    pub(crate) vectors: Vectors,
+    pub(crate) stems: Stems,
+}
+
+impl Segment {
+    pub(crate) fn open(archive: Archive) -> Result<Self> {
+        let mut index = Index::open(archive.clone())?;
+        index.set_tokenizers(text::tokenizers());
+        let reader = text::only_segment(&index)?;
+        let tables = Tables::open(archive.part("documents")?, archive.part("passages")?)?;
+        let vectors = Vectors::open(
+            archive.part("vector.bytes")?,
+            archive.part("vector.scales")?,
+            archive.part("vector.codes")?,
+        )?;
+        if vectors.count() != tables.passages() || reader.max_doc() as usize != tables.passages() {
+            return Err(Error::damaged("segment", "its parts do not agree"));
+        }
+        let numbers = archive.part("numbers")?;
+        if numbers.len() != 12 * tables.documents() {
+            return Err(Error::damaged("numbers", "its length does not agree"));
+        }
+        Ok(Self {
+            fields: text::schema().1,
+            index,
+            reader,
+            tables,
+            numbers,
+            vectors,
+            paths: archive.part("paths")?,
+            texts: archive.part("texts")?,
+            trigrams: Trigrams::open(archive.part("trigrams")?)?,
+            stems: Stems::open(archive.part("stems")?)?,
+            archive,
+        })
+    }
+
+    pub(crate) fn documents(&self) -> usize {
+        self.tables.documents()
+    }
+
+    pub(crate) fn passages(&self) -> usize {
+        self.tables.passages()
+    }
+
+    pub(crate) fn document(&self, at: usize) -> DocumentRow {
+        self.tables.document(at)
+    }
+
+    pub(crate) fn passage(&self, at: usize) -> PassageRow {
+        self.tables.passage(at)
+    }
+
+    pub(crate) fn document_of(&self, passage: usize) -> usize {
+        self.tables.document_of(passage)
+    }
+
+    pub(crate) fn tokens_of(&self, passage: usize) -> u32 {
+        self.tables.tokens_of(passage)
+    }
+
+    pub(crate) fn number(&self, document: usize) -> i64 {
+        self.tables.number(document)
+    }
+
+    pub(crate) fn path(&self, document: &DocumentRow) -> &str {
+        let (at, length) = document.path;
+        let bytes = self.paths.get(at as usize..at as usize + length as usize).unwrap_or_default();
+        std::str::from_utf8(bytes).unwrap_or_default()
+    }
+
+    /// The text of a document, when it is kept here.
+    pub(crate) fn text(&self, document: &DocumentRow) -> Result<Option<String>> {
+        if document.flags & KEPT == 0 {
+            return Ok(None);
+        }
+        let (at, length) = document.text;
+        let torn = || Error::damaged("texts", "a text is torn");
+        let packed = self.texts.get(at as usize..at as usize + length as usize).ok_or_else(torn)?;
+        let bytes = zstd::bulk::decompress(packed, TEXT_BYTES).map_err(|_| torn())?;
+        Ok(Some(String::from_utf8(bytes).map_err(|_| torn())?))
+    }
+
+    /// The row of the document with this number.
+    pub(crate) fn find(&self, number: i64) -> Option<usize> {
+        let rows = self.numbers.as_chunks::<12>().0;
+        let number_of = |row: &[u8; 12]| row.first_chunk::<8>().map_or(0, |bytes| i64::from_le_bytes(*bytes));
+        let at = rows.binary_search_by_key(&number, number_of).ok()?;
+        rows[at].last_chunk::<4>().map(|bytes| u32::from_le_bytes(*bytes) as usize)
+    }
+
+    /// The word index of passages' bodies.
+    pub(crate) fn body(&self) -> Result<std::sync::Arc<InvertedIndexReader>> {
+        Ok(self.reader.inverted_index(self.fields.body)?)
+    }
+
+    /// The word index of documents' names.
+    pub(crate) fn name(&self) -> Result<std::sync::Arc<InvertedIndexReader>> {
+        Ok(self.reader.inverted_index(self.fields.name)?)
+    }
+
+    /// Documents that a pattern with these needs may match.
+    pub(crate) fn candidates(&self, needs: &Needs) -> Bits {
+        let mut bits = needs.documents(&self.trigrams, self.documents());
+        bits.unite(&self.tables.always);
+        bits.intersect(&self.tables.patterns);
+        bits
+    }
+
+    /// How many of these documents patterns can search.
+    pub(crate) fn searchable(&self, documents: &Bits) -> u64 {
+        let mut searchable = self.tables.patterns.clone();
+        searchable.intersect(documents);
+        searchable.count() as u64
+    }
+
+    /// Leaves only documents of collections that `allowed` takes.
+    pub(crate) fn keep_collections(&self, documents: &mut Bits, allowed: impl Fn(&CollectionId) -> bool) {
+        let allowed: Vec<bool> = self.tables.collections.iter().map(allowed).collect();
+        if allowed.iter().all(|allowed| *allowed) {
+            return;
+        }
+        for (at, place) in self.tables.collection_of.iter().enumerate() {
+            if !allowed[*place as usize] {
+                documents.clear(at);
+            }
+        }
+    }
+
+    /// Compares every part with its hash.
+    pub(crate) fn verify(&self) -> Result<()> {
+        self.archive.verify()
+    }
+
+    /// Bytes of the parts whose names begin so.
+    pub(crate) fn sizes(&self, prefix: &str) -> u64 {
+        self.archive.sizes(prefix)
+    }
+}
+
+/// The files of a word index that was written as one segment.
+fn word_files(index: &Index) -> Result<Vec<PathBuf>> {
+    let directory = index.directory();
+    let mut names: Vec<PathBuf> = directory.list_managed_files().into_iter().collect();
+    names.extend(["meta.json", ".managed.json"].map(PathBuf::from));
+    names.sort();
+    names.dedup();
+    names.retain(|name| tantivy::Directory::exists(directory, name).unwrap_or(false));
+    Ok(names)
+}

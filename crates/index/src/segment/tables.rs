@@ -1,0 +1,211 @@
+//! The fixed-width tables of a segment: its documents, and where their passages lie.
+
+use shelf_base::{Digest, ids::CollectionId};
+use tantivy::directory::OwnedBytes;
+
+use crate::{Error, Result, bits::Bits};
+
+/// Bytes of a document's row.
+pub(super) const DOCUMENT: usize = 104;
+/// Bytes of a passage's row.
+pub(super) const PASSAGE: usize = 32;
+
+/// The document can be searched by pattern.
+pub(super) const PATTERNS: u8 = 1;
+/// It has no trigrams although it can be searched by pattern: it is always a candidate.
+pub(super) const ALWAYS: u8 = 2;
+/// Its text is kept in the segment, since it is not the stored bytes.
+pub(super) const KEPT: u8 = 4;
+
+/// A document of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DocumentRow {
+    pub number: i64,
+    pub hash: Digest,
+    pub collection: CollectionId,
+    pub first_passage: u32,
+    pub passages: u32,
+    pub tokens: u32,
+    pub flags: u8,
+    /// Place of its path in the part `paths`.
+    pub path: (u64, u32),
+    /// Place of its compressed text in the part `texts`.
+    pub text: (u64, u32),
+}
+
+impl DocumentRow {
+    pub(super) fn write(&self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(&self.number.to_le_bytes());
+        bytes.extend_from_slice(self.hash.as_bytes());
+        bytes.extend_from_slice(self.collection.as_bytes());
+        for number in [self.first_passage, self.passages, self.tokens, u32::from(self.flags)] {
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+        for (at, length) in [self.path, self.text] {
+            bytes.extend_from_slice(&at.to_le_bytes());
+            bytes.extend_from_slice(&length.to_le_bytes());
+            bytes.extend_from_slice(&[0; 4]);
+        }
+    }
+}
+
+/// Where a passage lies in its document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// First byte in the text.
+    pub start: u32,
+    /// The byte after its last.
+    pub end: u32,
+    /// First line, from 1.
+    pub first_line: u32,
+    /// Last line.
+    pub last_line: u32,
+    /// First page, from 1; 0 when the document has no pages.
+    pub first_page: u32,
+    /// Last page.
+    pub last_page: u32,
+}
+
+/// A passage of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PassageRow {
+    pub document: u32,
+    pub tokens: u32,
+    pub span: Span,
+}
+
+impl PassageRow {
+    pub(super) fn write(&self, bytes: &mut Vec<u8>) {
+        let Span { start, end, first_line, last_line, first_page, last_page } = self.span;
+        for number in [self.document, self.tokens, start, end, first_line, last_line, first_page, last_page] {
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+    }
+}
+
+/// The rows of both tables.
+pub(super) struct Tables {
+    documents: OwnedBytes,
+    passages: OwnedBytes,
+    /// The collections of the segment, and for each document which of them it is in.
+    pub(super) collections: Vec<CollectionId>,
+    pub(super) collection_of: Vec<u32>,
+    /// Documents that patterns search, and those of them without trigrams.
+    pub(super) patterns: Bits,
+    pub(super) always: Bits,
+}
+
+impl Tables {
+    pub(super) fn open(documents: OwnedBytes, passages: OwnedBytes) -> Result<Self> {
+        if documents.len() % DOCUMENT != 0 || passages.len() % PASSAGE != 0 {
+            return Err(Error::damaged("tables", "a row is torn"));
+        }
+        let count = documents.len() / DOCUMENT;
+        let mut tables = Self {
+            documents,
+            passages,
+            collections: Vec::new(),
+            collection_of: Vec::with_capacity(count),
+            patterns: Bits::none(count),
+            always: Bits::none(count),
+        };
+        let mut next = 0;
+        for at in 0..count {
+            let row = tables.document(at);
+            if row.first_passage != next {
+                return Err(Error::damaged("tables", "documents and passages do not agree"));
+            }
+            next += row.passages;
+            tables.note(at, &row);
+        }
+        if next as usize == tables.passages() {
+            Ok(tables)
+        } else {
+            Err(Error::damaged("tables", "passages are missing"))
+        }
+    }
+
+    /// Keeps in memory what every search asks of a document.
+    fn note(&mut self, at: usize, row: &DocumentRow) {
+        if row.flags & PATTERNS != 0 {
+            self.patterns.set(at);
+        }
+        if row.flags & ALWAYS != 0 {
+            self.always.set(at);
+        }
+        let same = |known: &CollectionId| *known == row.collection;
+        // Neighbours mostly share their collection.
+        let last = self.collection_of.last().copied().filter(|last| same(&self.collections[*last as usize]));
+        let place = last.or_else(|| self.collections.iter().position(same).map(|place| place as u32));
+        let place = place.unwrap_or_else(|| {
+            self.collections.push(row.collection);
+            self.collections.len() as u32 - 1
+        });
+        self.collection_of.push(place);
+    }
+
+    pub(super) fn documents(&self) -> usize {
+        self.documents.len() / DOCUMENT
+    }
+
+    pub(super) fn passages(&self) -> usize {
+        self.passages.len() / PASSAGE
+    }
+
+    pub(super) fn document(&self, at: usize) -> DocumentRow {
+        let row = &self.documents[at * DOCUMENT..][..DOCUMENT];
+        let mut hash = [0; 32];
+        hash.copy_from_slice(&row[8..40]);
+        DocumentRow {
+            number: long(row, 0) as i64,
+            hash: Digest::new(hash),
+            collection: CollectionId::from_slice(&row[40..56]).unwrap_or(CollectionId::new(Default::default())),
+            first_passage: short(row, 56),
+            passages: short(row, 60),
+            tokens: short(row, 64),
+            flags: short(row, 68) as u8,
+            path: (long(row, 72), short(row, 80)),
+            text: (long(row, 88), short(row, 96)),
+        }
+    }
+
+    pub(super) fn number(&self, at: usize) -> i64 {
+        long(&self.documents, at * DOCUMENT) as i64
+    }
+
+    pub(super) fn document_of(&self, passage: usize) -> usize {
+        short(&self.passages, passage * PASSAGE) as usize
+    }
+
+    pub(super) fn tokens_of(&self, passage: usize) -> u32 {
+        short(&self.passages, passage * PASSAGE + 4)
+    }
+
+    pub(super) fn passage(&self, at: usize) -> PassageRow {
+        let row = &self.passages[at * PASSAGE..][..PASSAGE];
+        PassageRow {
+            document: short(row, 0),
+            tokens: short(row, 4),
+            span: Span {
+                start: short(row, 8),
+                end: short(row, 12),
+                first_line: short(row, 16),
+                last_line: short(row, 20),
+                first_page: short(row, 24),
+                last_page: short(row, 28),
+            },
+        }
+    }
+}
+
+fn short(bytes: &[u8], at: usize) -> u32 {
+    let mut four = [0; 4];
+    four.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(four)
+}
+
+fn long(bytes: &[u8], at: usize) -> u64 {
+    let mut eight = [0; 8];
+    eight.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(eight)
+}

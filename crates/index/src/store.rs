@@ -1,0 +1,416 @@
+//! The index of a library: sealed segments on disk, and a tail in memory for what has been written since.
+//!
+//! The segments on disk cover the journal up to a sequence number. A process that needs more indexes the records since
+//! then into its own *tail*, small segments in memory; that takes a few milliseconds and no lock. When a tail has grown,
+//! whoever gets the **lease** (a lock between processes) writes it out as a segment, and all others drop what they held
+//! of it. A bulk of new documents is written out directly. Whoever holds the lease also merges small segments.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use parking_lot::Mutex;
+use rustix::{
+    fs::{FlockOperation, flock},
+    io::Errno,
+};
+
+use crate::{
+    Error, Result, View,
+    bits::Bits,
+    manifest::{Manifest, SegmentNote, Stamp},
+    segment::{Built, Segment, archive::Archive, merge},
+    view::Placed,
+};
+
+/// Small segments of a tail that are merged in memory once there are so many.
+const TAIL_SEGMENTS: usize = 8;
+/// Documents in a tail after which it is worth writing out.
+const TAIL_DOCUMENTS: usize = 512;
+/// The same in bytes of text.
+const TAIL_BYTES: u64 = 8 << 20;
+/// Segments of similar size that are merged into one.
+const MERGE_SEGMENTS: usize = 6;
+/// Bytes of text above which a segment is merged no more.
+const MERGED_BYTES: u64 = 192 << 20;
+/// Files that no manifest names are removed when they are this old: another process may just be writing them.
+const ORPHAN_AGE: Duration = Duration::from_secs(15 * 60);
+
+/// What happened to the index since a point in the journal.
+pub struct Change {
+    /// The journal record after which it begins.
+    pub from: u64,
+    /// The last record it covers.
+    pub to: u64,
+    /// New documents, in one or several segments.
+    pub built: Vec<Built>,
+    /// Numbers of all documents that changed, the new ones included: what older segments say of them holds no more.
+    pub touched: Vec<i64>,
+}
+
+/// The right to write the index, held by one process at a time.
+pub struct Lease {
+    _file: File,
+}
+
+/// A stretch of the tail.
+struct Stretch {
+    to: u64,
+    segments: Vec<Arc<Segment>>,
+    touched: Vec<i64>,
+    documents: usize,
+    text_bytes: u64,
+}
+
+#[derive(Default)]
+struct State {
+    stamp: Option<Stamp>,
+    manifest: Manifest,
+    base: Vec<Placed>,
+    tail: Vec<Stretch>,
+    view: Arc<View>,
+}
+
+/// The index of a library.
+pub struct Index {
+    folder: PathBuf,
+    state: Mutex<State>,
+}
+
+impl Index {
+    /// The index in `folder`. Nothing is read yet.
+    pub fn new(folder: PathBuf) -> Self {
+        Self { folder, state: Mutex::default() }
+    }
+
+    /// The present view: what is on disk now, and this process's tail.
+    pub fn view(&self) -> Result<Arc<View>> {
+        let mut state = self.state.lock();
+        self.refresh(&mut state)?;
+        Ok(state.view.clone())
+    }
+
+    /// The last record that the segments on disk cover.
+    pub fn written(&self) -> Result<u64> {
+        let mut state = self.state.lock();
+        self.refresh(&mut state)?;
+        Ok(state.manifest.sequence)
+    }
+
+    /// Waits for the right to write.
+    pub fn lease(&self) -> Result<Lease> {
+        let file = self.lease_file()?;
+        loop {
+            match flock(&file, FlockOperation::LockExclusive) {
+                Ok(()) => return Ok(Lease { _file: file }),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(Error::Io(error.into())),
+            }
+        }
+    }
+
+    /// The right to write, unless another has it.
+    pub fn try_lease(&self) -> Result<Option<Lease>> {
+        let file = self.lease_file()?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(Lease { _file: file })),
+            Err(Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(Error::Io(error.into())),
+        }
+    }
+
+    fn lease_file(&self) -> Result<File> {
+        fs::create_dir_all(&self.folder)?;
+        let path = self.folder.join("lease.lock");
+        Ok(OpenOptions::new().create(true).truncate(false).write(true).open(path)?)
+    }
+
+    /// Adds a change to this process's tail; `false` when it does not follow on what the index has.
+    pub fn append(&self, change: Change) -> Result<bool> {
+        let mut state = self.state.lock();
+        self.refresh(&mut state)?;
+        if state.view.sequence != change.from {
+            return Ok(false);
+        }
+        let mut stretch =
+            Stretch { to: change.to, segments: Vec::new(), touched: change.touched, documents: 0, text_bytes: 0 };
+        for built in change.built {
+            stretch.documents += built.documents as usize;
+            stretch.text_bytes += built.text_bytes;
+            stretch.segments.push(Arc::new(built.in_memory()?));
+        }
+        state.tail.push(stretch);
+        if state.tail.iter().map(|stretch| stretch.segments.len()).sum::<usize>() > TAIL_SEGMENTS {
+            self.fold_tail(&mut state)?;
+        }
+        rebuild_view(&mut state);
+        Ok(true)
+    }
+
+    /// Merges the tail in memory into one stretch.
+    fn fold_tail(&self, state: &mut State) -> Result<()> {
+        let (Some(to), placed) = (state.tail.last().map(|stretch| stretch.to), place_tail(&state.tail)) else {
+            return Ok(());
+        };
+        let merged = self.merge_placed(&placed)?;
+        let mut touched: Vec<i64> = state.tail.iter().flat_map(|stretch| stretch.touched.iter().copied()).collect();
+        touched.sort_unstable();
+        touched.dedup();
+        let text_bytes = state.tail.iter().map(|stretch| stretch.text_bytes).sum();
+        let documents = merged.as_ref().map_or(0, |built| built.documents as usize);
+        let segments = merged.map(Built::in_memory).transpose()?.map(Arc::new).into_iter().collect();
+        state.tail = vec![Stretch { to, segments, touched, documents, text_bytes }];
+        Ok(())
+    }
+
+    fn merge_placed(&self, placed: &[Placed]) -> Result<Option<Built>> {
+        fs::create_dir_all(&self.folder)?;
+        let parts: Vec<(&Segment, &Bits)> = placed.iter().map(|placed| (&*placed.segment, &*placed.live)).collect();
+        merge(&parts, &self.folder)
+    }
+
+    /// Whether the tail has grown enough to be written out.
+    pub fn tail_is_due(&self) -> bool {
+        let state = self.state.lock();
+        let documents: usize = state.tail.iter().map(|stretch| stretch.documents + stretch.touched.len() / 2).sum();
+        let bytes: u64 = state.tail.iter().map(|stretch| stretch.text_bytes).sum();
+        documents >= TAIL_DOCUMENTS || bytes >= TAIL_BYTES
+    }
+
+    /// Writes the tail out as a segment.
+    pub fn flush(&self, lease: &Lease) -> Result<()> {
+        let change = {
+            let mut state = self.state.lock();
+            self.refresh(&mut state)?;
+            let Some(to) = state.tail.last().map(|stretch| stretch.to) else { return Ok(()) };
+            let touched = state.tail.iter().flat_map(|stretch| stretch.touched.iter().copied()).collect();
+            let placed = place_tail(&state.tail);
+            let from = state.manifest.sequence;
+            drop(state);
+            Change { from, to, built: self.merge_placed(&placed)?.into_iter().collect(), touched }
+        };
+        self.commit(lease, change)
+    }
+
+    /// Writes a change to disk: segments first, then the manifest that names them.
+    pub fn commit(&self, _lease: &Lease, change: Change) -> Result<()> {
+        let mut state = self.state.lock();
+        self.refresh(&mut state)?;
+        if state.manifest.sequence != change.from {
+            return Ok(());
+        }
+        let mut notes = Vec::new();
+        for built in change.built {
+            notes.push(self.write_segment(built)?);
+        }
+        let mut base = state.base.clone();
+        for (placed, note) in base.iter_mut().zip(&mut state.manifest.segments) {
+            if placed.bury(&change.touched) {
+                note.dead = dead_rows(&placed.live);
+            }
+        }
+        let manifest = &mut state.manifest;
+        manifest.segments.retain(|note| note.dead.len() < note.documents as usize);
+        manifest.segments.extend(notes);
+        manifest.sequence = change.to;
+        manifest.write(&self.folder)?;
+        self.refresh(&mut state)?;
+        self.remove_orphans(&state.manifest);
+        Ok(())
+    }
+
+    fn write_segment(&self, built: Built) -> Result<SegmentNote> {
+        fs::create_dir_all(&self.folder)?;
+        let unique = tempfile::Builder::new().prefix("segment-").suffix(".part").tempfile_in(&self.folder)?;
+        let name = unique.path().file_stem().map(|stem| format!("{}.seg", stem.display())).unwrap_or_default();
+        let path = self.folder.join(&name);
+        let length = Archive::write(&path, &built.parts)?;
+        File::open(&self.folder)?.sync_all()?;
+        Ok(SegmentNote {
+            name,
+            length,
+            documents: built.documents,
+            text_bytes: built.text_bytes,
+            dead: Vec::new(),
+        })
+    }
+
+    /// Merges one group of similar segments, if there is one; whether it did.
+    pub fn merge(&self, _lease: &Lease) -> Result<bool> {
+        let (names, placed) = {
+            let mut state = self.state.lock();
+            self.refresh(&mut state)?;
+            let chosen = choose_merge(&state.manifest.segments);
+            let names: Vec<String> = chosen.iter().map(|at| state.manifest.segments[*at].name.clone()).collect();
+            (names, chosen.iter().map(|at| state.base[*at].clone()).collect::<Vec<_>>())
+        };
+        if placed.is_empty() {
+            return Ok(false);
+        }
+        let note = self.merge_placed(&placed)?.map(|built| self.write_segment(built)).transpose()?;
+        let mut state = self.state.lock();
+        let mut manifest = Manifest::read(&self.folder)?;
+        if !names.iter().all(|name| manifest.segments.iter().any(|note| note.name == *name)) {
+            return Ok(false);
+        }
+        manifest.segments.retain(|note| !names.contains(&note.name));
+        manifest.segments.extend(note);
+        manifest.write(&self.folder)?;
+        self.refresh(&mut state)?;
+        self.remove_orphans(&state.manifest);
+        Ok(true)
+    }
+
+    /// Forgets everything: the next reader builds the index anew.
+    pub fn wipe(&self, _lease: &Lease) -> Result<()> {
+        let mut state = self.state.lock();
+        Manifest::remove(&self.folder)?;
+        *state = State::default();
+        for entry in fs::read_dir(&self.folder)?.flatten() {
+            if entry.file_name().to_string_lossy().ends_with(".seg") {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares everything on disk with its hashes.
+    pub fn check(&self) -> Result<()> {
+        let mut state = self.state.lock();
+        state.stamp = None;
+        self.refresh(&mut state)?;
+        let view = state.view.clone();
+        drop(state);
+        view.verify()
+    }
+
+    /// Takes in what other processes wrote.
+    fn refresh(&self, state: &mut State) -> Result<()> {
+        let mut attempts = 0;
+        loop {
+            let stamp = Manifest::stamp(&self.folder)?;
+            if state.stamp == Some(stamp) {
+                return Ok(());
+            }
+            let manifest = Manifest::read(&self.folder)?;
+            match self.open_all(&manifest, state) {
+                Ok(base) => {
+                    take(state, manifest, base, stamp);
+                    return Ok(());
+                }
+                // Another process may have replaced the manifest and removed the files between two of our steps.
+                Err(Error::Io(error)) if error.kind() == io::ErrorKind::NotFound && attempts < 3 => attempts += 1,
+                Err(Error::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
+                    return Err(Error::damaged("segment", "a file is missing"));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn open_all(&self, manifest: &Manifest, state: &State) -> Result<Vec<Placed>> {
+        let open = |note: &SegmentNote| {
+            let known = state.manifest.segments.iter().position(|known| known.name == note.name);
+            let segment = match known.and_then(|at| state.base.get(at)) {
+                Some(placed) => placed.segment.clone(),
+                None => Arc::new(Segment::open(Archive::open(&self.folder, &note.name, note.length)?)?),
+            };
+            if segment.documents() != note.documents as usize {
+                return Err(Error::damaged(&note.name, "it has another number of documents"));
+            }
+            let mut live = Bits::all(segment.documents());
+            note.dead.iter().for_each(|row| live.clear(*row as usize));
+            Ok(Placed { segment, live: Arc::new(live) })
+        };
+        manifest.segments.iter().map(open).collect()
+    }
+
+    /// Removes what no manifest names and nobody can still be writing.
+    fn remove_orphans(&self, manifest: &Manifest) {
+        let Ok(entries) = fs::read_dir(&self.folder) else { return };
+        for entry in entries.flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let ours = name.starts_with("segment-") || name.starts_with("merge-") || name.starts_with("manifest-");
+            if !ours || manifest.segments.iter().any(|note| note.name == name) {
+                continue;
+            }
+            let modified = entry.metadata().and_then(|facts| facts.modified());
+            let age = modified.ok().and_then(|at| SystemTime::now().duration_since(at).ok()).unwrap_or_default();
+            if age < ORPHAN_AGE {
+                continue;
+            }
+            let _ = if entry.path().is_dir() { fs::remove_dir_all(entry.path()) } else { fs::remove_file(entry.path()) };
+        }
+    }
+}
+
+/// Puts a new base under the tail. A tail that does not follow on it is dropped: it is indexed again when it is needed.
+fn take(state: &mut State, manifest: Manifest, base: Vec<Placed>, stamp: Stamp) {
+    let before = state.manifest.sequence;
+    let sequence = manifest.sequence;
+    if sequence != before {
+        let kept = state.tail.iter().position(|stretch| stretch.to == sequence).map(|at| at + 1);
+        match kept {
+            Some(kept) => drop(state.tail.drain(..kept)),
+            None => state.tail.clear(),
+        }
+    }
+    state.manifest = manifest;
+    state.base = base;
+    state.stamp = Some(stamp);
+    rebuild_view(state);
+}
+
+fn rebuild_view(state: &mut State) {
+    let mut segments = state.base.clone();
+    let touched: Vec<i64> = state.tail.iter().flat_map(|stretch| stretch.touched.iter().copied()).collect();
+    for placed in &mut segments {
+        placed.bury(&touched);
+    }
+    segments.extend(place_tail(&state.tail));
+    let sequence = state.tail.last().map_or(state.manifest.sequence, |stretch| stretch.to);
+    state.view = Arc::new(View { sequence, segments });
+}
+
+/// The segments of a tail, with what later stretches changed buried in earlier ones.
+fn place_tail(tail: &[Stretch]) -> Vec<Placed> {
+    let mut placed: Vec<Placed> = Vec::new();
+    for stretch in tail {
+        placed.iter_mut().for_each(|placed| drop(placed.bury(&stretch.touched)));
+        placed.extend(stretch.segments.iter().map(|segment| Placed {
+            segment: segment.clone(),
+            live: Arc::new(Bits::all(segment.documents())),
+        }));
+    }
+    placed
+}
+
+fn dead_rows(live: &Bits) -> Vec<u32> {
+    (0..live.length()).filter(|row| !live.has(*row)).map(|row| row as u32).collect()
+}
+
+/// Segments to merge: a group of similar size, or one of which most is dead.
+fn choose_merge(notes: &[SegmentNote]) -> Vec<usize> {
+    if let Some(at) = notes.iter().position(|note| 2 * note.dead.len() > note.documents as usize) {
+        return vec![at];
+    }
+    let class = |note: &SegmentNote| (note.text_bytes / (1 << 20) + 1).ilog(4);
+    for size in 0..=MERGED_BYTES.ilog(4) {
+        let group: Vec<usize> = (0..notes.len())
+            .filter(|at| class(&notes[*at]) == size && notes[*at].text_bytes * 2 < MERGED_BYTES)
+            .collect();
+        if group.len() >= MERGE_SEGMENTS {
+            let mut sum = 0;
+            let fits = |at: &usize| {
+                sum += notes[*at].text_bytes;
+                sum <= MERGED_BYTES
+            };
+            return group.into_iter().take_while(fits).collect();
+        }
+    }
+    Vec::new()
+}

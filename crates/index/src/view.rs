@@ -1,0 +1,150 @@
+//! A view: the segments of one moment, and which of their documents live. It stays true while a reader looks.
+
+use std::{collections::HashSet, sync::Arc};
+
+use shelf_base::{Digest, ids::CollectionId};
+
+use crate::{Result, bits::Bits, segment::Segment, trigram::Needs};
+
+/// A segment in a view.
+#[derive(Clone)]
+pub(crate) struct Placed {
+    pub segment: Arc<Segment>,
+    /// Which of its documents live.
+    pub live: Arc<Bits>,
+}
+
+impl Placed {
+    /// Ends the life of documents by number; whether there were any.
+    pub(crate) fn bury(&mut self, numbers: &[i64]) -> bool {
+        let rows: Vec<usize> = numbers
+            .iter()
+            .filter_map(|number| self.segment.find(*number))
+            .filter(|row| self.live.has(*row))
+            .collect();
+        if rows.is_empty() {
+            return false;
+        }
+        let live = Arc::make_mut(&mut self.live);
+        rows.into_iter().for_each(|row| live.clear(row));
+        true
+    }
+}
+
+/// Which documents a reader may see.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Only documents of these collections; `None` for all.
+    pub collections: Option<HashSet<CollectionId>>,
+    /// Only documents with these numbers; `None` for all.
+    pub numbers: Option<Bits>,
+}
+
+/// The index as it was at one moment.
+#[derive(Clone, Default)]
+pub struct View {
+    pub(crate) sequence: u64,
+    pub(crate) segments: Vec<Placed>,
+}
+
+/// A document that a pattern may match.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// Its number.
+    pub number: i64,
+    /// Its path.
+    pub path: String,
+}
+
+impl View {
+    /// The last journal record that this view covers.
+    pub const fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// How many documents live.
+    pub fn documents(&self) -> u64 {
+        self.segments.iter().map(|placed| placed.live.count() as u64).sum()
+    }
+
+    /// How many passages they have.
+    pub fn passages(&self) -> u64 {
+        let of = |placed: &Placed| placed.live.iter().map(|at| u64::from(placed.segment.document(at).passages)).sum::<u64>();
+        self.segments.iter().map(of).sum()
+    }
+
+    /// Whether the document is in the view with this content.
+    pub fn holds(&self, number: i64, hash: &Digest) -> bool {
+        self.segments.iter().rev().any(|placed| {
+            let row = placed.segment.find(number).filter(|row| placed.live.has(*row));
+            row.is_some_and(|row| placed.segment.document(row).hash == *hash)
+        })
+    }
+
+    /// Which documents of each segment a filter leaves.
+    pub(crate) fn allowed(&self, filter: &Filter) -> Vec<Bits> {
+        let of = |placed: &Placed| {
+            let mut bits = (*placed.live).clone();
+            if let Some(allowed) = &filter.collections {
+                placed.segment.keep_collections(&mut bits, |collection| allowed.contains(collection));
+            }
+            if let Some(allowed) = &filter.numbers {
+                for at in placed.live.iter().filter(|at| !allowed.has(placed.segment.number(*at) as usize)) {
+                    bits.clear(at);
+                }
+            }
+            bits
+        };
+        self.segments.iter().map(of).collect()
+    }
+
+    /// Documents within the filter that a pattern with these needs may match, and how many could be searched at all.
+    pub fn candidates(&self, needs: &Needs, filter: &Filter) -> (Vec<Candidate>, u64) {
+        let mut found = Vec::new();
+        let mut searchable = 0;
+        for (placed, allowed) in self.segments.iter().zip(self.allowed(filter)) {
+            let mut bits = placed.segment.candidates(needs);
+            bits.intersect(&allowed);
+            searchable += placed.segment.searchable(&allowed);
+            found.extend(bits.iter().map(|at| {
+                let row = placed.segment.document(at);
+                Candidate { number: row.number, path: placed.segment.path(&row).to_owned() }
+            }));
+        }
+        (found, searchable)
+    }
+
+    /// Bytes on disk and in memory, by part.
+    pub fn sizes(&self) -> Sizes {
+        let sum = |prefix: &str| self.segments.iter().map(|placed| placed.segment.sizes(prefix)).sum();
+        let all: u64 = sum("");
+        let (words, vectors, trigrams, texts) =
+            (sum("words/") + sum("stems"), sum("vector."), sum("trigrams"), sum("texts"));
+        Sizes { words, vectors, trigrams, texts, tables: all - words - vectors - trigrams - texts }
+    }
+
+    /// How many segments there are.
+    pub fn segments(&self) -> usize {
+        self.segments.len()
+    }
+
+    /// Compares every part of every segment with its hash.
+    pub(crate) fn verify(&self) -> Result<()> {
+        self.segments.iter().try_for_each(|placed| placed.segment.verify())
+    }
+}
+
+/// Bytes by part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// Words, positions and stems.
+    pub words: u64,
+    /// Vectors and their codes.
+    pub vectors: u64,
+    /// Trigram lists.
+    pub trigrams: u64,
+    /// Texts of documents whose stored bytes are not their text.
+    pub texts: u64,
+    /// Tables of documents and passages.
+    pub tables: u64,
+}

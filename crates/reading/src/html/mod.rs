@@ -1,0 +1,250 @@
+//! Web pages as Markdown-like text: headings, paragraphs, lists, tables and code; no scripts, styles or addresses.
+//!
+//! This reads the stream of tags and builds no tree. What a search needs of a page is the order of its words and
+//! where its blocks begin; that is in the stream, and a walk without a tree has no depth to overflow, costs the same
+//! for every page, and takes tag soup as it comes.
+
+mod tags;
+mod writer;
+
+use tags::{Tags, Token};
+use writer::{Gap, Writer};
+
+/// The text of a page.
+pub(crate) fn to_markdown(page: &str) -> String {
+    let mut walk = Walk::default();
+    for token in Tags::new(page) {
+        match token {
+            Token::Text(text) => walk.text(&text),
+            Token::Open { name, alternative } => walk.open(&name, alternative.as_deref()),
+            Token::Close { name } => walk.close(&name),
+        }
+    }
+    walk.finish()
+}
+
+/// Elements that begin and end a line of their own.
+const LINES: &[&str] = &[
+    "address", "button", "caption", "center", "dd", "dir", "dt", "fieldset", "figcaption", "form", "frameset",
+    "label", "legend", "menu", "option", "select", "summary", "tbody", "tfoot", "thead", "tr",
+];
+
+/// Elements that have space above and below.
+const BLOCKS: &[&str] = &[
+    "article", "aside", "blockquote", "body", "details", "dialog", "div", "dl", "figure", "footer", "header",
+    "hgroup", "hr", "main", "nav", "ol", "p", "section", "table", "title", "ul",
+];
+
+#[derive(Default)]
+struct Walk {
+    writer: Writer,
+    /// The lists around, each with the number of its next item when it is numbered.
+    lists: Vec<Option<u32>>,
+    /// The text of a `<pre>`, kept back until its end tells how long its fence must be.
+    code: Option<String>,
+    /// Whether the row of a table has a cell already.
+    in_row: bool,
+}
+
+impl Walk {
+    fn text(&mut self, text: &str) {
+        match &mut self.code {
+            Some(code) => code.push_str(text),
+            None => self.writer.words(text),
+        }
+    }
+
+    fn open(&mut self, name: &str, alternative: Option<&str>) {
+        if let Some(code) = &mut self.code {
+            return line_in_code(code, name);
+        }
+        match name {
+            "br" => self.writer.gap(Gap::Line),
+            "img" => self.writer.words(alternative.unwrap_or_default()),
+            "pre" | "listing" => self.code = Some(String::new()),
+            "title" => self.heading(1),
+            "li" => self.item(),
+            "tr" => {
+                self.in_row = false;
+                self.writer.gap(Gap::Line);
+            }
+            "td" | "th" => self.cell(),
+            _ => match level(name) {
+                Some(level) => self.heading(level),
+                None => self.writer.gap(gap_of(name)),
+            },
+        }
+        match name {
+            "ul" | "menu" | "dir" => self.lists.push(None),
+            "ol" => self.lists.push(Some(1)),
+            _ => {}
+        }
+    }
+
+    fn close(&mut self, name: &str) {
+        if self.code.is_some() {
+            match name {
+                "pre" | "listing" => self.end_code(),
+                _ => self.open(name, None),
+            }
+            return;
+        }
+        match name {
+            "ul" | "ol" | "menu" | "dir" => {
+                self.lists.pop();
+                self.writer.gap(if self.lists.is_empty() { Gap::Block } else { Gap::Line });
+            }
+            "li" => self.writer.gap(Gap::Line),
+            _ if level(name).is_some() => {
+                self.writer.no_mark();
+                self.writer.gap(Gap::Block);
+            }
+            "title" => {
+                self.writer.no_mark();
+                self.writer.gap(Gap::Block);
+            }
+            _ => self.writer.gap(gap_of(name)),
+        }
+    }
+
+    fn heading(&mut self, level: usize) {
+        self.writer.gap(Gap::Block);
+        self.writer.mark(format!("{} ", "#".repeat(level)));
+    }
+
+    fn item(&mut self) {
+        self.writer.no_mark();
+        self.writer.gap(Gap::Line);
+        // Deeper lists are all indented alike: without a bound, a page of nested lists alone would grow as the
+        // square of its size.
+        let indentation = "  ".repeat(self.lists.len().saturating_sub(1).min(8));
+        let mark = match self.lists.last_mut() {
+            Some(Some(number)) => {
+                *number = number.saturating_add(1);
+                format!("{indentation}{}. ", *number - 1)
+            }
+            _ => format!("{indentation}- "),
+        };
+        self.writer.mark(mark);
+    }
+
+    fn cell(&mut self) {
+        if self.in_row {
+            self.writer.gap(Gap::Cell);
+        }
+        self.in_row = true;
+    }
+
+    fn end_code(&mut self) {
+        if let Some(code) = self.code.take() {
+            self.writer.fenced(&code);
+        }
+    }
+
+    fn finish(mut self) -> String {
+        self.end_code();
+        self.writer.finish()
+    }
+}
+
+/// Highlighters put each line of code into an element of its own.
+fn line_in_code(code: &mut String, name: &str) {
+    let breaks = name == "br" || (gap_of(name) != Gap::None && !code.is_empty() && !code.ends_with('\n'));
+    if breaks {
+        code.push('\n');
+    }
+}
+
+fn level(name: &str) -> Option<usize> {
+    match name.as_bytes() {
+        [b'h', level @ b'1'..=b'6'] => Some((level - b'0').into()),
+        _ => None,
+    }
+}
+
+fn gap_of(name: &str) -> Gap {
+    if BLOCKS.contains(&name) {
+        Gap::Block
+    } else if LINES.contains(&name) {
+        Gap::Line
+    } else {
+        Gap::None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn check(page: &str, expect: &str) {
+        assert_eq!(to_markdown(page), expect, "{page}");
+    }
+
+    #[test]
+    fn headings_and_paragraphs() {
+        check(
+            "<!DOCTYPE html><html><head><title>The\n page</title><style>p{}</style><meta charset=utf-8></head>\
+             <body><h1>One</h1><p>Some <b>bold</b> and\n <a href='x'>linked</a> text.<h2><div>Two</div></h2>More<br>lines",
+            "# The page\n\n# One\n\nSome bold and linked text.\n\n## Two\n\nMore\nlines\n",
+        );
+    }
+
+    #[test]
+    fn lists_and_tables() {
+        check(
+            "<p>x</p><ul><li>a<li><p>b</p><ol><li>c</li><li>d</li></ol></li></ul>y",
+            "x\n\n- a\n- b\n\n  1. c\n  2. d\n\ny\n",
+        );
+        check(
+            "<table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td></td><td>2</td></tr></table>z",
+            "a | b\n1 | 2\n\nz\n",
+        );
+    }
+
+    #[test]
+    fn code_is_fenced_as_it_is() {
+        check("<pre><code>a  &lt; b\n  # c\n</code></pre>d", "```\na  < b\n  # c\n```\n\nd\n");
+        check("<pre>a\n```\nb</pre>", "````\na\n```\nb\n````\n");
+        check("<pre><div>a</div><div>b</div></pre>", "```\na\nb\n```\n");
+        check("<pre></pre>x<pre>open", "x\n\n```\nopen\n```\n");
+    }
+
+    #[test]
+    fn what_is_not_read_aloud_is_dropped() {
+        check("a<script>if (1 < 2) '</p>'</script>b<!-- c -->d<svg><text>e</text></svg>f", "abdf\n");
+        check("<template><p>x</p></template>a<SCRIPT>never closed", "a\n");
+        check("<img alt='A cat' src=x> 3 < 4 & 5 > 1 <3", "A cat 3 < 4 & 5 > 1 <3\n");
+        check("", "");
+        check("<", "<\n");
+        check("a<b", "a\n");
+    }
+
+    #[test]
+    fn references() {
+        check("&lt;&amp;&#65;&#x42;&nbsp;&eacute;&hellip;&#128;&unknown; &amp &copy;", "<&AB é…€&unknown; & ©\n");
+        check("&#xFFFFFFFFFF;&#0;&#;&;", "\u{fffd}\u{fffd}&#;&;\n");
+    }
+
+    #[test]
+    fn depth_and_length_cost_nothing_special() {
+        let shapes = ["<div>", "<b>", "<ul><li>", "<table><tr><td>", "<pre>", "<svg>", "<!--", "<a href=\"", "&", "<", "<h1>x", "</"];
+        for shape in shapes {
+            let page = format!("start {} end", shape.repeat(200_000));
+            let begun = Instant::now();
+            let text = to_markdown(&page);
+            assert!(text.starts_with("start"), "{shape}");
+            assert!(text.len() < 8 * page.len() && begun.elapsed() < Duration::from_secs(5), "{shape}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_page_is_read(page in "(<|>|/|!|-|\\?|\\[|\"|'|=|&|#|;| |\n|p|pre|li|ul|h1|script|title|td|tr|svg|é|漢){0,60}") {
+            to_markdown(&page);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Putting words on lines: white space is collapsed, and gaps wait until the next word needs them.
+
+/// What separates the next word from the last, from least to most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Gap {
+    #[default]
+    None,
+    Space,
+    Cell,
+    Line,
+    Block,
+}
+
+impl Gap {
+    fn text(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Space => " ",
+            Self::Cell => " | ",
+            Self::Line => "\n",
+            Self::Block => "\n\n",
+        }
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Writer {
+    text: String,
+    gap: Gap,
+    /// What the next word's line begins with: a heading's or an item's mark.
+    mark: Option<String>,
+}
+
+impl Writer {
+    /// Asks for at least this gap before the next word.
+    pub(super) fn gap(&mut self, gap: Gap) {
+        // Between a mark and its first word nothing may come: `<li><p>` is one line.
+        if self.mark.is_none() {
+            self.gap = self.gap.max(gap);
+        }
+    }
+
+    /// Begins the line of the next word with a mark.
+    pub(super) fn mark(&mut self, mark: String) {
+        self.mark = Some(mark);
+    }
+
+    /// Forgets a mark that got no word.
+    pub(super) fn no_mark(&mut self) {
+        self.mark = None;
+    }
+
+    /// Writes words, whatever white space is between them.
+    pub(super) fn words(&mut self, text: &str) {
+        let mut spaced = text.starts_with(char::is_whitespace);
+        for word in text.split_whitespace() {
+            if spaced {
+                self.gap(Gap::Space);
+            }
+            self.settle();
+            self.text.push_str(word);
+            spaced = true;
+        }
+        if text.ends_with(char::is_whitespace) {
+            self.gap(Gap::Space);
+        }
+    }
+
+    /// Writes lines as they are, in a fence longer than any they contain.
+    pub(super) fn fenced(&mut self, code: &str) {
+        let code = code.trim_end().trim_start_matches(['\r', '\n']);
+        if code.is_empty() {
+            return;
+        }
+        let fence = "`".repeat(longest_run(code).max(2) + 1);
+        self.mark = None;
+        self.gap(Gap::Block);
+        self.settle();
+        for part in [&fence, "\n", code, "\n", &fence] {
+            self.text.push_str(part);
+        }
+        self.gap(Gap::Block);
+    }
+
+    fn settle(&mut self) {
+        let gap = std::mem::take(&mut self.gap);
+        if !self.text.is_empty() {
+            self.text.push_str(gap.text());
+        }
+        if let Some(mark) = self.mark.take() {
+            self.text.push_str(&mark);
+        }
+    }
+
+    pub(super) fn finish(mut self) -> String {
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+        self.text
+    }
+}
+
+fn longest_run(code: &str) -> usize {
+    code.split(|next| next != '`').map(str::len).max().unwrap_or(0)
+}

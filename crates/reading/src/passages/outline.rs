@@ -1,0 +1,260 @@
+//! Where a Markdown text has headings and fences.
+//!
+//! One pass over the lines, before any cutting: whether a `#` is a heading depends on every fence before it.
+
+use std::ops::Range;
+
+use crate::Markup;
+
+/// The structure of a text; empty unless it is Markdown.
+#[derive(Default)]
+pub(super) struct Outline {
+    /// Where each heading begins, ascending.
+    headings: Vec<u32>,
+    /// Each fence from its opening line to the line after its closing one, ascending and apart.
+    fences: Vec<Range<u32>>,
+}
+
+impl Outline {
+    pub(super) fn of(text: &str, markup: Markup) -> Self {
+        match markup {
+            Markup::Markdown => Scan::default().read(text),
+            Markup::Plain | Markup::Code => Self::default(),
+        }
+    }
+
+    /// The last heading that begins after `after` and not after `up_to`.
+    pub(super) fn last_heading(&self, after: usize, up_to: usize) -> Option<usize> {
+        let heading = last_up_to(&self.headings, up_to, |start| *start)?;
+        Some(*heading as usize).filter(|start| *start > after)
+    }
+
+    /// The fence that has `at` inside: its first byte is a place to cut, the next is not.
+    pub(super) fn fence_around(&self, at: usize) -> Option<Range<usize>> {
+        let fence = last_up_to(&self.fences, at.checked_sub(1)?, |fence| fence.start)?;
+        Some(fence.start as usize..fence.end as usize).filter(|fence| at < fence.end)
+    }
+
+    /// The last beginning or end of a fence after `after` and not after `up_to`.
+    pub(super) fn last_fence_edge(&self, after: usize, up_to: usize) -> Option<usize> {
+        let fence = last_up_to(&self.fences, up_to, |fence| fence.start)?;
+        let edge = if fence.end as usize <= up_to { fence.end } else { fence.start };
+        Some(edge as usize).filter(|edge| *edge > after)
+    }
+
+    /// The last place not after `up_to` where something begins that a piece should not reach back across.
+    pub(super) fn last_edge(&self, up_to: usize) -> usize {
+        let heading = last_up_to(&self.headings, up_to, |start| *start).map_or(0, |start| *start as usize);
+        heading.max(self.last_fence_edge(0, up_to).unwrap_or(0))
+    }
+
+    /// The stretches of `(after, up_to]` that are not inside a fence, the last first, each without its lower bound.
+    pub(super) fn stretches(&self, after: usize, up_to: usize) -> Vec<(usize, usize)> {
+        let first = self.fences.partition_point(|fence| fence.end as usize <= after);
+        let last = self.fences.partition_point(|fence| (fence.start as usize) < up_to);
+        let mut stretches = Vec::new();
+        let mut high = up_to;
+        for fence in self.fences.get(first..last).unwrap_or_default().iter().rev() {
+            if fence.end as usize <= high {
+                stretches.push((fence.end as usize - 1, high));
+            }
+            high = fence.start as usize;
+        }
+        if high > after {
+            stretches.push((after, high));
+        }
+        stretches
+    }
+}
+
+fn last_up_to<T>(sorted: &[T], up_to: usize, start: impl Fn(&T) -> u32) -> Option<&T> {
+    let count = sorted.partition_point(|item| start(item) as usize <= up_to);
+    sorted.get(count.checked_sub(1)?)
+}
+
+struct Fence {
+    start: u32,
+    mark: u8,
+    length: usize,
+}
+
+/// What an underline may belong to.
+#[derive(Default)]
+enum Paragraph {
+    #[default]
+    None,
+    At(u32),
+    /// A list, quotation or table, below which a row of dashes is a rule.
+    Other,
+}
+
+#[derive(Default)]
+struct Scan {
+    outline: Outline,
+    fence: Option<Fence>,
+    paragraph: Paragraph,
+}
+
+impl Scan {
+    fn read(mut self, text: &str) -> Outline {
+        let mut at = front_matter(text);
+        for line in text[at..].split_inclusive('\n') {
+            self.line(at as u32, line);
+            at += line.len();
+        }
+        if let Some(fence) = self.fence.take() {
+            self.outline.fences.push(fence.start..at as u32);
+        }
+        self.outline
+    }
+
+    fn line(&mut self, start: u32, line: &str) {
+        let content = line.trim_ascii();
+        if let Some(fence) = &self.fence {
+            if closes(fence, content) {
+                self.outline.fences.push(fence.start..start + line.len() as u32);
+                self.fence = None;
+            }
+            return;
+        }
+        if content.is_empty() {
+            self.paragraph = Paragraph::None;
+            return;
+        }
+        // Fences in nested lists are indented by any amount, so indentation tells nothing about them.
+        if let Some((mark, length)) = opening(content) {
+            self.fence = Some(Fence { start, mark, length });
+            self.paragraph = Paragraph::None;
+        } else if is_indented(line) {
+            self.begin(Paragraph::Other);
+        } else if is_heading(content) {
+            self.outline.headings.push(start);
+            self.paragraph = Paragraph::None;
+        } else if is_underline(content) {
+            if let Paragraph::At(heading) = self.paragraph {
+                self.outline.headings.push(heading);
+            }
+            self.paragraph = Paragraph::None;
+        } else {
+            self.begin(if is_container(content) { Paragraph::Other } else { Paragraph::At(start) });
+        }
+    }
+
+    fn begin(&mut self, paragraph: Paragraph) {
+        match self.paragraph {
+            Paragraph::None => self.paragraph = paragraph,
+            // A list may follow a paragraph without a blank line; then the dashes below belong to the list.
+            Paragraph::At(_) if matches!(paragraph, Paragraph::Other) => self.paragraph = paragraph,
+            Paragraph::At(_) | Paragraph::Other => {}
+        }
+    }
+}
+
+/// Length of the block of settings between two `---` that a document may begin with: its `#` are remarks and its end
+/// would underline its last line.
+fn front_matter(text: &str) -> usize {
+    let mut at = 0;
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        at += line.len();
+        match (number, line.trim_ascii_end()) {
+            (0, "---") => {}
+            (0, _) => return 0,
+            (_, "---" | "...") => return at,
+            // Settings have no blank line at their beginning; a rule at the top of a text has.
+            (1, "") => return 0,
+            _ => {}
+        }
+    }
+    0
+}
+
+fn is_indented(line: &str) -> bool {
+    let bytes = line.as_bytes();
+    let spaces = bytes.iter().take_while(|byte| **byte == b' ').count();
+    spaces > 3 || bytes.get(spaces) == Some(&b'\t')
+}
+
+fn run(content: &str, mark: u8) -> usize {
+    content.bytes().take_while(|byte| *byte == mark).count()
+}
+
+fn opening(content: &str) -> Option<(u8, usize)> {
+    let mark = *content.as_bytes().first()?;
+    let length = run(content, mark);
+    let opens = match mark {
+        // A word in three backticks on one line is code inside a sentence.
+        b'`' => length >= 3 && !content[length..].contains('`'),
+        b'~' => length >= 3,
+        _ => false,
+    };
+    opens.then_some((mark, length))
+}
+
+fn closes(fence: &Fence, content: &str) -> bool {
+    let length = run(content, fence.mark);
+    length >= fence.length && length == content.len()
+}
+
+fn is_heading(content: &str) -> bool {
+    let level = run(content, b'#');
+    (1..=6).contains(&level) && matches!(content.as_bytes().get(level), None | Some(b' ' | b'\t'))
+}
+
+fn is_underline(content: &str) -> bool {
+    content.len() >= 2 && [b'=', b'-'].into_iter().any(|mark| run(content, mark) == content.len())
+}
+
+fn is_container(content: &str) -> bool {
+    let digits = content.bytes().take_while(u8::is_ascii_digit).count();
+    let numbered = digits > 0 && matches!(content.as_bytes().get(digits), Some(b'.' | b')'));
+    numbered || content.starts_with(['|', '>']) || ["- ", "* ", "+ "].iter().any(|mark| content.starts_with(mark))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headings(text: &str) -> Vec<&str> {
+        let outline = Outline::of(text, Markup::Markdown);
+        outline.headings.iter().map(|at| text[*at as usize..].lines().next().unwrap()).collect()
+    }
+
+    #[test]
+    fn headings_of_both_kinds() {
+        let text = "# One\r\ntext\n## Two ##\n#hash\n\n####### seven\n\n    # code\n\nThree\r\n=====\r\n\nFour\nlines\n---\n";
+        assert_eq!(headings(text), ["# One", "## Two ##", "Three", "Four"]);
+        assert_eq!(headings("#\n"), ["#"]);
+    }
+
+    #[test]
+    fn rules_are_no_underlines() {
+        assert!(headings("text\n\n---\n- item\n---\n| a |\n---\n> quote\n---\n1. one\n--\n").is_empty());
+        assert_eq!(headings("---\ntitle: x\n# remark\n---\n# Real\n"), ["# Real"]);
+        assert_eq!(headings("---\n\n# Real\n\n---\n"), ["# Real"]);
+    }
+
+    #[test]
+    fn fences_hide_headings() {
+        let text = "# A\n```sh\n# no\n~~~\n# no\n````\n# B\n~~~~\n```\n# no\n~~~\n# no\n~~~~\n# C\n``` x ``` y\n# D\n";
+        assert_eq!(headings(text), ["# A", "# B", "# C", "# D"]);
+        assert!(headings("```\n# never closed\n").is_empty());
+    }
+
+    #[test]
+    fn places_around_a_fence() {
+        let text = "ab\n```\ncode\n```\ncd\n";
+        let outline = Outline::of(text, Markup::Markdown);
+        assert_eq!(outline.fences, [3..16]);
+        assert_eq!(outline.fence_around(3), None);
+        assert_eq!(outline.fence_around(4), Some(3..16));
+        assert_eq!(outline.fence_around(15), Some(3..16));
+        assert_eq!(outline.fence_around(16), None);
+        assert_eq!(outline.last_fence_edge(0, 15), Some(3));
+        assert_eq!(outline.last_fence_edge(3, 15), None);
+        assert_eq!(outline.last_edge(19), 16);
+        assert_eq!(outline.stretches(0, 19), [(15, 19), (0, 3)]);
+        assert_eq!(outline.stretches(0, 10), [(0, 3)]);
+        assert_eq!(outline.stretches(5, 10), []);
+        assert_eq!(outline.stretches(5, 16), [(15, 16)]);
+    }
+}

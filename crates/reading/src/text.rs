@@ -1,0 +1,195 @@
+//! The one door from bytes to text: it looks at the type and sends the document to whoever can read it.
+
+use std::borrow::Cow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use shelf_base::{Fault, Kind};
+
+use crate::{decode, docx, extension_of, html, pdf};
+
+/// How a text is built, for cutting it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Markup {
+    /// Headings, paragraphs and fences.
+    Markdown,
+    /// Paragraphs and sentences.
+    Plain,
+    /// Lines; blank ones between things that belong together.
+    Code,
+}
+
+/// The searchable text of a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Text<'a> {
+    /// UTF-8, never longer than `u32::MAX` bytes.
+    pub text: Cow<'a, str>,
+    /// Whether `text` is the document's bytes as they are stored, so that offsets in it are offsets in the blob.
+    pub as_stored: bool,
+    /// Byte offset where each page begins; empty when there are no pages.
+    pub pages: Vec<u32>,
+    /// How it is built.
+    pub markup: Markup,
+}
+
+/// Why a document has no text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    /// The bytes are not what the type promises.
+    #[error("the document is damaged: {what}")]
+    Damaged {
+        /// What does not fit.
+        what: String,
+    },
+    /// The document, or what it unpacks to, is larger than a bound.
+    #[error("the document is too large: {what} over {limit}")]
+    TooLarge {
+        /// What was measured.
+        what: &'static str,
+        /// The bound, in what was measured.
+        limit: u64,
+    },
+    /// It opens only with a password.
+    #[error("the document is encrypted")]
+    Encrypted,
+}
+
+impl Unreadable {
+    pub(crate) fn damaged(what: impl Into<String>) -> Self {
+        Self::Damaged { what: what.into() }
+    }
+}
+
+impl Fault for Unreadable {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Damaged { .. } | Self::Encrypted => Kind::Invalid,
+            Self::TooLarge { .. } => Kind::TooLarge,
+        }
+    }
+
+    fn hints(&self) -> Vec<String> {
+        vec![match self {
+            Self::Damaged { .. } => "open the document in the program that made it and save it again".into(),
+            Self::TooLarge { .. } => "split the document and store its parts".into(),
+            Self::Encrypted => "store a copy without the password to make it searchable".into(),
+        }]
+    }
+}
+
+const PDF: &str = "application/pdf";
+const DOCX: &str = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
+
+/// The text of a document, `None` when its type has none (images, archives, unknown binary).
+pub fn text_of<'a>(
+    path: &str,
+    mime: &str,
+    is_text: bool,
+    bytes: &'a [u8],
+) -> Result<Option<Text<'a>>, Unreadable> {
+    fits(bytes.len())?;
+    let mime = mime.split(';').next().unwrap_or(mime).trim();
+    let text = match mime {
+        PDF => pdf::text(bytes)?,
+        DOCX => contained(|| docx::text(bytes))?,
+        _ if !is_text => return Ok(None),
+        "text/html" | "application/xhtml+xml" => contained(|| Ok(web_page(bytes)))?,
+        _ => stored(path, mime, bytes),
+    };
+    fits(text.text.len())?;
+    Ok(Some(text))
+}
+
+fn fits(length: usize) -> Result<(), Unreadable> {
+    match u32::try_from(length) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Unreadable::TooLarge { what: "bytes", limit: u32::MAX.into() }),
+    }
+}
+
+/// Formats are read with the help of libraries; what they did not foresee must not end more than this document.
+fn contained<T>(read: impl FnOnce() -> Result<T, Unreadable>) -> Result<T, Unreadable> {
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err(Unreadable::damaged("its parts contradict")))
+}
+
+fn web_page<'a>(bytes: &[u8]) -> Text<'a> {
+    let (page, _) = decode::decode(bytes, decode::declared(bytes));
+    Text { text: html::to_markdown(&page).into(), as_stored: false, pages: Vec::new(), markup: Markup::Markdown }
+}
+
+fn stored<'a>(path: &str, mime: &str, bytes: &'a [u8]) -> Text<'a> {
+    let declared = if mime.ends_with("xml") { decode::declared(bytes) } else { None };
+    let (text, as_stored) = decode::decode(bytes, declared);
+    Text { text, as_stored, pages: Vec::new(), markup: markup_of(path, mime) }
+}
+
+/// Names of files that are code without an extension that says so.
+const CODE_NAMES: &[&str] =
+    &["brewfile", "cmakelists.txt", "containerfile", "dockerfile", "gemfile", "justfile", "makefile", "rakefile"];
+
+/// Extensions of code that the table of types calls plain text.
+const CODE_EXTENSIONS: &[&str] = &[".cfg", ".conf", ".ini", ".lock", ".properties"];
+
+fn markup_of(path: &str, mime: &str) -> Markup {
+    match mime {
+        "text/markdown" | "text/x-markdown" => Markup::Markdown,
+        // Underlines of other light markups would open fences that nothing closes, so they are cut as prose.
+        "text/x-rst" | "text/asciidoc" | "text/x-tex" | "text/csv" | "text/rtf" | "text/troff" => Markup::Plain,
+        "text/plain" if is_code_by_name(path) => Markup::Code,
+        "text/plain" => Markup::Plain,
+        _ if mime.starts_with("text/") || mime.starts_with("application/") => Markup::Code,
+        _ if mime.ends_with("+xml") || mime.ends_with("+json") => Markup::Code,
+        _ => Markup::Plain,
+    }
+}
+
+fn is_code_by_name(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
+    CODE_NAMES.contains(&name.as_str()) || CODE_EXTENSIONS.contains(&extension_of(path).as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn markup(path: &str, mime: &str) -> Markup {
+        text_of(path, mime, true, b"x").unwrap().unwrap().markup
+    }
+
+    #[test]
+    fn the_type_decides_how_a_text_is_cut() {
+        assert_eq!(markup("a.md", "text/markdown"), Markup::Markdown);
+        assert_eq!(markup("a.md", "text/markdown; charset=utf-8"), Markup::Markdown);
+        assert_eq!(markup("a.rs", "text/x-rust"), Markup::Code);
+        assert_eq!(markup("a.js", "text/javascript"), Markup::Code);
+        assert_eq!(markup("a.json", "application/json"), Markup::Code);
+        assert_eq!(markup("a.toml", "application/toml"), Markup::Code);
+        assert_eq!(markup("a.svg", "image/svg+xml"), Markup::Code);
+        assert_eq!(markup("a.rst", "text/x-rst"), Markup::Plain);
+        assert_eq!(markup("a.txt", "text/plain"), Markup::Plain);
+        assert_eq!(markup("b/Makefile", "text/plain"), Markup::Code);
+        assert_eq!(markup("a.html", "text/html"), Markup::Markdown);
+    }
+
+    #[test]
+    fn plain_documents_are_lent() {
+        let bytes = "\u{feff}Füße".as_bytes();
+        let text = text_of("a.txt", "text/plain", true, bytes).unwrap().unwrap();
+        assert!(text.as_stored && matches!(text.text, Cow::Borrowed(_)));
+        assert_eq!(text.text.as_bytes(), bytes);
+    }
+
+    #[test]
+    fn other_types_have_no_text() {
+        assert_eq!(text_of("a.png", "image/png", false, b"\x89PNG"), Ok(None));
+        assert_eq!(text_of("a.zip", "application/zip", false, b"PK"), Ok(None));
+        assert_eq!(text_of("a.bin", "application/octet-stream", false, &[0, 1]), Ok(None));
+    }
+
+    #[test]
+    fn what_is_not_what_it_promises_is_damaged() {
+        for mime in [PDF, DOCX] {
+            let found = text_of("a", mime, false, b"neither").unwrap_err();
+            assert!(matches!(found, Unreadable::Damaged { .. }), "{mime}: {found}");
+        }
+    }
+}
