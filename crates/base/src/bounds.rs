@@ -28,3 +28,5 @@ pub const HASH_PREFIX_CHARS: usize = 8;
 pub const ADDRESS_BYTES: usize = 4_096;
 /// Most pages that one citation address lists.
 pub const ADDRESS_PAGES: usize = 10_000;
+/// Longest search query, in bytes.
+pub const QUERY_BYTES: usize = 8_192;

@@ -16,7 +16,7 @@ pub mod suite;
 pub use error::Error;
 pub use journal::{Operation, Record};
 pub use model::{
-    Account, Actor, BlobRow, BlocksOf, Chosen, Collection, CollectionKind, CollectionSummary, Document,
+    Account, Actor, BlobRow, BlocksOf, Changed, Chosen, Collection, CollectionKind, CollectionSummary, Document,
     Filter, Listed, LooseBlock, Metadata, NewToken, Order, Page, Purge, Put, PutDocument, PutResult,
     PutState, Scope, Shelf, Snapshot, SnapshotDraft, SortBy, Source, TagChange, Token, TokenKind,
     TypeFigures, Update, Version, scopes,
@@ -50,6 +50,8 @@ pub trait Catalog: Send + Sync {
     fn collections(&self, scope: &Scope) -> Result<Vec<CollectionSummary>>;
     /// A collection in scope by name.
     fn collection(&self, scope: &Scope, name: &str) -> Result<Option<Collection>>;
+    /// The ids of the collections in scope, of that name when one is given.
+    fn collection_ids(&self, scope: &Scope, name: Option<&str>) -> Result<Vec<CollectionId>>;
     /// The account's collection of that name, made when it is not there.
     fn ensure_collection(&self, actor: &Actor, name: &str, now: Moment) -> Result<Collection>;
 
@@ -88,6 +90,10 @@ pub trait Catalog: Send + Sync {
     fn list(&self, scope: &Scope, filter: &Filter, page: &Page) -> Result<Listed>;
     /// Path, id and hash of every live document that the filter takes, in path order.
     fn choose(&self, scope: &Scope, filter: &Filter) -> Result<Vec<Chosen>>;
+    /// The numbers of live documents that the filter takes, in order.
+    fn numbers(&self, scope: &Scope, filter: &Filter) -> Result<Vec<i64>>;
+    /// The live documents in scope among these numbers.
+    fn numbered(&self, scope: &Scope, numbers: &[i64]) -> Result<Vec<Document>>;
     /// What the collection holds of files added from disk under `folder`.
     fn sources(&self, collection: CollectionId, folder: &str) -> Result<Vec<Source>>;
     /// All versions of a document, oldest first.
@@ -117,6 +123,9 @@ pub trait Catalog: Send + Sync {
     fn sequence(&self) -> Result<u64>;
     /// Journal records after `after`, in order, at most `most`.
     fn journal(&self, after: u64, most: usize) -> Result<Vec<Record>>;
+
+    /// The documents that journal records after `after` and up to `until` say anything of, each once, as it is now.
+    fn changes(&self, after: u64, until: u64) -> Result<Vec<Changed>>;
 
     /// Hashes that versions refer to, each with whether a live document has it (in any version).
     fn version_hashes(&self) -> Result<Vec<(Digest, bool)>>;

@@ -479,6 +479,29 @@ pub struct Chosen {
     pub version: Version,
 }
 
+/// A document that the journal says something of, as it is now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Changed {
+    /// Its number.
+    pub number: i64,
+    /// Whether it lives.
+    pub is_live: bool,
+    /// Its collection.
+    pub collection: CollectionId,
+    /// Its path.
+    pub path: String,
+    /// Its title.
+    pub title: String,
+    /// Its MIME type.
+    pub mime: String,
+    /// Whether its bytes are text.
+    pub is_text: bool,
+    /// Its content.
+    pub hash: Digest,
+    /// The content's length.
+    pub size: u64,
+}
+
 /// Figures of one type of file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeFigures {

@@ -1,13 +1,21 @@
 //! Reading blobs: from packs, from the catalog's loose blocks, always verified.
 
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
 use shelf_base::{Call, Digest, DigestWriter};
-use shelf_blocks::{BlockId, Loose, Manifest};
+use shelf_blocks::{BlockId, Loose, Manifest, Store};
+use shelf_catalog::Catalog;
 
-use crate::{Error, House, Result};
+use crate::{Error, Result};
 
-impl House {
+/// Reads content by its hash.
+#[derive(Clone)]
+pub(crate) struct Blobs {
+    pub catalog: Arc<dyn Catalog>,
+    pub blocks: Arc<Store>,
+}
+
+impl Blobs {
     /// Gives the whole content to `take`, piece by piece; the end is an error when the whole does not have its hash.
     pub(crate) fn stream_blob(
         &self,

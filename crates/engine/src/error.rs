@@ -82,6 +82,9 @@ pub enum Error {
     /// The catalog failed.
     #[error(transparent)]
     Catalog(#[from] shelf_catalog::Error),
+    /// The search index failed.
+    #[error(transparent)]
+    Index(#[from] shelf_index::Error),
     /// A token could not be made.
     #[error(transparent)]
     Mint(#[from] shelf_accounts::MintError),
@@ -130,6 +133,7 @@ impl Fault for Error {
             Self::Listing { .. } | Self::WrongHash(_) => Kind::Corrupt,
             Self::Blocks(error) => error.kind(),
             Self::Catalog(error) => error.kind(),
+            Self::Index(error) => error.kind(),
             Self::Mint(error) => error.kind(),
             Self::Lock(error) => Kind::of_io(error),
         }
@@ -148,6 +152,7 @@ impl Fault for Error {
             Self::Unavailable { hint, .. } => vec![hint.clone()],
             Self::Blocks(error) => error.hints(),
             Self::Catalog(error) => error.hints(),
+            Self::Index(error) => error.hints(),
             Self::File { .. } if self.kind() == Kind::StorageFull => {
                 vec!["free some disk space, then repeat".into()]
             }

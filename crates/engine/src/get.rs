@@ -164,7 +164,7 @@ impl House {
         let end = start.saturating_add(window.length.unwrap_or(u64::MAX).min(CONTENT_BYTES)).min(total);
         let whole = start == 0 && end == total;
         let bytes =
-            if whole { self.read_blob(call, hash)? } else { self.read_range(call, hash, start..end)? };
+            if whole { self.blobs.read_blob(call, hash)? } else { self.blobs.read_range(call, hash, start..end)? };
         Ok(encode(document.is_text, bytes, start, total))
     }
 
@@ -175,7 +175,7 @@ impl House {
                 "and end_line cannot be combined with offset and length",
             ));
         }
-        let bytes = self.read_blob(call, hash)?;
+        let bytes = self.blobs.read_blob(call, hash)?;
         let first = window.start_line.unwrap_or(1).max(1);
         let last = window.end_line.unwrap_or(u64::MAX);
         if last < first {
@@ -258,8 +258,7 @@ impl House {
         let mut options = cap_std::fs::OpenOptions::new();
         let mut file: File =
             folder.open_with(&temporary, options.write(true).create_new(true)).map_err(failed)?.into_std();
-        let written = self
-            .stream_blob(call, &version.hash, |piece| file.write_all(piece).map_err(failed))
+        let written = self.blobs.stream_blob(call, &version.hash, |piece| file.write_all(piece).map_err(failed))
             .and_then(|_| keep_facts(&file, version).map_err(failed))
             .and_then(|()| file.sync_all().map_err(failed))
             .and_then(|()| folder.rename(&temporary, folder, path).map_err(failed));

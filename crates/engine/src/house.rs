@@ -19,7 +19,9 @@ use shelf_blocks::{
 };
 use shelf_catalog::{Actor, Catalog, Scope, Token, sqlite::SqliteCatalog};
 
-use crate::{Error, Result, ingest::Folding, locks::Locks, status::Figures};
+use crate::{
+    Error, Result, blobs::Blobs, indexing::Indexing, ingest::Folding, locks::Locks, status::Figures,
+};
 
 /// Where the library may read and write files on behalf of callers who are not the OS user.
 #[derive(Clone, Debug, Default)]
@@ -71,6 +73,8 @@ fn denied(access: &str) -> Error {
 pub struct House {
     pub(crate) catalog: Arc<dyn Catalog>,
     pub(crate) blocks: Arc<Store>,
+    pub(crate) blobs: Blobs,
+    pub(crate) indexing: Arc<Indexing>,
     pub(crate) locks: Locks,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) options: Options,
@@ -102,9 +106,13 @@ impl House {
     ) -> Result<Self> {
         let catalog: Arc<dyn Catalog> = Arc::new(SqliteCatalog::open(folder)?);
         let locks = Locks::in_folder(folder.join("locks")).map_err(Error::Lock)?;
+        let blocks = Arc::new(Store::new(objects));
+        let blobs = Blobs { catalog: catalog.clone(), blocks: blocks.clone() };
         Ok(Self {
             catalog,
-            blocks: Arc::new(Store::new(objects)),
+            blocks,
+            indexing: Arc::new(Indexing::new(folder.join("index"), blobs.clone())),
+            blobs,
             locks,
             clock,
             options,

@@ -14,12 +14,14 @@ mod error;
 mod get;
 mod grep;
 mod house;
+mod indexing;
 mod ingest;
 mod list;
 mod locks;
 pub mod maintain;
 mod pattern;
 mod restore;
+mod search;
 mod shelves;
 mod status;
 mod tree;
@@ -34,6 +36,9 @@ pub use house::{Caller, House, Options, Reach};
 pub use ingest::{AddReply, AddRequest, FailedFile, What};
 pub use list::{ListReply, ListRequest};
 pub use restore::{RestoreReply, RestoreRequest, Restored};
+pub use search::{
+    Correction, SearchHit, SearchKind, SearchReply, SearchRequest, Searched, Snippet, SnippetLine,
+};
 pub use shelf_accounts::{Bearer, MintError, Minted, Pass, Refusal};
 pub use shelf_catalog::{
     CollectionSummary, Document, Filter, Metadata, Order, Snapshot, SortBy, TagChange, Token as TokenRow,

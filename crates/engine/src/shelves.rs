@@ -48,7 +48,7 @@ impl House {
 
     /// The files of a snapshot.
     pub fn listing(&self, snapshot: &Snapshot, call: &Call) -> Result<Listing> {
-        let bytes = self.read_blob(call, &snapshot.draft.listing)?;
+        let bytes = self.blobs.read_blob(call, &snapshot.draft.listing)?;
         Listing::decode(&bytes).map_err(|what| Error::Listing { snapshot: snapshot.at.with_micros(), what })
     }
 

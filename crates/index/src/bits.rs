@@ -80,6 +80,15 @@ impl Bits {
     }
 }
 
+impl FromIterator<usize> for Bits {
+    fn from_iter<T: IntoIterator<Item = usize>>(numbers: T) -> Self {
+        let numbers: Vec<usize> = numbers.into_iter().collect();
+        let mut bits = Self::none(numbers.iter().max().map_or(0, |most| most + 1));
+        numbers.into_iter().for_each(|number| bits.set(number));
+        bits
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

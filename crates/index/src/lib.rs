@@ -13,7 +13,7 @@ pub use bits::Bits;
 pub use error::Error;
 pub use search::{Correction, Hit, Hits, Kind, Question, Resolved, Search, Unit, Wanted, folded};
 pub use segment::{Builder, Built, Entry, EntryPassage, Grep, Span};
-pub use store::{Change, Index, Lease};
+pub use store::{Change, Index, Lease, Staged};
 pub use trigram::Needs;
 pub use vector::DIMENSIONS;
 pub use view::{Candidate, Filter, Sizes, View};

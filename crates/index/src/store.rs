@@ -52,6 +52,9 @@ pub struct Change {
     pub touched: Vec<i64>,
 }
 
+/// A segment that lies on disk and is not yet part of the index.
+pub struct Staged(SegmentNote);
+
 /// The right to write the index, held by one process at a time.
 pub struct Lease {
     _file: File,
@@ -183,40 +186,40 @@ impl Index {
 
     /// Writes the tail out as a segment.
     pub fn flush(&self, lease: &Lease) -> Result<()> {
-        let change = {
+        let (from, to, touched, placed) = {
             let mut state = self.state.lock();
             self.refresh(&mut state)?;
             let Some(to) = state.tail.last().map(|stretch| stretch.to) else { return Ok(()) };
-            let touched = state.tail.iter().flat_map(|stretch| stretch.touched.iter().copied()).collect();
-            let placed = place_tail(&state.tail);
-            let from = state.manifest.sequence;
-            drop(state);
-            Change { from, to, built: self.merge_placed(&placed)?.into_iter().collect(), touched }
+            let touched: Vec<i64> = state.tail.iter().flat_map(|stretch| stretch.touched.iter().copied()).collect();
+            (state.manifest.sequence, to, touched, place_tail(&state.tail))
         };
-        self.commit(lease, change)
+        let staged = self.merge_placed(&placed)?.map(|built| self.stage(lease, built)).transpose()?;
+        self.commit(lease, from, to, staged.into_iter().collect(), &touched)
     }
 
-    /// Writes a change to disk: segments first, then the manifest that names them.
-    pub fn commit(&self, _lease: &Lease, change: Change) -> Result<()> {
+    /// Writes a segment that a later [`commit`](Self::commit) will name.
+    pub fn stage(&self, _lease: &Lease, built: Built) -> Result<Staged> {
+        Ok(Staged(self.write_segment(built)?))
+    }
+
+    /// Makes staged segments part of the index: they cover the journal after `from` up to `to`, and what older
+    /// segments say of the `touched` documents holds no more.
+    pub fn commit(&self, _lease: &Lease, from: u64, to: u64, staged: Vec<Staged>, touched: &[i64]) -> Result<()> {
         let mut state = self.state.lock();
         self.refresh(&mut state)?;
-        if state.manifest.sequence != change.from {
+        if state.manifest.sequence != from {
             return Ok(());
         }
-        let mut notes = Vec::new();
-        for built in change.built {
-            notes.push(self.write_segment(built)?);
-        }
-        let mut base = state.base.clone();
-        for (placed, note) in base.iter_mut().zip(&mut state.manifest.segments) {
-            if placed.bury(&change.touched) {
+        let mut manifest = state.manifest.clone();
+        for (placed, note) in state.base.iter().zip(&mut manifest.segments) {
+            let mut placed = placed.clone();
+            if placed.bury(touched) {
                 note.dead = dead_rows(&placed.live);
             }
         }
-        let manifest = &mut state.manifest;
         manifest.segments.retain(|note| note.dead.len() < note.documents as usize);
-        manifest.segments.extend(notes);
-        manifest.sequence = change.to;
+        manifest.segments.extend(staged.into_iter().map(|staged| staged.0));
+        manifest.sequence = to;
         manifest.write(&self.folder)?;
         self.refresh(&mut state)?;
         self.remove_orphans(&state.manifest);
@@ -380,7 +383,9 @@ fn rebuild_view(state: &mut State) {
 fn place_tail(tail: &[Stretch]) -> Vec<Placed> {
     let mut placed: Vec<Placed> = Vec::new();
     for stretch in tail {
-        placed.iter_mut().for_each(|placed| drop(placed.bury(&stretch.touched)));
+        for placed in &mut placed {
+            placed.bury(&stretch.touched);
+        }
         placed.extend(stretch.segments.iter().map(|segment| Placed {
             segment: segment.clone(),
             live: Arc::new(Bits::all(segment.documents())),

@@ -114,6 +114,16 @@ impl View {
         (found, searchable)
     }
 
+    /// Numbers of the documents within the filter whose path fits.
+    pub fn numbers_where(&self, filter: &Filter, fits: &dyn Fn(&str) -> bool) -> Bits {
+        let mut numbers = Vec::new();
+        for (placed, allowed) in self.segments.iter().zip(self.allowed(filter)) {
+            let rows = allowed.iter().map(|at| placed.segment.document(at));
+            numbers.extend(rows.filter(|row| fits(placed.segment.path(row))).map(|row| row.number as usize));
+        }
+        numbers.into_iter().collect()
+    }
+
     /// Bytes on disk and in memory, by part.
     pub fn sizes(&self) -> Sizes {
         let sum = |prefix: &str| self.segments.iter().map(|placed| placed.segment.sizes(prefix)).sum();

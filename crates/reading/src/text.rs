@@ -113,7 +113,12 @@ fn contained<T>(read: impl FnOnce() -> Result<T, Unreadable>) -> Result<T, Unrea
 
 fn web_page<'a>(bytes: &[u8]) -> Text<'a> {
     let (page, _) = decode::decode(bytes, decode::declared(bytes));
-    Text { text: html::to_markdown(&page).into(), as_stored: false, pages: Vec::new(), markup: Markup::Markdown }
+    Text {
+        text: html::to_markdown(&page).into(),
+        as_stored: false,
+        pages: Vec::new(),
+        markup: Markup::Markdown,
+    }
 }
 
 fn stored<'a>(path: &str, mime: &str, bytes: &'a [u8]) -> Text<'a> {
@@ -123,8 +128,16 @@ fn stored<'a>(path: &str, mime: &str, bytes: &'a [u8]) -> Text<'a> {
 }
 
 /// Names of files that are code without an extension that says so.
-const CODE_NAMES: &[&str] =
-    &["brewfile", "cmakelists.txt", "containerfile", "dockerfile", "gemfile", "justfile", "makefile", "rakefile"];
+const CODE_NAMES: &[&str] = &[
+    "brewfile",
+    "cmakelists.txt",
+    "containerfile",
+    "dockerfile",
+    "gemfile",
+    "justfile",
+    "makefile",
+    "rakefile",
+];
 
 /// Extensions of code that the table of types calls plain text.
 const CODE_EXTENSIONS: &[&str] = &[".cfg", ".conf", ".ini", ".lock", ".properties"];
@@ -133,7 +146,9 @@ fn markup_of(path: &str, mime: &str) -> Markup {
     match mime {
         "text/markdown" | "text/x-markdown" => Markup::Markdown,
         // Underlines of other light markups would open fences that nothing closes, so they are cut as prose.
-        "text/x-rst" | "text/asciidoc" | "text/x-tex" | "text/csv" | "text/rtf" | "text/troff" => Markup::Plain,
+        "text/x-rst" | "text/asciidoc" | "text/x-tex" | "text/csv" | "text/rtf" | "text/troff" => {
+            Markup::Plain
+        }
         "text/plain" if is_code_by_name(path) => Markup::Code,
         "text/plain" => Markup::Plain,
         _ if mime.starts_with("text/") || mime.starts_with("application/") => Markup::Code,

@@ -57,6 +57,8 @@ pub(crate) enum Command {
     /// List documents
     #[command(visible_alias = "ls")]
     List(List),
+    /// Search documents in words: by words and by meaning
+    Search(Search),
     /// Search the text of documents with a regular expression
     Grep(Grep),
     /// Change metadata and tags of a document
@@ -84,6 +86,10 @@ pub(crate) enum Command {
         #[arg(long)]
         repair: bool,
     },
+    /// Build the search index anew
+    Reindex,
+    /// Measure search on a folder with corpus.jsonl, queries.jsonl and qrels.tsv
+    Eval(Eval),
     /// Free what nothing needs; snapshots go only by the rules given here
     Gc(Gc),
     /// Explain the state of this installation
@@ -237,6 +243,68 @@ pub(crate) struct List {
     /// Print only paths, one a line
     #[arg(short, long)]
     pub paths: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct Search {
+    /// What to look for; several words need no quotes
+    #[arg(required = true)]
+    pub query: Vec<String>,
+    /// At most N documents
+    #[arg(short = 'n', long, value_name = "N", default_value = "10")]
+    pub limit: u64,
+    /// keyword, semantic or hybrid
+    #[arg(short, long, default_value = "hybrid")]
+    pub r#type: String,
+    /// Correct no typing errors
+    #[arg(long)]
+    pub no_fuzzy: bool,
+    /// How similar a corrected word must be, 0.0 to 1.0
+    #[arg(long, value_name = "S", default_value = "0.7")]
+    pub similarity: f64,
+    /// Content with this hash, whole or its first 8 or more digits
+    #[arg(long)]
+    pub hash: Option<String>,
+    /// Only this collection
+    #[arg(long)]
+    pub collection: Option<String>,
+    /// Only documents whose path fits; may be repeated
+    #[arg(short, long = "path", value_name = "GLOB")]
+    pub paths: Vec<String>,
+    /// Only documents with one of these tags; may be repeated
+    #[arg(long = "tag", value_name = "TAG")]
+    pub tags: Vec<String>,
+    /// Only this extension
+    #[arg(short, long)]
+    pub extension: Option<String>,
+    /// Only this MIME type
+    #[arg(long)]
+    pub mime: Option<String>,
+    /// Only paths
+    #[arg(short = 'l', long)]
+    pub paths_only: bool,
+    /// Lines of context after a match
+    #[arg(short = 'A', long, value_name = "N", default_value = "0")]
+    pub after_context: u64,
+    /// Lines of context before a match
+    #[arg(short = 'B', long, value_name = "N", default_value = "0")]
+    pub before_context: u64,
+    /// Lines of context before and after a match
+    #[arg(short = 'C', long, value_name = "N", default_value = "0")]
+    pub context: u64,
+    /// Show the score of each leg
+    #[arg(long)]
+    pub explain: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct Eval {
+    /// Folders to measure; an average follows when there are several
+    #[arg(required = true, value_name = "DIR")]
+    pub folders: Vec<PathBuf>,
+    /// Only the first N queries
+    #[arg(long, value_name = "N")]
+    pub queries: Option<usize>,
 }
 
 #[derive(Args)]

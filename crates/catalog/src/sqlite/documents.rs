@@ -7,8 +7,10 @@ use shelf_base::{
     ids::{CollectionId, DocumentId},
 };
 
-use super::rows::{Conditions, DOCUMENT, FROM, collect, digest, document, document_id, moment, version_at};
-use crate::{Chosen, Document, Error, Filter, Listed, Order, Page, Result, Scope, SortBy, Source, Version};
+use super::rows::{
+    Conditions, DOCUMENT, FROM, collect, collection_id, digest, document, document_id, moment, version_at,
+};
+use crate::{Changed, Chosen, Document, Error, Filter, Listed, Order, Page, Result, Scope, SortBy, Source, Version};
 
 fn query(connection: &Connection, conditions: &Conditions, tail: &str) -> Result<Vec<Document>> {
     let sql = format!("SELECT {DOCUMENT} FROM {FROM} WHERE {} {tail}", conditions.sql());
@@ -227,6 +229,43 @@ pub(super) fn choose(connection: &Connection, scope: &Scope, filter: &Filter) ->
             collection_name: row.get(2)?,
             path: row.get(3)?,
             version: version_at(row, 4)?,
+        })
+    })
+}
+
+pub(super) fn numbers(connection: &Connection, scope: &Scope, filter: &Filter) -> Result<Vec<i64>> {
+    let conditions = filtered(connection, scope, filter)?;
+    let sql = format!("SELECT d.id FROM documents d WHERE {} ORDER BY d.id", conditions.sql());
+    let mut query = connection.prepare_cached(&sql)?;
+    collect(query.query(conditions.parameters())?, |row| Ok(row.get(0)?))
+}
+
+pub(super) fn numbered(connection: &Connection, scope: &Scope, numbers: &[i64]) -> Result<Vec<Document>> {
+    let mut conditions = Conditions::live(connection, scope, None)?;
+    let list = serde_json::to_string(numbers).unwrap_or_default();
+    conditions.add("d.id IN (SELECT value FROM json_each(?))", list);
+    query(connection, &conditions, "")
+}
+
+pub(super) fn changes(connection: &Connection, after: u64, until: u64) -> Result<Vec<Changed>> {
+    let mut query = connection.prepare_cached(
+        "SELECT d.id, d.deleted_at IS NULL, c.uuid, d.path, d.title, d.mime, d.is_text, b.hash, d.size
+         FROM (SELECT DISTINCT document FROM journal WHERE sequence > ?1 AND sequence <= ?2
+               AND operation IN ('add', 'replace', 'delete')) j
+         CROSS JOIN documents d ON d.uuid = j.document
+         JOIN collections c ON c.id = d.collection JOIN blobs b ON b.id = d.blob ORDER BY d.id",
+    )?;
+    collect(query.query(params![after as i64, until as i64])?, |row| {
+        Ok(Changed {
+            number: row.get(0)?,
+            is_live: row.get(1)?,
+            collection: collection_id(row, 2)?,
+            path: row.get(3)?,
+            title: row.get(4)?,
+            mime: row.get(5)?,
+            is_text: row.get(6)?,
+            hash: digest(row, 7)?,
+            size: row.get(8)?,
         })
     })
 }

@@ -26,7 +26,7 @@ use shelf_base::{
 };
 
 use crate::{
-    Account, Actor, BlobRow, Catalog, Chosen, Collection, CollectionSummary, Document, Error, Filter, Listed,
+    Account, Actor, BlobRow, Catalog, Changed, Chosen, Collection, CollectionSummary, Document, Error, Filter, Listed,
     LooseBlock, NewToken, Page, Purge, Put, PutResult, Record, Result, Scope, Snapshot, Source, TagChange,
     Token, TypeFigures, Update, Version,
 };
@@ -185,6 +185,10 @@ impl Catalog for SqliteCatalog {
         self.read(|connection| read::collection(connection, scope, name))
     }
 
+    fn collection_ids(&self, scope: &Scope, name: Option<&str>) -> Result<Vec<CollectionId>> {
+        self.read(|connection| read::collection_ids(connection, scope, name))
+    }
+
     fn ensure_collection(&self, actor: &Actor, name: &str, now: Moment) -> Result<Collection> {
         if let Some(found) = self.collection(&Scope::Account(actor.account), name)? {
             return Ok(found);
@@ -245,6 +249,14 @@ impl Catalog for SqliteCatalog {
         self.read(|connection| documents::choose(connection, scope, filter))
     }
 
+    fn numbers(&self, scope: &Scope, filter: &Filter) -> Result<Vec<i64>> {
+        self.read(|connection| documents::numbers(connection, scope, filter))
+    }
+
+    fn numbered(&self, scope: &Scope, numbers: &[i64]) -> Result<Vec<Document>> {
+        self.read(|connection| documents::numbered(connection, scope, numbers))
+    }
+
     fn sources(&self, collection: CollectionId, folder: &str) -> Result<Vec<Source>> {
         self.read(|connection| documents::sources(connection, collection, folder))
     }
@@ -296,6 +308,10 @@ impl Catalog for SqliteCatalog {
 
     fn journal(&self, after: u64, most: usize) -> Result<Vec<Record>> {
         self.read(|connection| read::journal(connection, after, most))
+    }
+
+    fn changes(&self, after: u64, until: u64) -> Result<Vec<Changed>> {
+        self.read(|connection| documents::changes(connection, after, until))
     }
 
     fn version_hashes(&self) -> Result<Vec<(Digest, bool)>> {

@@ -63,6 +63,20 @@ pub(super) fn collection(connection: &Connection, scope: &Scope, name: &str) -> 
     Ok(collect(query.query(conditions.parameters())?, read_collection)?.into_iter().next())
 }
 
+pub(super) fn collection_ids(
+    connection: &Connection,
+    scope: &Scope,
+    name: Option<&str>,
+) -> Result<Vec<shelf_base::ids::CollectionId>> {
+    let mut conditions = Conditions::in_scope(scope);
+    if let Some(name) = name {
+        conditions.add("c.name = ?", name.to_owned());
+    }
+    let sql = format!("SELECT c.uuid FROM collections c WHERE {}", conditions.sql());
+    let mut query = connection.prepare_cached(&sql)?;
+    collect(query.query(conditions.parameters())?, |row| collection_id(row, 0))
+}
+
 pub(super) fn type_figures(connection: &Connection, scope: &Scope) -> Result<Vec<TypeFigures>> {
     let conditions = Conditions::live(connection, scope, None)?;
     let sql = format!(

@@ -209,7 +209,7 @@ impl House {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let Some(document) = run.get(at) else { return Ok(()) };
                 call.check()?;
-                let found = match self.read_blocks(call, &document.version.hash, document.version.size) {
+                let found = match self.blobs.read_blocks(call, &document.version.hash, document.version.size) {
                     Ok(bytes) => {
                         file::search(&mut searcher, matcher, request, &bytes, call).map_err(|error| {
                             call.check().map_or_else(Error::Stopped, |()| {

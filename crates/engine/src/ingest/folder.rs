@@ -236,6 +236,7 @@ impl House {
         let loose_bytes: usize = put.loose.iter().map(|block| block.bytes.len()).sum();
         let (_, snapshot) = self.catalog.put(put)?;
         self.fold_when_due(loose_bytes);
+        self.indexing.wrote(tally.added);
         Ok(AddReply {
             hash,
             bytes_stored: tally.stored,

@@ -88,6 +88,7 @@ impl House {
         };
         let (results, snapshot) = self.catalog.put(put)?;
         self.fold_when_due(loose_bytes);
+        self.indexing.wrote(1);
         let result = results.first().ok_or_else(|| Error::missing("document", path.clone()))?;
         let (files_added, files_updated, files_unchanged) = counts(result.state);
         Ok(AddReply {

@@ -156,7 +156,7 @@ impl House {
         if manifest.size() != size {
             return Ok(Some(format!("its manifest gives {} bytes instead of {size}", manifest.size())));
         }
-        match self.stream_blob(call, hash, |_| Ok(())) {
+        match self.blobs.stream_blob(call, hash, |_| Ok(())) {
             Ok(_) => Ok(None),
             Err(Error::Stopped(stopped)) => Err(stopped.into()),
             Err(error) => Ok(Some(error.to_string())),

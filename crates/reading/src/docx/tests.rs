@@ -50,7 +50,8 @@ fn paragraphs_headings_and_lists() {
 fn tables_boxes_and_fallbacks() {
     let cell = |text: &str| format!("<w:tc>{}</w:tc>", paragraph("", text));
     let inner = format!("<w:tc><w:tbl><w:tr>{}{}</w:tr></w:tbl><w:p/></w:tc>", cell("c"), cell("d"));
-    let table = format!("<w:tbl><w:tr>{}{}</w:tr><w:tr>{}{inner}</w:tr></w:tbl>", cell("a"), cell("b"), cell("e"));
+    let table =
+        format!("<w:tbl><w:tr>{}{}</w:tr><w:tr>{}{inner}</w:tr></w:tbl>", cell("a"), cell("b"), cell("e"));
     check(&format!("{table}{}", paragraph("", "after")), "| a | b |\n| e | c d |\n\nafter\n");
     let boxed = format!(
         "<w:p><w:r><w:t>out</w:t></w:r><mc:AlternateContent><mc:Choice>{0}</mc:Choice><mc:Fallback>{0}</mc:Fallback>\
@@ -63,7 +64,10 @@ fn tables_boxes_and_fallbacks() {
 #[test]
 fn styles_notes_and_other_names() {
     let bytes = archive(&[
-        ("word/styles.xml", "<w:styles><w:style w:styleId='T1'><w:name w:val='heading 1'/></w:style></w:styles>"),
+        (
+            "word/styles.xml",
+            "<w:styles><w:style w:styleId='T1'><w:name w:val='heading 1'/></w:style></w:styles>",
+        ),
         ("word/document2.xml", &paragraph("<w:pStyle w:val='T1'/>", "Titre")),
         ("word/footnotes.xml", &paragraph("", "A note")),
     ]);
@@ -85,9 +89,8 @@ fn what_cannot_be_read() {
 
 #[test]
 fn depth_costs_no_stack() {
-    let deep = |open: &str, close: &str| {
-        format!("{}<w:t>x</w:t>{}", open.repeat(100_000), close.repeat(100_000))
-    };
+    let deep =
+        |open: &str, close: &str| format!("{}<w:t>x</w:t>{}", open.repeat(100_000), close.repeat(100_000));
     for (open, close) in [("<w:p>", "</w:p>"), ("<w:tbl><w:tr><w:tc><w:p>", "</w:p></w:tc></w:tr></w:tbl>")] {
         assert!(text(&document(&deep(open, close))).unwrap().text.contains('x'));
     }

@@ -25,14 +25,52 @@ pub(crate) fn to_markdown(page: &str) -> String {
 
 /// Elements that begin and end a line of their own.
 const LINES: &[&str] = &[
-    "address", "button", "caption", "center", "dd", "dir", "dt", "fieldset", "figcaption", "form", "frameset",
-    "label", "legend", "menu", "option", "select", "summary", "tbody", "tfoot", "thead", "tr",
+    "address",
+    "button",
+    "caption",
+    "center",
+    "dd",
+    "dir",
+    "dt",
+    "fieldset",
+    "figcaption",
+    "form",
+    "frameset",
+    "label",
+    "legend",
+    "menu",
+    "option",
+    "select",
+    "summary",
+    "tbody",
+    "tfoot",
+    "thead",
+    "tr",
 ];
 
 /// Elements that have space above and below.
 const BLOCKS: &[&str] = &[
-    "article", "aside", "blockquote", "body", "details", "dialog", "div", "dl", "figure", "footer", "header",
-    "hgroup", "hr", "main", "nav", "ol", "p", "section", "table", "title", "ul",
+    "article",
+    "aside",
+    "blockquote",
+    "body",
+    "details",
+    "dialog",
+    "div",
+    "dl",
+    "figure",
+    "footer",
+    "header",
+    "hgroup",
+    "hr",
+    "main",
+    "nav",
+    "ol",
+    "p",
+    "section",
+    "table",
+    "title",
+    "ul",
 ];
 
 #[derive(Default)]
@@ -92,14 +130,14 @@ impl Walk {
         match name {
             "ul" | "ol" | "menu" | "dir" => {
                 self.lists.pop();
+                self.writer.no_mark();
                 self.writer.gap(if self.lists.is_empty() { Gap::Block } else { Gap::Line });
             }
-            "li" => self.writer.gap(Gap::Line),
-            _ if level(name).is_some() => {
+            "li" => {
                 self.writer.no_mark();
-                self.writer.gap(Gap::Block);
+                self.writer.gap(Gap::Line);
             }
-            "title" => {
+            _ if name == "title" || level(name).is_some() => {
                 self.writer.no_mark();
                 self.writer.gap(Gap::Block);
             }
@@ -199,6 +237,7 @@ mod tests {
             "<p>x</p><ul><li>a<li><p>b</p><ol><li>c</li><li>d</li></ol></li></ul>y",
             "x\n\n- a\n- b\n\n  1. c\n  2. d\n\ny\n",
         );
+        check("x<ul><li></li></ul>y<h1> </h1>z", "x\n\ny\n\nz\n");
         check(
             "<table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td></td><td>2</td></tr></table>z",
             "a | b\n1 | 2\n\nz\n",
@@ -225,13 +264,29 @@ mod tests {
 
     #[test]
     fn references() {
-        check("&lt;&amp;&#65;&#x42;&nbsp;&eacute;&hellip;&#128;&unknown; &amp &copy;", "<&AB é…€&unknown; & ©\n");
+        check(
+            "&lt;&amp;&#65;&#x42;&nbsp;&eacute;&hellip;&#128;&unknown; &amp &copy;",
+            "<&AB é…€&unknown; & ©\n",
+        );
         check("&#xFFFFFFFFFF;&#0;&#;&;", "\u{fffd}\u{fffd}&#;&;\n");
     }
 
     #[test]
     fn depth_and_length_cost_nothing_special() {
-        let shapes = ["<div>", "<b>", "<ul><li>", "<table><tr><td>", "<pre>", "<svg>", "<!--", "<a href=\"", "&", "<", "<h1>x", "</"];
+        let shapes = [
+            "<div>",
+            "<b>",
+            "<ul><li>",
+            "<table><tr><td>",
+            "<pre>",
+            "<svg>",
+            "<!--",
+            "<a href=\"",
+            "&",
+            "<",
+            "<h1>x",
+            "</",
+        ];
         for shape in shapes {
             let page = format!("start {} end", shape.repeat(200_000));
             let begun = Instant::now();

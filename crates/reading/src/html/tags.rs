@@ -141,7 +141,8 @@ impl<'a> Iterator for Tags<'a> {
 }
 
 fn name_of(tag: &str) -> String {
-    let end = tag.find(|next: char| next.is_ascii_whitespace() || matches!(next, '/' | '>')).unwrap_or(tag.len());
+    let end =
+        tag.find(|next: char| next.is_ascii_whitespace() || matches!(next, '/' | '>')).unwrap_or(tag.len());
     tag[..end].to_ascii_lowercase()
 }
 
@@ -167,7 +168,8 @@ fn tag_length(rest: &str) -> usize {
 fn attribute(tag: &str, wanted: &str) -> Option<String> {
     let mut rest = tag;
     while let Some(at) = rest.find('=') {
-        let name = rest[..at].trim_end().rsplit([' ', '\t', '\n', '\r', '\'', '"', '/']).next().unwrap_or_default();
+        let name =
+            rest[..at].trim_end().rsplit([' ', '\t', '\n', '\r', '\'', '"', '/']).next().unwrap_or_default();
         let value = rest[at + 1..].trim_start();
         let (value, after) = match value.chars().next() {
             Some(quote @ ('"' | '\'')) => value[1..].split_once(quote).unwrap_or((&value[1..], "")),

@@ -55,8 +55,12 @@ struct Border {
 /// Passages are in order and every token is in one of them, except that a stretch of white space as long as a
 /// whole passage is in none.
 pub fn passages(text: &Text<'_>, tokens: &[u32]) -> Vec<Passage> {
-    let cutter =
-        Cutter { text: &text.text, tokens, markup: text.markup, outline: Outline::of(&text.text, text.markup) };
+    let cutter = Cutter {
+        text: &text.text,
+        tokens,
+        markup: text.markup,
+        outline: Outline::of(&text.text, text.markup),
+    };
     let end = Border { byte: text.text.len(), token: tokens.len() };
     let mut ruler = Ruler::new(text);
     let mut passages = Vec::new();

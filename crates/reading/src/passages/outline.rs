@@ -207,7 +207,9 @@ fn is_underline(content: &str) -> bool {
 fn is_container(content: &str) -> bool {
     let digits = content.bytes().take_while(u8::is_ascii_digit).count();
     let numbered = digits > 0 && matches!(content.as_bytes().get(digits), Some(b'.' | b')'));
-    numbered || content.starts_with(['|', '>']) || ["- ", "* ", "+ "].iter().any(|mark| content.starts_with(mark))
+    numbered
+        || content.starts_with(['|', '>'])
+        || ["- ", "* ", "+ "].iter().any(|mark| content.starts_with(mark))
 }
 
 #[cfg(test)]
@@ -244,7 +246,7 @@ mod tests {
     fn places_around_a_fence() {
         let text = "ab\n```\ncode\n```\ncd\n";
         let outline = Outline::of(text, Markup::Markdown);
-        assert_eq!(outline.fences, [3..16]);
+        assert_eq!(outline.fences, vec![Range { start: 3, end: 16 }]);
         assert_eq!(outline.fence_around(3), None);
         assert_eq!(outline.fence_around(4), Some(3..16));
         assert_eq!(outline.fence_around(15), Some(3..16));

@@ -16,7 +16,8 @@ fn tokens_of(text: &str) -> Vec<u32> {
     let mut in_word = false;
     for (at, character) in text.char_indices() {
         let letter = character.is_ascii_alphanumeric();
-        if !character.is_whitespace() && !(letter && in_word) {
+        let within = letter && in_word;
+        if !character.is_whitespace() && !within {
             tokens.push(at as u32);
         }
         in_word = letter;
@@ -28,7 +29,10 @@ fn cut(content: &str, markup: Markup) -> Vec<(&str, Passage)> {
     let tokens = tokens_of(content);
     let found = passages(&text(content, markup), &tokens);
     check(content, &tokens, &found);
-    found.into_iter().map(|each| (&content[each.bytes.start as usize..each.bytes.end as usize], each)).collect()
+    found
+        .into_iter()
+        .map(|each| (&content[each.bytes.start as usize..each.bytes.end as usize], each))
+        .collect()
 }
 
 /// The promises, each counted the simple way.
@@ -144,7 +148,11 @@ fn no_spaces_one_line_and_windows_lines() {
     let found = cut(&"漢字".repeat(3_000), Markup::Plain).len();
     assert_eq!(found, 1 + (6_000_usize - 400).div_ceil(350));
     let content = "図書館で本を読む。".repeat(200);
-    assert!(cut(&content, Markup::Plain).iter().all(|(piece, _)| piece.starts_with('図') && piece.ends_with('。')));
+    assert!(
+        cut(&content, Markup::Plain)
+            .iter()
+            .all(|(piece, _)| piece.starts_with('図') && piece.ends_with('。'))
+    );
     let content = "one two three\r\n\r\n".repeat(400);
     let found = cut(&content, Markup::Plain);
     assert_eq!(found[0].1.lines, (1, 265));
@@ -179,7 +187,20 @@ fn divided_characters_and_wrong_tokens_do_no_harm() {
 #[test]
 fn large_texts_of_any_shape_are_fast() {
     let size = 8 * 1_024 * 1_024;
-    let shapes = ["a", "\n", "\n\n", "# a\n", "```\n", "~~~\nx\n~~~\n", "a. ", "a b\n---\n", " ", "\t\n ", "。", "- a\n"];
+    let shapes = [
+        "a",
+        "\n",
+        "\n\n",
+        "# a\n",
+        "```\n",
+        "~~~\nx\n~~~\n",
+        "a. ",
+        "a b\n---\n",
+        " ",
+        "\t\n ",
+        "。",
+        "- a\n",
+    ];
     for shape in shapes {
         let content = shape.repeat(size / shape.len());
         for step in [4, 4_096] {
@@ -196,8 +217,28 @@ fn large_texts_of_any_shape_are_fast() {
 
 fn pieces() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
-        "word ", "x", "\n", "\n\n", "\r\n", ". ", "! ", "。", "漢字", "🦀", "# h\n", "\n## h\n", "```\n", "~~~\n",
-        "    ", "\t", "h\n===\n", "- item\n", "é", "\u{a0}", "long line of several words here\n", "---\n",
+        "word ",
+        "x",
+        "\n",
+        "\n\n",
+        "\r\n",
+        ". ",
+        "! ",
+        "。",
+        "漢字",
+        "🦀",
+        "# h\n",
+        "\n## h\n",
+        "```\n",
+        "~~~\n",
+        "    ",
+        "\t",
+        "h\n===\n",
+        "- item\n",
+        "é",
+        "\u{a0}",
+        "long line of several words here\n",
+        "---\n",
     ]);
     prop::collection::vec((piece, 1..20_usize), 0..160)
         .prop_map(|pieces| pieces.into_iter().map(|(piece, times)| piece.repeat(times)).collect())

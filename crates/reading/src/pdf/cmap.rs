@@ -198,7 +198,9 @@ mod tests {
 
     #[test]
     fn damage_is_skipped() {
-        for program in ["<", "[<", "beginbfchar <01> endbfchar", "<01> [ <02", "<zz> <> endbfchar", "<<<<", "%"] {
+        for program in
+            ["<", "[<", "beginbfchar <01> endbfchar", "<01> [ <02", "<zz> <> endbfchar", "<<<<", "%"]
+        {
             CharacterMap::read(program.as_bytes());
         }
         assert!(CharacterMap::read(b"nothing here").is_empty());

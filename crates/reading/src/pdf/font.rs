@@ -103,7 +103,9 @@ impl Font {
     fn take_wide_widths(&mut self, document: &Document, font: &Dictionary) {
         let descendants = font.get_deref(b"DescendantFonts", document).and_then(Object::as_array);
         let descendant = descendants.ok().and_then(|fonts| fonts.first());
-        let Some(descendant) = descendant.and_then(|font| resolved(document, font).as_dict().ok()) else { return };
+        let Some(descendant) = descendant.and_then(|font| resolved(document, font).as_dict().ok()) else {
+            return;
+        };
         let default = descendant.get_deref(b"DW", document).and_then(Object::as_float);
         self.default_width = default.unwrap_or(1_000.0);
         let widths = descendant.get_deref(b"W", document).and_then(Object::as_array);

@@ -6,6 +6,7 @@
 //! The bounds below stop the reading and keep what was read until then: the first ten thousand pages of a longer
 //! document are worth more than none.
 
+mod chains;
 mod cmap;
 mod font;
 mod matrix;
@@ -27,40 +28,21 @@ const MOST_TEXT: usize = 32 * 1_024 * 1_024;
 /// What any one stream may unpack to.
 const MOST_STREAM: usize = 32 * 1_024 * 1_024;
 
-/// Stack for reading any document.
-const STACK: usize = 16 * 1_024 * 1_024;
-/// Stack for each stream: the length of one may be kept in another, and the library follows such a chain by recursion.
-/// Measured at under 2 KiB.
-const STACK_OF_STREAM: usize = 8 * 1_024;
-/// Streams in one file. The stack for all of them is reserved, but used only by a chain.
-const MOST_STREAMS: usize = 128 * 1_024;
+/// Enough for the longest chain that [`chains`] lets through, at 2 KiB for each step; it is used only by one.
+const STACK: usize = 64 * 1_024 * 1_024;
 
 /// The text of a document.
 pub(crate) fn text<'a>(bytes: &[u8]) -> Result<Text<'a>, Unreadable> {
-    let streams = streams_in(bytes);
-    if streams > MOST_STREAMS {
-        return Err(Unreadable::TooLarge { what: "streams", limit: MOST_STREAMS as u64 });
+    if chains::are_chained(bytes) {
+        return Err(Unreadable::damaged("the lengths of its streams lead to each other"));
     }
-    let stack = STACK + streams * STACK_OF_STREAM;
     thread::scope(|scope| {
-        let reader = thread::Builder::new().name("pdf".into()).stack_size(stack);
-        let reader = reader.spawn_scoped(scope, || read(bytes)).map_err(|error| {
-            Unreadable::damaged(format!("no thread with {stack} bytes of stack to read it: {error}"))
-        })?;
+        let reader = thread::Builder::new().name("pdf".into()).stack_size(STACK);
+        let reader = reader.spawn_scoped(scope, || read(bytes));
+        let reader = reader.map_err(|error| Unreadable::damaged(format!("no thread to read it: {error}")))?;
         // A panic in the library ends that thread and no more.
         reader.join().unwrap_or_else(|_| Err(Unreadable::damaged("its parts contradict")))
     })
-}
-
-fn streams_in(bytes: &[u8]) -> usize {
-    let mut count = 0;
-    let mut rest = bytes;
-    while let Some(at) = rest.iter().position(|byte| *byte == b'm') {
-        let (before, after) = rest.split_at(at + 1);
-        count += usize::from(before.ends_with(b"stream") && !before.ends_with(b"endstream"));
-        rest = after;
-    }
-    count
 }
 
 fn read<'a>(bytes: &[u8]) -> Result<Text<'a>, Unreadable> {
@@ -91,7 +73,9 @@ fn read<'a>(bytes: &[u8]) -> Result<Text<'a>, Unreadable> {
 
 fn unreadable(error: Error) -> Unreadable {
     match error {
-        Error::InvalidPassword | Error::Decryption(_) | Error::UnsupportedSecurityHandler(_) => Unreadable::Encrypted,
+        Error::InvalidPassword | Error::Decryption(_) | Error::UnsupportedSecurityHandler(_) => {
+            Unreadable::Encrypted
+        }
         error => Unreadable::damaged(error.to_string()),
     }
 }

@@ -16,6 +16,8 @@ const MOST_CONTENT: usize = 512 * 1_024 * 1_024;
 const LEAST_COST: usize = 1_024;
 /// Forms within forms.
 const MOST_FORMS: usize = 12;
+/// Nodes above a page that are asked for its resources; they may form a circle.
+const MOST_ANCESTORS: usize = 64;
 /// States that are saved within each other.
 const MOST_STATES: usize = 512;
 
@@ -86,10 +88,16 @@ impl<'a> PageReader<'a> {
         std::mem::take(&mut self.out)
     }
 
+    /// The resources of a page and of the nodes above it, the nearest first.
     fn resources_of(&self, page: ObjectId) -> Vec<&'a Dictionary> {
-        let Ok((own, inherited)) = self.document.get_page_resources(page) else { return Vec::new() };
-        let inherited = inherited.into_iter().filter_map(|id| self.document.get_dictionary(id).ok());
-        own.into_iter().chain(inherited).collect()
+        let mut resources = Vec::new();
+        let mut node = self.document.get_dictionary(page).ok();
+        for _ in 0..MOST_ANCESTORS {
+            let Some(dictionary) = node else { break };
+            resources.extend(dictionary.get_deref(b"Resources", self.document).and_then(Object::as_dict));
+            node = dictionary.get_deref(b"Parent", self.document).and_then(Object::as_dict).ok();
+        }
+        resources
     }
 
     fn follow(&mut self, content: &[u8], resources: &[&'a Dictionary], depth: usize) {
@@ -133,7 +141,8 @@ impl<'a> PageReader<'a> {
             }
             "T*" => self.next_line(),
             "Tj" => self.show_all(operands),
-            "TJ" => self.show_all(operands.first().and_then(|list| list.as_array().ok()).map_or(&[], Vec::as_slice)),
+            "TJ" => self
+                .show_all(operands.first().and_then(|list| list.as_array().ok()).map_or(&[], Vec::as_slice)),
             "'" => {
                 self.next_line();
                 self.show_all(operands);

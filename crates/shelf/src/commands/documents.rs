@@ -40,6 +40,10 @@ pub(super) fn add(command: &cli::Add, house: &House, output: &Output) -> Outcome
         }
         replies.push(reply);
     }
+    // Searches would do it too; here a person sees how far it is.
+    let call = progress::call(output);
+    house.index_now(&call)?;
+    drop(call);
     if output.json {
         let whole = if replies.len() == 1 { replies.remove(0) } else { Value::Array(replies) };
         output.print_json(&whole)?;
@@ -256,64 +260,6 @@ fn row(document: &Value) -> Vec<String> {
         text(document, "hash").chars().take(12).collect(),
         text(document, "tags"),
     ]
-}
-
-/// Prints every page; the exit code says whether anything matched, as grep's does.
-pub(super) fn grep(command: &cli::Grep, house: &House, output: &Output) -> Outcome {
-    let mut arguments = given(
-        json!({ "pattern": command.pattern, "paths": command.paths, "collection": command.collection }),
-    );
-    for (name, value) in [
-        ("ignore_case", command.ignore_case),
-        ("word", command.word),
-        ("invert", command.invert),
-        ("line_numbers", !command.no_line_numbers),
-        ("with_filename", !command.no_filename),
-        ("count", command.count),
-        ("files_with_matches", command.files_with_matches),
-        ("files_without_match", command.files_without_match),
-    ] {
-        arguments[name] = json!(value);
-    }
-    for (name, value) in [
-        ("after_context", command.after_context),
-        ("before_context", command.before_context),
-        ("context", command.context),
-        ("max_count", command.max_count),
-    ] {
-        arguments[name] = json!(value);
-    }
-    arguments["color"] = json!(if output.wants_color() { "always" } else { "never" });
-    let mut pages = Vec::new();
-    loop {
-        let call = progress::call(output);
-        let reply = tool(house, "grep", arguments.clone(), &call)?;
-        drop(call);
-        let (cursor, found) = (reply["next_cursor"].clone(), number(&reply, "total_files"));
-        let failed = reply["failed"].as_array().into_iter().flatten();
-        let reply_failures: Vec<String> = failed
-            .map(|failed| format!("not searched: {}: {}", text(failed, "path"), text(failed, "reason")))
-            .collect();
-        if output.json {
-            pages.push(reply);
-        } else {
-            output.print_bytes(text(&reply, "output").as_bytes())?;
-        }
-        for failed in reply_failures {
-            output.say(Tone::Warning, &failed);
-        }
-        if cursor.is_null() {
-            if output.json {
-                output.print_json(&if pages.len() == 1 { pages.remove(0) } else { Value::Array(pages) })?;
-            }
-            return if found > 0 {
-                Ok(())
-            } else {
-                Err(Trouble { exit: 1, ..Trouble::new(Kind::NotFound, "nothing matched") })
-            };
-        }
-        arguments["cursor"] = cursor;
-    }
 }
 
 pub(super) fn update(command: &cli::Update, house: &House, output: &Output) -> Outcome {

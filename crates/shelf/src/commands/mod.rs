@@ -3,6 +3,8 @@
 mod config;
 mod connect;
 mod documents;
+mod eval;
+mod find;
 mod reference;
 mod serve;
 mod shelves;
@@ -37,7 +39,8 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Outcome {
         Command::Add(command) => documents::add(&command, &open(&settings)?, output),
         Command::Get(command) => documents::get(&command, &open(&settings)?, output),
         Command::List(command) => documents::list(&command, &open(&settings)?, output),
-        Command::Grep(command) => documents::grep(&command, &open(&settings)?, output),
+        Command::Search(command) => find::search(&command, &open(&settings)?, output),
+        Command::Grep(command) => find::grep(&command, &open(&settings)?, output),
         Command::Update(command) => documents::update(&command, &open(&settings)?, output),
         Command::Delete(command) => documents::delete(&command, &open(&settings)?, output),
         Command::Status(command) => shelves::status(&command, &open(&settings)?, output),
@@ -47,6 +50,8 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Outcome {
         Command::Call(command) => call_tool(&command, &open(&settings)?, output),
         Command::Token(command) => token::run(&command, &open(&settings)?, output),
         Command::Check { repair } => upkeep::check(repair, &open(&settings)?, output),
+        Command::Reindex => upkeep::reindex(&open(&settings)?, output),
+        Command::Eval(command) => eval::run(&command, output),
         Command::Gc(command) => upkeep::collect(&command, &open(&settings)?, output),
         Command::Doctor => upkeep::doctor(&open(&settings)?, &settings, output),
         Command::Config(command) => config::run(&command, &settings, output),

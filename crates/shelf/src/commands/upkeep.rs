@@ -1,4 +1,4 @@
-//! `check`, `gc`, `doctor`.
+//! `check`, `reindex`, `gc`, `doctor`.
 
 use serde_json::{Value, json};
 use shelf_base::Kind;
@@ -57,6 +57,17 @@ pub(super) fn check(repair: bool, house: &House, output: &Output) -> Outcome {
 
 fn view(finding: &Finding) -> Value {
     json!({ "place": finding.place, "what": finding.what, "affects": finding.affects })
+}
+
+pub(super) fn reindex(house: &House, output: &Output) -> Outcome {
+    let call = progress::call(output);
+    let documents = house.reindex(&call)?;
+    drop(call);
+    if output.json {
+        return output.print_json(&json!({ "documents": documents }));
+    }
+    output.say(Tone::Good, &format!("{documents} documents indexed"));
+    Ok(())
 }
 
 pub(super) fn collect(command: &cli::Gc, house: &House, output: &Output) -> Outcome {

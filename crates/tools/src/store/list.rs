@@ -144,7 +144,7 @@ fn escape(name: &str) -> String {
         .collect()
 }
 
-fn extensions(text: &str) -> Vec<String> {
+pub(super) fn extensions(text: &str) -> Vec<String> {
     let dotted = |part: &str| {
         format!(".{}", part.trim().trim_start_matches("*.").trim_start_matches('.').to_lowercase())
     };

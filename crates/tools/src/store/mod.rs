@@ -10,6 +10,8 @@ mod list;
 mod list_collections;
 mod list_snapshots;
 mod restore;
+mod search;
+mod search_output;
 mod status;
 mod update;
 
@@ -17,6 +19,7 @@ use crate::Tool;
 
 /// The family's tools, in the contract's order.
 pub(crate) const TOOLS: &[Tool] = &[
+    search::TOOL,
     add::TOOL,
     grep::TOOL,
     get::TOOL,

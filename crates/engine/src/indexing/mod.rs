@@ -1,0 +1,317 @@
+//! Keeping the search index in step with the journal.
+//!
+//! A reader names the sequence number it must see. A small gap is indexed into this process's own tail, without any
+//! lock; a large one is written out as segments by whoever gets the lease, with as many threads as there are processors.
+//! After larger writes a background thread does the same before anybody asks. An index that is damaged, or that has
+//! followed another journal, is thrown away and built anew.
+
+mod prepare;
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use prepare::Preparing;
+use shelf_base::{Call, Fault, Kind};
+use shelf_catalog::Changed;
+use shelf_index::{Builder, Change, Index, Lease, Staged, View};
+
+use crate::{House, Result, blobs::Blobs};
+
+/// Journal records that a tail takes at once; a larger gap is written out.
+const TAIL_RECORDS: u64 = 256;
+/// The same in bytes.
+const TAIL_BYTES: u64 = 8 << 20;
+/// Journal records that one commit of a bulk covers.
+const BULK_RECORDS: u64 = 65_536;
+/// Memory that a segment may take while it is built.
+const BUILDER_BYTES: usize = 96 << 20;
+/// Documents of a segment that is being built, before its memory is looked at.
+const LOOK_EVERY: usize = 64;
+/// Single writes after which the background thread is woken.
+const WAKE_EVERY: u64 = 128;
+/// How often a waiting caller looks whether it may go on.
+const PATIENCE: Duration = Duration::from_millis(10);
+
+/// The index of an open library and what follows the journal for it.
+pub(crate) struct Indexing {
+    index: Index,
+    blobs: Blobs,
+    catching: Mutex<()>,
+    writes: AtomicU64,
+    background: Mutex<Option<(JoinHandle<()>, Call)>>,
+}
+
+impl Indexing {
+    pub(crate) fn new(folder: PathBuf, blobs: Blobs) -> Self {
+        Self {
+            index: Index::new(folder),
+            blobs,
+            catching: Mutex::default(),
+            writes: AtomicU64::new(0),
+            background: Mutex::default(),
+        }
+    }
+
+    /// A view that covers everything acknowledged before this call.
+    pub(crate) fn view(self: &Arc<Self>, call: &Call) -> Result<Arc<View>> {
+        let target = self.blobs.catalog.sequence()?;
+        let view = self.whole_view(call)?;
+        if view.sequence() >= target {
+            return Ok(view);
+        }
+        self.catch_up(target, call)?;
+        if self.index.tail_is_due() {
+            self.wake();
+        }
+        self.whole_view(call)
+    }
+
+    /// The present view; a damaged index is removed, so that it is built anew.
+    fn whole_view(&self, call: &Call) -> Result<Arc<View>> {
+        let sequence = self.blobs.catalog.sequence()?;
+        match self.index.view() {
+            Ok(view) if view.sequence() <= sequence => Ok(view),
+            Ok(view) if view.sequence() <= self.blobs.catalog.sequence()? => Ok(view),
+            Ok(_) => {
+                tracing::warn!("the search index has followed another journal and is built anew");
+                self.rebuild_from_nothing(call)
+            }
+            Err(error) if error.kind() == Kind::Corrupt => {
+                tracing::warn!(%error, "the search index is damaged and is built anew");
+                self.rebuild_from_nothing(call)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn rebuild_from_nothing(&self, call: &Call) -> Result<Arc<View>> {
+        let lease = self.wait_for_lease(call)?;
+        // Another process may have done it while this one waited.
+        if let Ok(view) = self.index.view()
+            && view.sequence() <= self.blobs.catalog.sequence()?
+        {
+            return Ok(view);
+        }
+        self.index.wipe(&lease)?;
+        Ok(self.index.view()?)
+    }
+
+    /// Throws the index away; the next view builds it anew.
+    pub(crate) fn forget(&self, call: &Call) -> Result<()> {
+        let lease = self.wait_for_lease(call)?;
+        Ok(self.index.wipe(&lease)?)
+    }
+
+    /// Compares the index on disk with its hashes.
+    pub(crate) fn check(&self) -> Result<(), shelf_index::Error> {
+        self.index.check()
+    }
+
+    /// Indexes up to `target`.
+    pub(crate) fn catch_up(&self, target: u64, call: &Call) -> Result<()> {
+        let _one_at_a_time = self.one_at_a_time(call)?;
+        loop {
+            call.check()?;
+            let view = self.whole_view(call)?;
+            let from = view.sequence();
+            if from >= target {
+                return Ok(());
+            }
+            if target - from <= TAIL_RECORDS && self.extend_tail(&view, target, call)? {
+                continue;
+            }
+            let lease = self.wait_for_lease(call)?;
+            self.index.flush(&lease)?;
+            let written = self.index.written()?;
+            if written < target {
+                self.write_bulk(&lease, written, target, call)?;
+            }
+        }
+    }
+
+    /// Waits for another thread of this process without becoming deaf to cancellation.
+    fn one_at_a_time(&self, call: &Call) -> Result<parking_lot::MutexGuard<'_, ()>> {
+        loop {
+            if let Some(guard) = self.catching.try_lock_for(PATIENCE) {
+                return Ok(guard);
+            }
+            call.check()?;
+        }
+    }
+
+    fn wait_for_lease(&self, call: &Call) -> Result<Lease> {
+        loop {
+            if let Some(lease) = self.index.try_lease()? {
+                return Ok(lease);
+            }
+            call.check()?;
+            call.report(0, None, "waiting for another process that is indexing");
+            thread::sleep(PATIENCE);
+        }
+    }
+
+    /// Indexes a small gap in memory; `false` when it is not small after all.
+    fn extend_tail(&self, view: &View, target: u64, call: &Call) -> Result<bool> {
+        let changed = self.blobs.catalog.changes(view.sequence(), target)?;
+        let fresh = fresh(view, &changed);
+        if fresh.iter().map(|document| document.size).sum::<u64>() > TAIL_BYTES {
+            return Ok(false);
+        }
+        let mut built = Vec::new();
+        let living: Vec<&&Changed> = fresh.iter().filter(|document| document.is_live).collect();
+        if !living.is_empty() {
+            let (mut builder, mut preparing) = (Builder::new()?, Preparing::default());
+            for document in living {
+                preparing.add(&self.blobs, document, &mut builder, call)?;
+            }
+            built.push(builder.finish()?);
+        }
+        let touched = fresh.iter().map(|document| document.number).collect();
+        self.index.append(Change { from: view.sequence(), to: target, built, touched })?;
+        Ok(true)
+    }
+
+    /// Writes a large gap out as segments.
+    fn write_bulk(&self, lease: &Lease, mut from: u64, target: u64, call: &Call) -> Result<()> {
+        let first = from;
+        while from < target {
+            let to = target.min(from + BULK_RECORDS);
+            let changed = self.blobs.catalog.changes(from, to)?;
+            let view = self.index.view()?;
+            let fresh = fresh(&view, &changed);
+            drop(view);
+            let done = |documents: usize, of: usize| {
+                let share = if of == 0 { 0 } else { (to - from) * documents as u64 / of as u64 };
+                call.report(from - first + share, Some(target - first), "indexing");
+            };
+            let staged = self.build(lease, &fresh, call, &done)?;
+            let touched: Vec<i64> = fresh.iter().map(|document| document.number).collect();
+            self.index.commit(lease, from, to, staged, &touched)?;
+            from = to;
+        }
+        Ok(())
+    }
+
+    /// Builds segments with several threads, and writes each as soon as it is large enough.
+    fn build(
+        &self,
+        lease: &Lease,
+        documents: &[&Changed],
+        call: &Call,
+        done: &(dyn Fn(usize, usize) + Sync),
+    ) -> Result<Vec<Staged>> {
+        let living: Vec<&&Changed> = documents.iter().filter(|document| document.is_live).collect();
+        let (next, staged) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        let work = || -> Result<()> {
+            let (mut builder, mut preparing) = (Builder::new()?, Preparing::default());
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(document) = living.get(at) else { break };
+                if at.is_multiple_of(LOOK_EVERY) {
+                    call.check()?;
+                    done(at, living.len());
+                }
+                let read = preparing.add(&self.blobs, document, &mut builder, call)?;
+                let look = read > 1 << 20 || builder.documents().is_multiple_of(LOOK_EVERY);
+                if look && builder.memory() > BUILDER_BYTES {
+                    let full = std::mem::replace(&mut builder, Builder::new()?);
+                    staged.lock().push(self.index.stage(lease, full.finish()?)?);
+                }
+            }
+            if builder.documents() > 0 {
+                staged.lock().push(self.index.stage(lease, builder.finish()?)?);
+            }
+            Ok(())
+        };
+        let threads = thread::available_parallelism().map_or(1, usize::from).min(living.len().div_ceil(256)).clamp(1, 8);
+        thread::scope(|scope| {
+            let workers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+            let own = work();
+            let others = workers
+                .into_iter()
+                .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            others.fold(own, Result::and)
+        })?;
+        Ok(staged.into_inner())
+    }
+
+    /// Notes a write; now and then the background thread takes what has gathered.
+    pub(crate) fn wrote(self: &Arc<Self>, documents: u64) {
+        let before = self.writes.fetch_add(documents, Ordering::Relaxed);
+        if before / WAKE_EVERY != (before + documents) / WAKE_EVERY {
+            self.wake();
+        }
+    }
+
+    /// Starts the background thread unless it runs.
+    fn wake(self: &Arc<Self>) {
+        let mut background = self.background.lock();
+        if background.as_ref().is_some_and(|(thread, _)| !thread.is_finished()) {
+            return;
+        }
+        let (weak, call) = (Arc::downgrade(self), Call::new());
+        let own_call = call.clone();
+        let work = move || {
+            // A failure here is met again, and reported, by the next search.
+            if let Some(indexing) = weak.upgrade() {
+                let _ = catch_unwind(AssertUnwindSafe(|| indexing.tidy(&own_call)));
+            }
+        };
+        let started = thread::Builder::new().name("index".into()).spawn(work);
+        *background = started.ok().map(|thread| (thread, call));
+    }
+
+    /// Catches up, writes the tail out when it is large, and merges small segments; leaves it to others who are at it.
+    fn tidy(&self, call: &Call) -> Result<()> {
+        let target = self.blobs.catalog.sequence()?;
+        self.catch_up(target, call)?;
+        let Some(lease) = self.index.try_lease()? else { return Ok(()) };
+        if self.index.tail_is_due() {
+            self.index.flush(&lease)?;
+        }
+        while call.check().is_ok() && self.index.merge(&lease)? {}
+        Ok(())
+    }
+
+    /// Stops the background thread; what it had not written out is indexed again when it is needed.
+    pub(crate) fn stop(&self) {
+        let running = self.background.lock().take();
+        if let Some((thread, call)) = running {
+            call.cancel();
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the view does not have yet.
+fn fresh<'a>(view: &View, changed: &'a [Changed]) -> Vec<&'a Changed> {
+    changed.iter().filter(|document| !document.is_live || !view.holds(document.number, &document.hash)).collect()
+}
+
+impl House {
+    /// Brings the search index up to now, with progress.
+    pub fn index_now(&self, call: &Call) -> Result<()> {
+        self.indexing.view(call).map(drop)
+    }
+
+    /// Throws the search index away and builds it anew; how many documents it has then.
+    pub fn reindex(&self, call: &Call) -> Result<u64> {
+        self.indexing.forget(call)?;
+        Ok(self.indexing.view(call)?.documents())
+    }
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        self.indexing.stop();
+    }
+}

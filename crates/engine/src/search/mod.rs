@@ -1,0 +1,392 @@
+//! Searching in words: by words, by meaning, by both, or by hash.
+//!
+//! The index ranks and gives places; the catalog says what stands there now; the content gives the lines that are
+//! shown. Who may see what is part of the question to the index, and the catalog is asked within the same scope again.
+
+mod snippet;
+
+use std::{
+    collections::HashMap,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
+
+use serde::{Deserialize, Serialize};
+use shelf_base::{
+    Address, Call, Fault, Kind,
+    address::{Modality, Place},
+    bounds,
+};
+use shelf_catalog::{Document, Filter, Scope};
+pub use shelf_index::{Correction, Kind as SearchKind};
+use shelf_index::{Filter as IndexFilter, Hit, Question, Search, Span, Unit, View, Wanted};
+pub use snippet::{Snippet, SnippetLine};
+
+use crate::{Caller, Error, House, Result, pattern::Patterns};
+
+/// Documents with the same hash that are told at most.
+const HASH_HITS: usize = 1_000;
+
+/// A request to search.
+#[derive(Clone, Debug)]
+pub struct SearchRequest {
+    /// What to look for.
+    pub query: String,
+    /// Which legs.
+    pub kind: SearchKind,
+    /// How similar a corrected word must be; `None` corrects nothing.
+    pub similarity: Option<f32>,
+    /// Look for content by its hash first.
+    pub hash: Option<String>,
+    /// Which documents.
+    pub filter: Filter,
+    /// Path patterns of which one must fit.
+    pub patterns: Vec<String>,
+    /// Lines of context before a match.
+    pub before: usize,
+    /// Lines of context after a match.
+    pub after: usize,
+    /// Show exactly the matching line and its context, not a preview.
+    pub exact_lines: bool,
+    /// Read the lines to show; without it snippets are empty.
+    pub show: bool,
+    /// At most so many hits.
+    pub limit: usize,
+    /// Go on where a page ended.
+    pub cursor: Option<String>,
+}
+
+impl SearchRequest {
+    /// A hybrid search that corrects typing errors.
+    pub fn new(query: impl Into<String>) -> Self {
+        Self {
+            query: query.into(),
+            kind: SearchKind::Hybrid,
+            similarity: Some(0.7),
+            hash: None,
+            filter: Filter::default(),
+            patterns: Vec::new(),
+            before: 0,
+            after: 0,
+            exact_lines: false,
+            show: true,
+            limit: 10,
+            cursor: None,
+        }
+    }
+}
+
+/// What really searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Searched {
+    /// The legs of this kind.
+    Legs(SearchKind),
+    /// Hashes.
+    Hash,
+}
+
+impl Searched {
+    /// The word in replies.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Legs(SearchKind::Keyword) => "keyword",
+            Self::Legs(SearchKind::Semantic) => "semantic",
+            Self::Legs(SearchKind::Hybrid) => "hybrid",
+            Self::Hash => "hash",
+        }
+    }
+}
+
+/// One hit.
+#[derive(Clone, Debug)]
+pub struct SearchHit {
+    /// The document. Its version is the one that was found.
+    pub document: Document,
+    /// From 0 to 1, to be compared within one answer.
+    pub score: f32,
+    /// The word leg's own score.
+    pub keyword: Option<f32>,
+    /// The cosine.
+    pub semantic: Option<f32>,
+    /// Where the passage lies; `None` for a document that has no text.
+    pub span: Option<Span>,
+    /// The citation address.
+    pub address: String,
+    /// What to show.
+    pub snippet: Snippet,
+}
+
+/// One page of hits.
+#[derive(Clone, Debug)]
+pub struct SearchReply {
+    /// How many documents match.
+    pub total: u64,
+    /// What searched.
+    pub searched: Searched,
+    /// The page.
+    pub hits: Vec<SearchHit>,
+    /// Words that were corrected.
+    pub corrections: Vec<Correction>,
+    /// Cursor of the next page.
+    pub next_cursor: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Bookmark {
+    from: usize,
+}
+
+impl House {
+    /// Searches the caller's documents.
+    pub fn search(&self, caller: &Caller, request: &SearchRequest, call: &Call) -> Result<SearchReply> {
+        caller.must_read()?;
+        check(request)?;
+        if let Some(name) = &request.filter.collection {
+            self.known_collection(caller, name)?;
+        }
+        if let Some(prefix) = hash_of(request)
+            && let Some(found) = self.search_hash(caller, request, &prefix, call)?
+        {
+            return Ok(found);
+        }
+        match catch_unwind(AssertUnwindSafe(|| self.search_index(caller, request, call))) {
+            Ok(Err(Error::Index(error))) if error.kind() == Kind::Corrupt => {
+                tracing::warn!(%error, "the search index is damaged and is built anew");
+            }
+            Ok(result) => return result,
+            // What is sealed and has its hash does not panic; so this one has not.
+            Err(panic) if self.indexing.check().is_ok() => std::panic::resume_unwind(panic),
+            Err(_) => tracing::warn!("the search index is damaged and is built anew"),
+        }
+        self.indexing.forget(call)?;
+        self.search_index(caller, request, call)
+    }
+
+    fn search_index(&self, caller: &Caller, request: &SearchRequest, call: &Call) -> Result<SearchReply> {
+        let question_text = question(request);
+        let from = match &request.cursor {
+            Some(cursor) => self.open_cursor::<Bookmark>(caller, &question_text, cursor)?.from,
+            None => 0,
+        };
+        let view = self.indexing.view(call)?;
+        let filter = self.index_filter(caller, &view, &request.filter, &request.patterns)?;
+        let search = view.search(&Question::new(&request.query), request.similarity, &filter)?;
+        let vector = match request.kind {
+            SearchKind::Keyword => None,
+            _ => Some(shelf_embed::embed_text(&search.resolved.corrected(&request.query))),
+        };
+        let wanted = Wanted {
+            kind: request.kind,
+            unit: Unit::Document,
+            vector: vector.as_ref(),
+            from,
+            limit: request.limit,
+        };
+        let found = search.page(&wanted)?;
+        let hits = self.show(caller, request, &search, &found.hits, call)?;
+        let end = from + found.hits.len();
+        let next_cursor = if (end as u64) < found.total && !found.hits.is_empty() {
+            Some(self.seal_cursor(caller, &question_text, &Bookmark { from: end })?)
+        } else {
+            None
+        };
+        Ok(SearchReply {
+            total: found.total,
+            searched: Searched::Legs(request.kind),
+            hits,
+            corrections: search.resolved.corrections.clone(),
+            next_cursor,
+        })
+    }
+
+    /// The cursor of a page that ends `left` hits before the page that `request` asked for does.
+    pub fn search_cursor(&self, caller: &Caller, request: &SearchRequest, left: usize) -> Result<Option<String>> {
+        let question_text = question(request);
+        let from = match &request.cursor {
+            Some(cursor) => self.open_cursor::<Bookmark>(caller, &question_text, cursor)?.from,
+            None => 0,
+        };
+        let bookmark = Bookmark { from: from + request.limit.saturating_sub(left) };
+        self.seal_cursor(caller, &question_text, &bookmark).map(Some)
+    }
+
+    /// What the caller and the filter leave, in the index's terms.
+    pub(crate) fn index_filter(
+        &self,
+        caller: &Caller,
+        view: &View,
+        filter: &Filter,
+        patterns: &[String],
+    ) -> Result<IndexFilter> {
+        let scope = caller.pass.scope();
+        let collections = match (scope, &filter.collection) {
+            (Scope::Library, None) => None,
+            _ => Some(self.catalog.collection_ids(scope, filter.collection.as_deref())?.into_iter().collect()),
+        };
+        let mut allowed = IndexFilter { collections, numbers: None };
+        let only_collection = Filter { collection: filter.collection.clone(), ..Filter::default() };
+        if *filter != only_collection {
+            let numbers = self.catalog.numbers(scope, filter)?;
+            allowed.numbers = Some(numbers.into_iter().map(|number| number as usize).collect());
+        }
+        if !patterns.is_empty() {
+            let patterns = Patterns::with_folders("path_pattern", patterns)?;
+            allowed.numbers = Some(view.numbers_where(&allowed, &|path| patterns.fits(path)));
+        }
+        Ok(allowed)
+    }
+
+    /// Hydrates hits. A document that was deleted meanwhile is left out.
+    fn show(
+        &self,
+        caller: &Caller,
+        request: &SearchRequest,
+        search: &Search<'_>,
+        hits: &[Hit],
+        call: &Call,
+    ) -> Result<Vec<SearchHit>> {
+        let numbers: Vec<i64> = hits.iter().map(|hit| hit.number).collect();
+        let documents = self.catalog.numbered(caller.pass.scope(), &numbers)?;
+        let mut documents: HashMap<i64, Document> =
+            documents.into_iter().map(|document| (document.number, document)).collect();
+        let mut shown = Vec::with_capacity(hits.len());
+        for hit in hits {
+            call.check()?;
+            let Some(mut document) = documents.remove(&hit.number) else { continue };
+            if document.version.hash != hit.hash {
+                let versions = self.catalog.versions(caller.pass.scope(), document.id)?;
+                if let Some(found) = versions.into_iter().rev().find(|version| version.hash == hit.hash) {
+                    document.version = found;
+                }
+            }
+            let span = (hit.span.end > hit.span.start).then_some(hit.span);
+            let snippet = match span {
+                Some(span) if request.show => self.snippet(request, search, hit, &document, span, call)?,
+                _ => Snippet::default(),
+            };
+            shown.push(SearchHit {
+                address: address(&document, span.as_ref()),
+                document,
+                score: hit.score,
+                keyword: hit.keyword,
+                semantic: hit.semantic,
+                span,
+                snippet,
+            });
+        }
+        Ok(shown)
+    }
+
+    /// Documents by hash; `None` when there is none.
+    fn search_hash(
+        &self,
+        caller: &Caller,
+        request: &SearchRequest,
+        prefix: &str,
+        call: &Call,
+    ) -> Result<Option<SearchReply>> {
+        let scope = caller.pass.scope();
+        let mut found = self.catalog.hashed(scope, &prefix.to_lowercase(), HASH_HITS)?;
+        let numbers: Option<Vec<i64>> = if request.filter == Filter::default() {
+            None
+        } else {
+            Some(self.catalog.numbers(scope, &request.filter)?)
+        };
+        let patterns = Patterns::with_folders("path_pattern", &request.patterns)?;
+        found.retain(|(document, _)| {
+            numbers.as_ref().is_none_or(|numbers| numbers.binary_search(&document.number).is_ok())
+                && (request.patterns.is_empty() || patterns.fits(&document.path))
+        });
+        if found.is_empty() {
+            return Ok(None);
+        }
+        let total = found.len() as u64;
+        let mut hits = Vec::new();
+        for (mut document, version) in found.into_iter().take(request.limit) {
+            call.check()?;
+            document.version = version;
+            let snippet = if document.is_text && request.show { self.opening(&document, call)? } else { Snippet::default() };
+            hits.push(SearchHit {
+                address: address(&document, None),
+                document,
+                score: 1.0,
+                keyword: None,
+                semantic: None,
+                span: None,
+                snippet,
+            });
+        }
+        Ok(Some(SearchReply { total, searched: Searched::Hash, hits, corrections: Vec::new(), next_cursor: None }))
+    }
+}
+
+fn check(request: &SearchRequest) -> Result<()> {
+    if request.query.trim().is_empty() && request.hash.is_none() {
+        return Err(Error::invalid("query", "must not be empty"));
+    }
+    if request.query.len() > bounds::QUERY_BYTES {
+        return Err(Error::TooLarge { what: "query".into(), limit: format!("{} bytes", bounds::QUERY_BYTES) });
+    }
+    if request.similarity.is_some_and(|similarity| !(0.0..=1.0).contains(&similarity)) {
+        return Err(Error::invalid("similarity", "must be from 0.0 to 1.0"));
+    }
+    if let Some(hash) = &request.hash {
+        let digits = hash.len() >= bounds::HASH_PREFIX_CHARS && hash.len() <= 64;
+        if !digits || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(Error::invalid("hash", "must be 8 to 64 hexadecimal digits"));
+        }
+    }
+    Ok(())
+}
+
+/// The hash that is asked for: the argument, or a query that looks like one.
+fn hash_of(request: &SearchRequest) -> Option<String> {
+    if let Some(hash) = &request.hash {
+        return Some(hash.clone());
+    }
+    let query = request.query.trim();
+    let fits = (bounds::HASH_PREFIX_CHARS..=64).contains(&query.len())
+        && query.bytes().all(|byte| byte.is_ascii_hexdigit())
+        && query.bytes().any(|byte| byte.is_ascii_digit())
+        && query.bytes().any(|byte| byte.is_ascii_alphabetic());
+    fits.then(|| query.to_owned())
+}
+
+/// The address of a passage, or of the whole document.
+fn address(document: &Document, span: Option<&Span>) -> String {
+    let id = document.resource_id.clone().unwrap_or_else(|| document.id.to_string());
+    let address = match span {
+        Some(span) if span.first_page > 0 => Address::pages(id, span.first_page, span.last_page),
+        Some(span) => Address::lines(id, span.first_line, span.last_line),
+        None => Address::new(id, Place::whole(modality(&document.mime))),
+    };
+    address.map(|address| address.to_string()).unwrap_or_default()
+}
+
+fn modality(mime: &str) -> Modality {
+    match mime.split('/').next() {
+        _ if mime == "application/pdf" => Modality::Document,
+        Some("image") => Modality::Image,
+        Some("video") => Modality::Video,
+        Some("audio") => Modality::Audio,
+        _ => Modality::Text,
+    }
+}
+
+/// Everything that decides which hits come in which order.
+fn question(request: &SearchRequest) -> String {
+    let SearchRequest {
+        query,
+        kind,
+        similarity,
+        hash,
+        filter,
+        patterns,
+        before: _,
+        after: _,
+        exact_lines: _,
+        show: _,
+        limit: _,
+        cursor: _,
+    } = request;
+    format!("search {query:?} {kind:?} {similarity:?} {hash:?} {filter:?} {patterns:?}")
+}

@@ -1,0 +1,180 @@
+//! The lines of a document that a hit shows.
+
+use std::ops::Range;
+
+use shelf_base::Call;
+use shelf_catalog::Document;
+use shelf_index::{Hit, Resolved, Search, Span};
+
+use super::SearchRequest;
+use crate::{House, Result};
+
+/// Characters of a preview, about.
+const PREVIEW: usize = 240;
+/// Characters of one line at most.
+const LINE: usize = 400;
+/// Stored bytes that are read around a passage, beside what the context may need.
+const AROUND: u64 = 4 << 10;
+/// Documents up to this size are read whole.
+const WHOLE: u64 = 64 << 10;
+
+/// What a hit shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Snippet {
+    /// The lines, in order.
+    pub lines: Vec<SnippetLine>,
+}
+
+/// One line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SnippetLine {
+    /// Its number, from 1.
+    pub number: u32,
+    /// Its text, cut when it is long.
+    pub text: String,
+    /// Where words stand that were looked for.
+    pub marks: Vec<Range<usize>>,
+    /// Whether this is the match itself, not its surroundings.
+    pub is_match: bool,
+}
+
+/// A part of a document's text.
+struct Region {
+    text: String,
+    first_line: u32,
+    /// The passage in it.
+    passage: Range<usize>,
+}
+
+impl House {
+    pub(super) fn snippet(
+        &self,
+        request: &SearchRequest,
+        search: &Search<'_>,
+        hit: &Hit,
+        document: &Document,
+        span: Span,
+        call: &Call,
+    ) -> Result<Snippet> {
+        let region = match search.text(hit)? {
+            Some(text) => Region { first_line: 1, passage: span.start as usize..span.end as usize, text },
+            None => self.stored_region(request, document, span, call)?,
+        };
+        Ok(cut(request, &search.resolved, &region))
+    }
+
+    fn stored_region(
+        &self,
+        request: &SearchRequest,
+        document: &Document,
+        span: Span,
+        call: &Call,
+    ) -> Result<Region> {
+        let size = document.version.size;
+        let around = AROUND + 200 * request.before.max(request.after) as u64;
+        let (start, end) = (u64::from(span.start), u64::from(span.end));
+        let range =
+            if size <= WHOLE { 0..size } else { start.saturating_sub(around)..(end + around).min(size) };
+        let bytes = self.blobs.read_range(call, &document.version.hash, range.clone())?;
+        let before = &bytes[..(start - range.start) as usize];
+        let first_line = span.first_line.saturating_sub(before.iter().filter(|byte| **byte == b'\n').count() as u32);
+        // A region that begins inside a line begins that line late; only the passage's own lines are exact, and all
+        // that is shown before it are whole lines.
+        let skipped = if range.start == 0 { 0 } else { before.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1) };
+        let first_line = if skipped > 0 { first_line + 1 } else { first_line };
+        let text = String::from_utf8_lossy(&bytes[skipped..]).into_owned();
+        let passage = (start - range.start) as usize - skipped..(end - range.start) as usize - skipped;
+        Ok(Region { text, first_line, passage })
+    }
+
+    /// The first lines of a document.
+    pub(super) fn opening(&self, document: &Document, call: &Call) -> Result<Snippet> {
+        let length = document.version.size.min(AROUND);
+        let bytes = self.blobs.read_range(call, &document.version.hash, 0..length)?;
+        let text = String::from_utf8_lossy(&bytes);
+        let mut room = PREVIEW;
+        let mut lines = Vec::new();
+        for (number, line) in (1..).zip(text.lines()) {
+            if line.trim().is_empty() {
+                continue;
+            }
+            let line = shorten(line, Vec::new(), number, false);
+            let length = line.text.chars().count();
+            lines.push(line);
+            if length >= room {
+                break;
+            }
+            room -= length;
+        }
+        Ok(Snippet { lines })
+    }
+}
+
+fn cut(request: &SearchRequest, resolved: &Resolved, region: &Region) -> Snippet {
+    let lines: Vec<(u32, &str, bool)> = lines_of(region);
+    let inside = || lines.iter().enumerate().filter(|(_, (_, text, inside))| *inside && !text.trim().is_empty());
+    let Some((first, _)) = inside().next() else { return Snippet::default() };
+    let weights = inside().map(|(at, (_, text, _))| (resolved.weight(text), std::cmp::Reverse(at)));
+    let best = weights.max().filter(|(weight, _)| *weight > 0).map_or(first, |(_, at)| at.0);
+    let shown = if request.exact_lines || request.before > 0 || request.after > 0 {
+        best.saturating_sub(request.before)..(best + request.after + 1).min(lines.len())
+    } else {
+        preview(&lines, best)
+    };
+    let lines = shown.map(|at| {
+        let (number, text, _) = lines[at];
+        shorten(text, resolved.marks(text), number, at == best)
+    });
+    Snippet { lines: lines.collect() }
+}
+
+/// The region's lines: number, text, and whether the passage reaches into them.
+fn lines_of(region: &Region) -> Vec<(u32, &str, bool)> {
+    let mut at = 0;
+    let mut lines = Vec::new();
+    for (number, line) in (region.first_line..).zip(region.text.split_inclusive('\n')) {
+        let range = at..at + line.len();
+        at = range.end;
+        let inside = range.start < region.passage.end && range.end > region.passage.start;
+        lines.push((number, line.trim_end_matches(['\n', '\r']), inside));
+    }
+    lines
+}
+
+/// The best line and those after it in the passage, until the preview is full.
+fn preview(lines: &[(u32, &str, bool)], best: usize) -> Range<usize> {
+    let mut room = PREVIEW;
+    let mut end = best;
+    while let Some((_, text, true)) = lines.get(end) {
+        let length = text.chars().count() + 1;
+        if end > best && length > room {
+            break;
+        }
+        room = room.saturating_sub(length);
+        end += 1;
+    }
+    best..end
+}
+
+/// A line that fits: a long one is cut to the surroundings of its first mark.
+fn shorten(text: &str, marks: Vec<Range<usize>>, number: u32, is_match: bool) -> SnippetLine {
+    if text.chars().count() <= LINE {
+        return SnippetLine { number, text: text.to_owned(), marks, is_match };
+    }
+    let middle = marks.first().map_or(0, |mark| mark.start);
+    let border = |at: usize| (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let start = border(middle.saturating_sub(LINE / 4));
+    let end = text[start..].char_indices().nth(LINE).map_or(text.len(), |(at, _)| start + at);
+    let lead = if start > 0 { "…" } else { "" };
+    let tail = if end < text.len() { "…" } else { "" };
+    let moved = |mark: &Range<usize>| {
+        (mark.start >= start && mark.end <= end)
+            .then(|| mark.start - start + lead.len()..mark.end - start + lead.len())
+    };
+    SnippetLine {
+        number,
+        marks: marks.iter().filter_map(moved).collect(),
+        text: format!("{lead}{}{tail}", &text[start..end]),
+        is_match,
+    }
+}
