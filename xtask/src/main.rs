@@ -32,6 +32,8 @@ Development tasks. Run one with `cargo xtask COMMAND`:
   conformance                    run the MCP conformance suite against conformance/baseline.yml
   bench ingest [--quick]         measure adding, re-adding and stored size, next to restic and borg
   bench serve [--quick]          measure start, memory, reads and durable writes over stdio
+  bench search [--quick]         measure indexing and searching over stdio, next to tantivy and SQLite's FTS5
+  bench grep [--quick]           measure patterns over stdio, next to ripgrep
 
 --quick uses corpora of one twentieth of the size: for trying a change, not for figures to quote.";
 

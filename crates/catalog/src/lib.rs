@@ -16,9 +16,9 @@ pub mod suite;
 pub use error::Error;
 pub use journal::{Operation, Record};
 pub use model::{
-    Account, Actor, BlobRow, BlocksOf, Changed, Chosen, Collection, CollectionKind, CollectionSummary, Document,
-    Filter, Listed, LooseBlock, Metadata, NewToken, Order, Page, Purge, Put, PutDocument, PutResult,
-    PutState, Scope, Shelf, Snapshot, SnapshotDraft, SortBy, Source, TagChange, Token, TokenKind,
+    Account, Actor, BlobRow, BlocksOf, Changed, Chosen, Collection, CollectionKind, CollectionSummary,
+    Document, Filter, Listed, LooseBlock, Metadata, NewToken, Order, Page, Purge, Put, PutDocument,
+    PutResult, PutState, Scope, Shelf, Snapshot, SnapshotDraft, SortBy, Source, TagChange, Token, TokenKind,
     TypeFigures, Update, Version, scopes,
 };
 

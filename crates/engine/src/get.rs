@@ -163,8 +163,11 @@ impl House {
         let start = window.offset.unwrap_or(0).min(total);
         let end = start.saturating_add(window.length.unwrap_or(u64::MAX).min(CONTENT_BYTES)).min(total);
         let whole = start == 0 && end == total;
-        let bytes =
-            if whole { self.blobs.read_blob(call, hash)? } else { self.blobs.read_range(call, hash, start..end)? };
+        let bytes = if whole {
+            self.blobs.read_blob(call, hash)?
+        } else {
+            self.blobs.read_range(call, hash, start..end)?
+        };
         Ok(encode(document.is_text, bytes, start, total))
     }
 
@@ -258,7 +261,9 @@ impl House {
         let mut options = cap_std::fs::OpenOptions::new();
         let mut file: File =
             folder.open_with(&temporary, options.write(true).create_new(true)).map_err(failed)?.into_std();
-        let written = self.blobs.stream_blob(call, &version.hash, |piece| file.write_all(piece).map_err(failed))
+        let written = self
+            .blobs
+            .stream_blob(call, &version.hash, |piece| file.write_all(piece).map_err(failed))
             .and_then(|_| keep_facts(&file, version).map_err(failed))
             .and_then(|()| file.sync_all().map_err(failed))
             .and_then(|()| folder.rename(&temporary, folder, path).map_err(failed));

@@ -35,7 +35,11 @@ const TAIL_DOCUMENTS: usize = 512;
 const TAIL_BYTES: u64 = 8 << 20;
 /// Segments of similar size that are merged into one.
 const MERGE_SEGMENTS: usize = 6;
-/// Bytes of text above which a segment is merged no more.
+/// Segments up to this many bytes of text are merged as soon as there are enough of a size.
+const SMALL_BYTES: u64 = 12 << 20;
+/// Larger ones only when there are so many segments that searching all of them would be felt.
+const MANY_SEGMENTS: usize = 24;
+/// Bytes of text that a merged segment has at most.
 const MERGED_BYTES: u64 = 192 << 20;
 /// Files that no manifest names are removed when they are this old: another process may just be writing them.
 const ORPHAN_AGE: Duration = Duration::from_secs(15 * 60);
@@ -139,8 +143,13 @@ impl Index {
         if state.view.sequence != change.from {
             return Ok(false);
         }
-        let mut stretch =
-            Stretch { to: change.to, segments: Vec::new(), touched: change.touched, documents: 0, text_bytes: 0 };
+        let mut stretch = Stretch {
+            to: change.to,
+            segments: Vec::new(),
+            touched: change.touched,
+            documents: 0,
+            text_bytes: 0,
+        };
         for built in change.built {
             stretch.documents += built.documents as usize;
             stretch.text_bytes += built.text_bytes;
@@ -156,11 +165,13 @@ impl Index {
 
     /// Merges the tail in memory into one stretch.
     fn fold_tail(&self, state: &mut State) -> Result<()> {
-        let (Some(to), placed) = (state.tail.last().map(|stretch| stretch.to), place_tail(&state.tail)) else {
+        let (Some(to), placed) = (state.tail.last().map(|stretch| stretch.to), place_tail(&state.tail))
+        else {
             return Ok(());
         };
         let merged = self.merge_placed(&placed)?;
-        let mut touched: Vec<i64> = state.tail.iter().flat_map(|stretch| stretch.touched.iter().copied()).collect();
+        let mut touched: Vec<i64> =
+            state.tail.iter().flat_map(|stretch| stretch.touched.iter().copied()).collect();
         touched.sort_unstable();
         touched.dedup();
         let text_bytes = state.tail.iter().map(|stretch| stretch.text_bytes).sum();
@@ -172,14 +183,16 @@ impl Index {
 
     fn merge_placed(&self, placed: &[Placed]) -> Result<Option<Built>> {
         fs::create_dir_all(&self.folder)?;
-        let parts: Vec<(&Segment, &Bits)> = placed.iter().map(|placed| (&*placed.segment, &*placed.live)).collect();
+        let parts: Vec<(&Segment, &Bits)> =
+            placed.iter().map(|placed| (&*placed.segment, &*placed.live)).collect();
         merge(&parts, &self.folder)
     }
 
     /// Whether the tail has grown enough to be written out.
     pub fn tail_is_due(&self) -> bool {
         let state = self.state.lock();
-        let documents: usize = state.tail.iter().map(|stretch| stretch.documents + stretch.touched.len() / 2).sum();
+        let documents: usize =
+            state.tail.iter().map(|stretch| stretch.documents + stretch.touched.len() / 2).sum();
         let bytes: u64 = state.tail.iter().map(|stretch| stretch.text_bytes).sum();
         documents >= TAIL_DOCUMENTS || bytes >= TAIL_BYTES
     }
@@ -190,7 +203,8 @@ impl Index {
             let mut state = self.state.lock();
             self.refresh(&mut state)?;
             let Some(to) = state.tail.last().map(|stretch| stretch.to) else { return Ok(()) };
-            let touched: Vec<i64> = state.tail.iter().flat_map(|stretch| stretch.touched.iter().copied()).collect();
+            let touched: Vec<i64> =
+                state.tail.iter().flat_map(|stretch| stretch.touched.iter().copied()).collect();
             (state.manifest.sequence, to, touched, place_tail(&state.tail))
         };
         let staged = self.merge_placed(&placed)?.map(|built| self.stage(lease, built)).transpose()?;
@@ -204,7 +218,14 @@ impl Index {
 
     /// Makes staged segments part of the index: they cover the journal after `from` up to `to`, and what older
     /// segments say of the `touched` documents holds no more.
-    pub fn commit(&self, _lease: &Lease, from: u64, to: u64, staged: Vec<Staged>, touched: &[i64]) -> Result<()> {
+    pub fn commit(
+        &self,
+        _lease: &Lease,
+        from: u64,
+        to: u64,
+        staged: Vec<Staged>,
+        touched: &[i64],
+    ) -> Result<()> {
         let mut state = self.state.lock();
         self.refresh(&mut state)?;
         if state.manifest.sequence != from {
@@ -220,8 +241,20 @@ impl Index {
         manifest.segments.retain(|note| note.dead.len() < note.documents as usize);
         manifest.segments.extend(staged.into_iter().map(|staged| staged.0));
         manifest.sequence = to;
+        self.replace(&mut state, manifest)
+    }
+
+    /// Makes a manifest the present one, and removes what it no longer names. Readers that still use those files keep
+    /// them; one that is about to open them looks at the manifest again.
+    fn replace(&self, state: &mut State, mut manifest: Manifest) -> Result<()> {
+        let before: Vec<String> = state.manifest.segments.iter().map(|note| note.name.clone()).collect();
         manifest.write(&self.folder)?;
-        self.refresh(&mut state)?;
+        self.refresh(state)?;
+        for name in
+            before.iter().filter(|name| state.manifest.segments.iter().all(|note| note.name != **name))
+        {
+            let _ = fs::remove_file(self.folder.join(name));
+        }
         self.remove_orphans(&state.manifest);
         Ok(())
     }
@@ -229,7 +262,8 @@ impl Index {
     fn write_segment(&self, built: Built) -> Result<SegmentNote> {
         fs::create_dir_all(&self.folder)?;
         let unique = tempfile::Builder::new().prefix("segment-").suffix(".part").tempfile_in(&self.folder)?;
-        let name = unique.path().file_stem().map(|stem| format!("{}.seg", stem.display())).unwrap_or_default();
+        let name =
+            unique.path().file_stem().map(|stem| format!("{}.seg", stem.display())).unwrap_or_default();
         let path = self.folder.join(&name);
         let length = Archive::write(&path, &built.parts)?;
         File::open(&self.folder)?.sync_all()?;
@@ -248,7 +282,8 @@ impl Index {
             let mut state = self.state.lock();
             self.refresh(&mut state)?;
             let chosen = choose_merge(&state.manifest.segments);
-            let names: Vec<String> = chosen.iter().map(|at| state.manifest.segments[*at].name.clone()).collect();
+            let names: Vec<String> =
+                chosen.iter().map(|at| state.manifest.segments[*at].name.clone()).collect();
             (names, chosen.iter().map(|at| state.base[*at].clone()).collect::<Vec<_>>())
         };
         if placed.is_empty() {
@@ -262,9 +297,7 @@ impl Index {
         }
         manifest.segments.retain(|note| !names.contains(&note.name));
         manifest.segments.extend(note);
-        manifest.write(&self.folder)?;
-        self.refresh(&mut state)?;
-        self.remove_orphans(&state.manifest);
+        self.replace(&mut state, manifest)?;
         Ok(true)
     }
 
@@ -306,7 +339,9 @@ impl Index {
                     return Ok(());
                 }
                 // Another process may have replaced the manifest and removed the files between two of our steps.
-                Err(Error::Io(error)) if error.kind() == io::ErrorKind::NotFound && attempts < 3 => attempts += 1,
+                Err(Error::Io(error)) if error.kind() == io::ErrorKind::NotFound && attempts < 3 => {
+                    attempts += 1
+                }
                 Err(Error::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
                     return Err(Error::damaged("segment", "a file is missing"));
                 }
@@ -337,16 +372,22 @@ impl Index {
         let Ok(entries) = fs::read_dir(&self.folder) else { return };
         for entry in entries.flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            let ours = name.starts_with("segment-") || name.starts_with("merge-") || name.starts_with("manifest-");
+            let ours =
+                name.starts_with("segment-") || name.starts_with("merge-") || name.starts_with("manifest-");
             if !ours || manifest.segments.iter().any(|note| note.name == name) {
                 continue;
             }
             let modified = entry.metadata().and_then(|facts| facts.modified());
-            let age = modified.ok().and_then(|at| SystemTime::now().duration_since(at).ok()).unwrap_or_default();
+            let age =
+                modified.ok().and_then(|at| SystemTime::now().duration_since(at).ok()).unwrap_or_default();
             if age < ORPHAN_AGE {
                 continue;
             }
-            let _ = if entry.path().is_dir() { fs::remove_dir_all(entry.path()) } else { fs::remove_file(entry.path()) };
+            let _ = if entry.path().is_dir() {
+                fs::remove_dir_all(entry.path())
+            } else {
+                fs::remove_file(entry.path())
+            };
         }
     }
 }
@@ -404,10 +445,10 @@ fn choose_merge(notes: &[SegmentNote]) -> Vec<usize> {
         return vec![at];
     }
     let class = |note: &SegmentNote| (note.text_bytes / (1 << 20) + 1).ilog(4);
-    for size in 0..=MERGED_BYTES.ilog(4) {
-        let group: Vec<usize> = (0..notes.len())
-            .filter(|at| class(&notes[*at]) == size && notes[*at].text_bytes * 2 < MERGED_BYTES)
-            .collect();
+    let most = if notes.len() > MANY_SEGMENTS { MERGED_BYTES / 2 } else { SMALL_BYTES };
+    for size in 0..=(most >> 20).ilog(4) + 1 {
+        let fits = |at: &usize| class(&notes[*at]) == size && notes[*at].text_bytes <= most;
+        let group: Vec<usize> = (0..notes.len()).filter(fits).collect();
         if group.len() >= MERGE_SEGMENTS {
             let mut sum = 0;
             let fits = |at: &usize| {

@@ -69,7 +69,9 @@ impl View {
 
     /// How many passages they have.
     pub fn passages(&self) -> u64 {
-        let of = |placed: &Placed| placed.live.iter().map(|at| u64::from(placed.segment.document(at).passages)).sum::<u64>();
+        let of = |placed: &Placed| {
+            placed.live.iter().map(|at| u64::from(placed.segment.document(at).passages)).sum::<u64>()
+        };
         self.segments.iter().map(of).sum()
     }
 

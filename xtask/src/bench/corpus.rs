@@ -1,10 +1,12 @@
 //! Folder trees of made-up files: the same bytes on every machine, kept under `bench/work` between runs.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use super::Scale;
 use super::random::Random;
 use super::text::{Kind, Writer};
 use super::words::Words;
@@ -34,6 +36,11 @@ pub struct Tree {
 }
 
 impl Tree {
+    /// The tree that adding, searching and grepping are measured on.
+    pub fn text(scale: Scale) -> Self {
+        Self { name: "tree", files: scale.of(55_000), bytes: scale.of(275_000_000), seed: 0x5eed_0010 }
+    }
+
     /// Makes the tree in `work` unless it is there already, and says where it is.
     pub fn ensure(&self, work: &Path, words: &Words) -> Result<PathBuf> {
         let description = format!("{} {} {}", self.files, self.bytes, self.seed);
@@ -114,6 +121,14 @@ pub fn files_below(folder: &Path) -> Result<Vec<(PathBuf, u64)>> {
     }
     files.sort();
     Ok(files)
+}
+
+/// Reads everything once, so that every program finds it in memory.
+pub fn warm(folder: &Path) -> Result<()> {
+    for (path, _) in files_below(folder)? {
+        io::copy(&mut File::open(path)?, &mut io::sink())?;
+    }
+    Ok(())
 }
 
 /// How many bytes the files below a folder have together.

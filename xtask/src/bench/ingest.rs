@@ -1,7 +1,6 @@
 //! `bench ingest`: what storing costs, next to two programs that do the same kind of work.
 
-use std::fs::{self, File};
-use std::io;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -44,10 +43,8 @@ pub fn run(scale: Scale) -> Result<()> {
     let work = places::root().join("bench").join("work").join(scale.folder());
     fs::create_dir_all(&work)?;
     let words = Words::new();
-    let tree =
-        Tree { name: "tree", files: scale.of(55_000), bytes: scale.of(275_000_000), seed: 0x5eed_0010 };
     let bench = Bench {
-        tree: tree.ensure(&work, &words)?,
+        tree: Tree::text(scale).ensure(&work, &words)?,
         binary: binary::ensure(&work, scale)?,
         generations: Generations::ensure(&work, &words, scale)?,
         work: work.clone(),
@@ -92,7 +89,7 @@ impl Bench<'_> {
 
     /// Adds a folder to a new store, several times; the last store stays.
     fn adding(&self, program: &Program, folder: &Path) -> Result<Vec<Taken>> {
-        warm(folder)?;
+        corpus::warm(folder)?;
         let mut taken: Vec<Taken> = Vec::new();
         while taken.len() < wanted(&taken) {
             program.prepare(&self.place(program))?;
@@ -167,12 +164,4 @@ fn ours(program: &Program, target: Target) -> Target {
 fn wanted(taken: &[Taken]) -> usize {
     let slow = !taken.is_empty() && taken.iter().all(|taken| taken.wall > SLOW);
     if slow { SELDOM } else { OFTEN }
-}
-
-/// Reads everything once, so that every program finds it in memory.
-fn warm(folder: &Path) -> Result<()> {
-    for (path, _) in corpus::files_below(folder)? {
-        io::copy(&mut File::open(path)?, &mut io::sink())?;
-    }
-    Ok(())
 }

@@ -77,6 +77,16 @@ impl LineClient {
         machine::resident_megabytes(self.process).context("cannot read the server's memory from /proc")
     }
 
+    /// The part of the server's memory that is no file's, in MB.
+    pub fn own_memory(&self) -> Result<f64> {
+        machine::own_megabytes(self.process).context("cannot read the server's memory from /proc")
+    }
+
+    /// The seconds of processor time the server has used so far.
+    pub fn processor(&self) -> Result<f64> {
+        machine::processor_seconds(self.process).context("cannot read the server's time from /proc")
+    }
+
     /// Calls a tool and gives its structured result.
     pub fn call(&mut self, call: &Call) -> Result<Value> {
         self.request_call(call)?;

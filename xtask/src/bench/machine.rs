@@ -6,6 +6,9 @@ use std::thread;
 
 use crate::step;
 
+/// The kernel counts processor time for programs in hundredths of a second.
+const TICKS: f64 = 100.0;
+
 /// Names and values, in the order they are shown. No name of the machine and no path is among them.
 pub fn facts(work: &Path) -> Vec<(String, String)> {
     let cores =
@@ -23,8 +26,32 @@ pub fn facts(work: &Path) -> Vec<(String, String)> {
 
 /// The resident memory of a process in MB, from the kernel.
 pub fn resident_megabytes(process: u32) -> Option<f64> {
+    status_megabytes(process, "VmRSS:")
+}
+
+/// The part of the resident memory that is no file's: what the process would miss if it were taken away.
+pub fn own_megabytes(process: u32) -> Option<f64> {
+    status_megabytes(process, "RssAnon:")
+}
+
+/// The most resident memory a process ever had, in MB.
+pub fn peak_megabytes(process: u32) -> Option<f64> {
+    status_megabytes(process, "VmHWM:")
+}
+
+/// The seconds of processor time a process has used with all its threads, to a hundredth.
+pub fn processor_seconds(process: u32) -> Option<f64> {
+    let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The second field is the program's name in brackets and may hold spaces.
+    let mut fields = text.rsplit_once(')')?.1.split_whitespace().skip(11);
+    let user: f64 = fields.next()?.parse().ok()?;
+    let system: f64 = fields.next()?.parse().ok()?;
+    Some((user + system) / TICKS)
+}
+
+fn status_megabytes(process: u32, name: &str) -> Option<f64> {
     let text = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kibibytes: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kibibytes * 1024.0 / 1e6)
 }

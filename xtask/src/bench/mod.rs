@@ -2,17 +2,30 @@
 
 mod binary;
 mod corpus;
+mod engines;
+mod full_text;
 mod generations;
+mod grep;
+mod index_parts;
 mod ingest;
+mod library;
 mod line_client;
 mod machine;
+mod passages;
+mod patterns;
+mod peak;
 mod programs;
+mod queries;
 mod random;
 mod report;
+mod ripgrep;
+mod search;
 mod serve;
 mod synced;
+mod tantivy_direct;
 mod text;
 mod timing;
+mod vocabulary;
 mod words;
 mod writes;
 
@@ -63,6 +76,8 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
     match name.as_deref() {
         Some("ingest") => ingest::run(scale),
         Some("serve") => serve::run(scale),
-        _ => bail!("say which benchmark: `cargo xtask bench ingest` or `cargo xtask bench serve`"),
+        Some("search") => search::run(scale),
+        Some("grep") => grep::run(scale),
+        _ => bail!("say which benchmark: `cargo xtask bench ingest`, `serve`, `search` or `grep`"),
     }
 }

@@ -73,6 +73,19 @@ impl Report {
         self.figure(what, program, unit, figure, samples, target);
     }
 
+    /// Adds two rows of milliseconds: what half of the calls take, and what nearly all take.
+    pub fn latencies(&mut self, what: &str, program: &str, samples: &[f64], half: Target, most: Target) {
+        let slow = timing::quantile(samples, 0.95);
+        self.samples(&format!("{what}, p50"), program, "ms", samples.to_vec(), half);
+        self.figure(&format!("{what}, p95"), program, "ms", slow, samples.to_vec(), most);
+    }
+
+    /// Adds a row whose figure is the average: the median of what a coarse clock says would be as coarse as the clock.
+    pub fn average(&mut self, what: &str, program: &str, unit: &str, samples: &[f64], target: Target) {
+        let figure = samples.iter().sum::<f64>() / samples.len().max(1) as f64;
+        self.figure(what, program, unit, figure, samples.to_vec(), target);
+    }
+
     /// Adds a row with one value, measured once.
     pub fn single(&mut self, what: &str, program: &str, unit: &str, value: f64, target: Target) {
         self.figure(what, program, unit, value, vec![value], target);

@@ -1,7 +1,6 @@
 //! `bench serve`: what an agent feels on a library of 50,000 documents: start, memory, and small reads.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -9,12 +8,12 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use super::corpus::{self, Tree};
+use super::library::Library;
 use super::line_client::{Call, LineClient};
-use super::programs::{self, Program};
 use super::random::Random;
 use super::report::{Report, Target};
 use super::words::Words;
-use super::{Scale, timing, writes};
+use super::{Scale, writes};
 use crate::places;
 
 /// How many requests are under way at once where it is not one.
@@ -23,34 +22,21 @@ pub const TOGETHER: usize = 16;
 /// Documents up to this size count as small.
 const SMALL: u64 = 8_000;
 
-/// A library on disk and the program to serve it.
-pub struct Library {
-    shelf: PathBuf,
-    data: PathBuf,
-    log: PathBuf,
-}
-
-impl Library {
-    /// Starts a server and waits for its first reply.
-    pub fn open(&self) -> Result<LineClient> {
-        LineClient::start(&self.shelf, &self.data, &self.log)
-    }
-}
-
 /// Makes the library anew and measures serving it.
 pub fn run(scale: Scale) -> Result<()> {
     let shelf = places::built_shelf()?;
     let work = places::root().join("bench").join("work").join(scale.folder());
     fs::create_dir_all(&work)?;
     let files = scale.of(50_000);
-    let library = make_library(shelf, &work, files, scale.of(250_000_000))?;
+    let tree = Tree { name: "library-tree", files, bytes: scale.of(250_000_000), seed: 0x5eed_0020 };
+    let tree = tree.ensure(&work, &Words::new())?;
+    println!("== making a library of {files} documents");
+    let (library, _) = Library::make(shelf, &work, &tree)?;
     let mut report = Report::new("serve", scale, &work);
-    let version = Program::Shelf(library.shelf.clone()).version();
-    report.fact("shelf", version.unwrap_or_else(|| "unknown".to_owned()));
+    report.fact("shelf", library.version());
     println!("== measuring shelf serve");
     cold_start(&library, &mut report)?;
-    let mut client = library.open()?;
-    client.initialized()?;
+    let mut client = library.serve()?;
     thread::sleep(Duration::from_secs(1));
     report.single("idle memory", "shelf", "MB", client.resident()?, Target::AtMost(30.0));
     let hashes = small_documents(&mut client, files, &mut report)?;
@@ -60,17 +46,6 @@ pub fn run(scale: Scale) -> Result<()> {
     writes::measure(&library, &work, scale, &mut report)?;
     corpus::remove(&work.join("stores"))?;
     report.finish()
-}
-
-fn make_library(shelf: PathBuf, work: &Path, files: usize, bytes: usize) -> Result<Library> {
-    let tree = Tree { name: "library-tree", files, bytes, seed: 0x5eed_0020 };
-    let tree = tree.ensure(work, &Words::new())?;
-    println!("== making a library of {files} documents");
-    let place = work.join("stores").join("library");
-    let program = Program::Shelf(shelf.clone());
-    program.prepare(&place)?;
-    timing::measure(&program.add(&place, &tree, "library"), &work.join("figures"))?;
-    Ok(Library { shelf, data: programs::store(&place), log: work.join("serve.log") })
 }
 
 /// A new process each time; its files are in memory, as they are for a person who starts an agent again.
@@ -121,9 +96,7 @@ fn small_reads(client: &mut LineClient, hashes: &[String], scale: Scale, report:
     }
     let samples =
         calls(scale.of(10_000)).iter().map(|call| client.timed(call)).collect::<Result<Vec<_>>>()?;
-    let slow = timing::quantile(&samples, 0.95);
-    report.samples("small read, p50", "shelf", "ms", samples.clone(), Target::AtMost(0.3));
-    report.figure("small read, p95", "shelf", "ms", slow, samples, Target::None);
+    report.latencies("small read", "shelf", &samples, Target::AtMost(0.3), Target::None);
     let mut rates = Vec::new();
     for _ in 0..5 {
         rates.push(client.in_flight(&calls(scale.of(10_000)), TOGETHER)?);

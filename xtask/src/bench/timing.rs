@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -35,7 +35,7 @@ pub struct Taken {
 pub fn measure(invocation: &Invocation, folder: &Path) -> Result<Taken> {
     fs::create_dir_all(folder)?;
     let figures = folder.join("figures.txt");
-    let said = folder.join("said.txt");
+    let said = said(folder);
     // What earlier steps left to be written must not be paid for by this one.
     step::succeeds("sync", &[]);
     let status = Command::new("bash")
@@ -54,6 +54,11 @@ pub fn measure(invocation: &Invocation, folder: &Path) -> Result<Taken> {
     }
     taken(&fs::read_to_string(&figures)?)
         .with_context(|| format!("bash gave no figures for `{}`", words.join(" ")))
+}
+
+/// The file with what the last measured command said.
+pub fn said(folder: &Path) -> PathBuf {
+    folder.join("said.txt")
 }
 
 fn taken(figures: &str) -> Option<Taken> {

@@ -6,9 +6,10 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::Scale;
+use super::library::Library;
 use super::line_client::Call;
 use super::report::{Report, Target};
-use super::serve::{Library, TOGETHER};
+use super::serve::TOGETHER;
 use super::synced::SyncedCommits;
 use super::text::Writer;
 use super::timing;
@@ -44,8 +45,7 @@ pub fn measure(library: &Library, work: &Path, scale: Scale, report: &mut Report
     let words = Words::new();
     let mut documents = Documents { writer: Writer::new(&words, 0x5eed_0040), serial: 0 };
     let synced = SyncedCommits::open(work)?;
-    let mut client = library.open()?;
-    client.initialized()?;
+    let mut client = library.serve()?;
     for _ in 0..20 {
         client.timed(&documents.add())?;
         synced.commit(&documents.body())?;

@@ -10,7 +10,12 @@ use shelf_base::{
 use super::rows::{
     Conditions, DOCUMENT, FROM, collect, collection_id, digest, document, document_id, moment, version_at,
 };
-use crate::{Changed, Chosen, Document, Error, Filter, Listed, Order, Page, Result, Scope, SortBy, Source, Version};
+use crate::{
+    Changed, Chosen, Document, Error, Filter, Listed, Order, Page, Result, Scope, SortBy, Source, Version,
+};
+
+/// So many documents are looked up one by one; more are faster found by walking the paths.
+const FEW_NUMBERS: usize = 8_192;
 
 fn query(connection: &Connection, conditions: &Conditions, tail: &str) -> Result<Vec<Document>> {
     let sql = format!("SELECT {DOCUMENT} FROM {FROM} WHERE {} {tail}", conditions.sql());
@@ -215,7 +220,10 @@ fn narrow_to_recent(connection: &Connection, conditions: &mut Conditions, recent
 }
 
 pub(super) fn choose(connection: &Connection, scope: &Scope, filter: &Filter) -> Result<Vec<Chosen>> {
-    let conditions = filtered(connection, scope, filter)?;
+    let mut conditions = filtered(connection, scope, filter)?;
+    if filter.numbers.as_ref().is_some_and(|numbers| numbers.len() < FEW_NUMBERS) {
+        conditions = conditions.without_index();
+    }
     let sql = format!(
         "SELECT d.id, d.uuid, c.name, d.path, d.version, b.hash, d.size, d.modified_at, d.indexed_at, d.mode
          FROM {FROM} WHERE {} ORDER BY d.path, d.id",
@@ -241,7 +249,7 @@ pub(super) fn numbers(connection: &Connection, scope: &Scope, filter: &Filter) -
 }
 
 pub(super) fn numbered(connection: &Connection, scope: &Scope, numbers: &[i64]) -> Result<Vec<Document>> {
-    let mut conditions = Conditions::live(connection, scope, None)?;
+    let mut conditions = Conditions::live(connection, scope, None)?.without_index();
     let list = serde_json::to_string(numbers).unwrap_or_default();
     conditions.add("d.id IN (SELECT value FROM json_each(?))", list);
     query(connection, &conditions, "")

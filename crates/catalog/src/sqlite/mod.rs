@@ -26,9 +26,9 @@ use shelf_base::{
 };
 
 use crate::{
-    Account, Actor, BlobRow, Catalog, Changed, Chosen, Collection, CollectionSummary, Document, Error, Filter, Listed,
-    LooseBlock, NewToken, Page, Purge, Put, PutResult, Record, Result, Scope, Snapshot, Source, TagChange,
-    Token, TypeFigures, Update, Version,
+    Account, Actor, BlobRow, Catalog, Changed, Chosen, Collection, CollectionSummary, Document, Error,
+    Filter, Listed, LooseBlock, NewToken, Page, Purge, Put, PutResult, Record, Result, Scope, Snapshot,
+    Source, TagChange, Token, TypeFigures, Update, Version,
 };
 use writer::Writer;
 

@@ -123,6 +123,14 @@ impl Conditions {
         Ok(Self { text: vec![place, "d.deleted_at IS NULL".into()], values: Vec::new() })
     }
 
+    /// The same conditions for a query that begins with numbers: the plus keeps it from walking the paths instead.
+    pub(super) fn without_index(mut self) -> Self {
+        if let Some(place) = self.text.first_mut() {
+            place.insert(0, '+');
+        }
+        self
+    }
+
     /// Only the scope, over the collection `c`.
     pub(super) fn in_scope(scope: &Scope) -> Self {
         let mut conditions = Self::default();

@@ -1,6 +1,6 @@
 //! Searching the text of documents with a regular expression, line by line, with ripgrep's own searcher: every flag
-//! means what it means there. Always complete: every document in question is read and every count is true, whatever
-//! part of it a page shows.
+//! means what it means there. Always complete: every document that can match is read and every count is true,
+//! whatever part of it a page shows.
 
 mod file;
 
@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use shelf_base::{Call, Digest, Fault, Kind, bounds};
 use shelf_catalog::{Chosen, Filter};
+use shelf_index::Needs;
 
 use crate::{Caller, Error, FailedFile, House, Result, pattern::Patterns};
 
@@ -140,7 +141,7 @@ impl House {
             Some(cursor) => Some(self.open_cursor(caller, &question(request), cursor)?),
             None => None,
         };
-        let mut documents = self.documents_to_search(caller, request)?;
+        let (mut documents, searched) = self.documents_to_search(caller, request, call)?;
         let total = documents.len() as u64;
         let after = bookmark.as_ref().map_or_else(Position::default, |bookmark| bookmark.after.clone());
         documents.retain(|document| (&document.path, document.number) >= (&after.0, after.1));
@@ -157,7 +158,7 @@ impl House {
             }
         }
         let mut reply = page.reply;
-        reply.searched = total;
+        reply.searched = searched;
         if let Some(bookmark) = bookmark {
             reply.total_matches = bookmark.total_matches;
             reply.total_files = bookmark.total_files;
@@ -172,24 +173,38 @@ impl House {
         Ok(reply)
     }
 
-    fn documents_to_search(&self, caller: &Caller, request: &GrepRequest) -> Result<Vec<Chosen>> {
+    /// The documents that may match, and how many were in question. Where the pattern needs certain bytes, the index
+    /// names the few documents that hold them; the pattern itself decides afterwards, on the stored bytes.
+    fn documents_to_search(
+        &self,
+        caller: &Caller,
+        request: &GrepRequest,
+        call: &Call,
+    ) -> Result<(Vec<Chosen>, u64)> {
         if let Some(name) = &request.collection {
             self.known_collection(caller, name)?;
         }
-        let filter =
+        let mut filter =
             Filter { collection: request.collection.clone(), is_text: Some(true), ..Filter::default() };
-        let mut documents = self.catalog.choose(caller.pass.scope(), &filter)?;
-        if !request.paths.is_empty() {
-            let patterns = Patterns::with_folders("paths", &request.paths)?;
-            // A name means itself too, whatever signs it holds.
-            let named = |path: &str| {
-                request.paths.iter().any(|name| {
-                    path == name || path.strip_suffix(name.as_str()).is_some_and(|rest| rest.ends_with('/'))
-                })
-            };
-            documents.retain(|document| patterns.fits(&document.path) || named(&document.path));
+        let paths = Paths::new(&request.paths)?;
+        let needs = needs(request);
+        if !needs.is_anything() {
+            let view = self.indexing.view(call)?;
+            let only = Filter { collection: request.collection.clone(), ..Filter::default() };
+            let allowed = self.index_filter(caller, &view, &only, &[])?;
+            let (found, mut searched) = view.candidates(&needs, &allowed);
+            if !request.paths.is_empty() {
+                let all = view.candidates(&Needs::Anything, &allowed).0;
+                searched = all.iter().filter(|one| paths.fit(&one.path)).count() as u64;
+            }
+            let found = found.iter().filter(|one| paths.fit(&one.path)).map(|one| one.number).collect();
+            filter.numbers = Some(found);
+            return Ok((self.catalog.choose(caller.pass.scope(), &filter)?, searched));
         }
-        Ok(documents)
+        let mut documents = self.catalog.choose(caller.pass.scope(), &filter)?;
+        documents.retain(|document| paths.fit(&document.path));
+        let searched = documents.len() as u64;
+        Ok((documents, searched))
     }
 
     /// Searches a run of documents with as many threads as there are processors; results in the run's order.
@@ -209,7 +224,8 @@ impl House {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let Some(document) = run.get(at) else { return Ok(()) };
                 call.check()?;
-                let found = match self.blobs.read_blocks(call, &document.version.hash, document.version.size) {
+                let found = match self.blobs.read_blocks(call, &document.version.hash, document.version.size)
+                {
                     Ok(bytes) => {
                         file::search(&mut searcher, matcher, request, &bytes, call).map_err(|error| {
                             call.check().map_or_else(Error::Stopped, |()| {
@@ -241,6 +257,36 @@ impl House {
         done.sort_by_key(|(at, _)| *at);
         Ok(done.into_iter().map(|(_, found)| found).collect())
     }
+}
+
+/// Which paths are searched.
+struct Paths<'a> {
+    names: &'a [String],
+    patterns: Patterns,
+}
+
+impl<'a> Paths<'a> {
+    fn new(names: &'a [String]) -> Result<Self> {
+        Ok(Self { names, patterns: Patterns::with_folders("paths", names)? })
+    }
+
+    /// A name means itself too, whatever signs it holds.
+    fn fit(&self, path: &str) -> bool {
+        let named = |name: &String| {
+            path == name || path.strip_suffix(name.as_str()).is_some_and(|rest| rest.ends_with('/'))
+        };
+        self.names.is_empty() || self.patterns.fits(path) || self.names.iter().any(named)
+    }
+}
+
+/// What a document must hold for the pattern to match; nothing when lines or documents without it are asked for.
+fn needs(request: &GrepRequest) -> Needs {
+    if request.invert || request.show == GrepShow::FilesWithoutMatch {
+        return Needs::Anything;
+    }
+    let mut parser = regex_syntax::ParserBuilder::new();
+    parser.case_insensitive(request.ignore_case).multi_line(true).utf8(false);
+    parser.build().parse(&request.pattern).map_or(Needs::Anything, |pattern| Needs::of(&pattern))
 }
 
 fn compile(request: &GrepRequest) -> Result<RegexMatcher> {

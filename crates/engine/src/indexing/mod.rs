@@ -32,9 +32,7 @@ const TAIL_RECORDS: u64 = 256;
 const TAIL_BYTES: u64 = 8 << 20;
 /// Journal records that one commit of a bulk covers.
 const BULK_RECORDS: u64 = 65_536;
-/// Memory that a segment may take while it is built.
-const BUILDER_BYTES: usize = 96 << 20;
-/// Documents of a segment that is being built, before its memory is looked at.
+/// Documents of a segment that is being built, before its size is looked at.
 const LOOK_EVERY: usize = 64;
 /// Single writes after which the background thread is woken.
 const WAKE_EVERY: u64 = 128;
@@ -222,7 +220,7 @@ impl Indexing {
                 }
                 let read = preparing.add(&self.blobs, document, &mut builder, call)?;
                 let look = read > 1 << 20 || builder.documents().is_multiple_of(LOOK_EVERY);
-                if look && builder.memory() > BUILDER_BYTES {
+                if look && builder.is_full() {
                     let full = std::mem::replace(&mut builder, Builder::new()?);
                     staged.lock().push(self.index.stage(lease, full.finish()?)?);
                 }
@@ -232,7 +230,10 @@ impl Indexing {
             }
             Ok(())
         };
-        let threads = thread::available_parallelism().map_or(1, usize::from).min(living.len().div_ceil(256)).clamp(1, 8);
+        let threads = thread::available_parallelism()
+            .map_or(1, usize::from)
+            .min(living.len().div_ceil(256))
+            .clamp(1, 8);
         thread::scope(|scope| {
             let workers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
             let own = work();
@@ -294,7 +295,10 @@ impl Indexing {
 
 /// What the view does not have yet.
 fn fresh<'a>(view: &View, changed: &'a [Changed]) -> Vec<&'a Changed> {
-    changed.iter().filter(|document| !document.is_live || !view.holds(document.number, &document.hash)).collect()
+    changed
+        .iter()
+        .filter(|document| !document.is_live || !view.holds(document.number, &document.hash))
+        .collect()
 }
 
 impl House {

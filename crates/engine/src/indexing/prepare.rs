@@ -23,7 +23,13 @@ pub(super) struct Preparing {
 
 impl Preparing {
     /// Reads a document and adds it to a segment. A document that cannot be read or understood is found by its name.
-    pub(super) fn add(&mut self, blobs: &Blobs, document: &Changed, builder: &mut Builder, call: &Call) -> Result<u64> {
+    pub(super) fn add(
+        &mut self,
+        blobs: &Blobs,
+        document: &Changed,
+        builder: &mut Builder,
+        call: &Call,
+    ) -> Result<u64> {
         let extracted = !document.is_text && has_text(&document.mime) && document.size <= EXTRACTED_BYTES;
         let bytes = if document.is_text || extracted {
             match blobs.read_blocks(call, &document.hash, document.size) {
@@ -103,7 +109,10 @@ fn entry_passage(passage: &Passage, ids: &[u16]) -> EntryPassage {
 
 /// Types other than text that have text in them.
 fn has_text(mime: &str) -> bool {
-    matches!(mime, "application/pdf" | "application/vnd.openxmlformats-officedocument.wordprocessingml.document")
+    matches!(
+        mime,
+        "application/pdf" | "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+    )
 }
 
 /// At most so many bytes, ending between two characters where the bytes are UTF-8.

@@ -199,7 +199,12 @@ impl House {
     }
 
     /// The cursor of a page that ends `left` hits before the page that `request` asked for does.
-    pub fn search_cursor(&self, caller: &Caller, request: &SearchRequest, left: usize) -> Result<Option<String>> {
+    pub fn search_cursor(
+        &self,
+        caller: &Caller,
+        request: &SearchRequest,
+        left: usize,
+    ) -> Result<Option<String>> {
         let question_text = question(request);
         let from = match &request.cursor {
             Some(cursor) => self.open_cursor::<Bookmark>(caller, &question_text, cursor)?.from,
@@ -220,7 +225,9 @@ impl House {
         let scope = caller.pass.scope();
         let collections = match (scope, &filter.collection) {
             (Scope::Library, None) => None,
-            _ => Some(self.catalog.collection_ids(scope, filter.collection.as_deref())?.into_iter().collect()),
+            _ => {
+                Some(self.catalog.collection_ids(scope, filter.collection.as_deref())?.into_iter().collect())
+            }
         };
         let mut allowed = IndexFilter { collections, numbers: None };
         let only_collection = Filter { collection: filter.collection.clone(), ..Filter::default() };
@@ -304,7 +311,11 @@ impl House {
         for (mut document, version) in found.into_iter().take(request.limit) {
             call.check()?;
             document.version = version;
-            let snippet = if document.is_text && request.show { self.opening(&document, call)? } else { Snippet::default() };
+            let snippet = if document.is_text && request.show {
+                self.opening(&document, call)?
+            } else {
+                Snippet::default()
+            };
             hits.push(SearchHit {
                 address: address(&document, None),
                 document,
@@ -315,7 +326,13 @@ impl House {
                 snippet,
             });
         }
-        Ok(Some(SearchReply { total, searched: Searched::Hash, hits, corrections: Vec::new(), next_cursor: None }))
+        Ok(Some(SearchReply {
+            total,
+            searched: Searched::Hash,
+            hits,
+            corrections: Vec::new(),
+            next_cursor: None,
+        }))
     }
 }
 
@@ -324,7 +341,10 @@ fn check(request: &SearchRequest) -> Result<()> {
         return Err(Error::invalid("query", "must not be empty"));
     }
     if request.query.len() > bounds::QUERY_BYTES {
-        return Err(Error::TooLarge { what: "query".into(), limit: format!("{} bytes", bounds::QUERY_BYTES) });
+        return Err(Error::TooLarge {
+            what: "query".into(),
+            limit: format!("{} bytes", bounds::QUERY_BYTES),
+        });
     }
     if request.similarity.is_some_and(|similarity| !(0.0..=1.0).contains(&similarity)) {
         return Err(Error::invalid("similarity", "must be from 0.0 to 1.0"));

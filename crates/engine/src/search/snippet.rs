@@ -16,7 +16,7 @@ const LINE: usize = 400;
 /// Stored bytes that are read around a passage, beside what the context may need.
 const AROUND: u64 = 4 << 10;
 /// Documents up to this size are read whole.
-const WHOLE: u64 = 64 << 10;
+const WHOLE: u64 = 16 << 10;
 
 /// What a hit shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -77,10 +77,15 @@ impl House {
             if size <= WHOLE { 0..size } else { start.saturating_sub(around)..(end + around).min(size) };
         let bytes = self.blobs.read_range(call, &document.version.hash, range.clone())?;
         let before = &bytes[..(start - range.start) as usize];
-        let first_line = span.first_line.saturating_sub(before.iter().filter(|byte| **byte == b'\n').count() as u32);
+        let first_line =
+            span.first_line.saturating_sub(before.iter().filter(|byte| **byte == b'\n').count() as u32);
         // A region that begins inside a line begins that line late; only the passage's own lines are exact, and all
         // that is shown before it are whole lines.
-        let skipped = if range.start == 0 { 0 } else { before.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1) };
+        let skipped = if range.start == 0 {
+            0
+        } else {
+            before.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1)
+        };
         let first_line = if skipped > 0 { first_line + 1 } else { first_line };
         let text = String::from_utf8_lossy(&bytes[skipped..]).into_owned();
         let passage = (start - range.start) as usize - skipped..(end - range.start) as usize - skipped;
@@ -112,7 +117,8 @@ impl House {
 
 fn cut(request: &SearchRequest, resolved: &Resolved, region: &Region) -> Snippet {
     let lines: Vec<(u32, &str, bool)> = lines_of(region);
-    let inside = || lines.iter().enumerate().filter(|(_, (_, text, inside))| *inside && !text.trim().is_empty());
+    let inside =
+        || lines.iter().enumerate().filter(|(_, (_, text, inside))| *inside && !text.trim().is_empty());
     let Some((first, _)) = inside().next() else { return Snippet::default() };
     let weights = inside().map(|(at, (_, text, _))| (resolved.weight(text), std::cmp::Reverse(at)));
     let best = weights.max().filter(|(weight, _)| *weight > 0).map_or(first, |(_, at)| at.0);

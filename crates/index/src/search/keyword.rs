@@ -4,6 +4,8 @@
 //! one array a segment. Frequencies are counted over the documents that the caller may see and that live, so that neither
 //! other people's documents nor deleted ones nor the division into segments move a score.
 
+use std::cell::RefCell;
+
 use tantivy::{
     DocSet, InvertedIndexReader, TERMINATED,
     postings::{Postings, SegmentPostings},
@@ -18,56 +20,118 @@ const B: f32 = 0.75;
 /// What a word in the title or path counts beside one in the text.
 const NAME: f32 = 0.5;
 
-/// The scores of one segment.
+/// What was found in one segment. The arrays have a place for every passage; `touched` names those in use.
 #[derive(Default)]
 pub(super) struct Scores {
-    /// By passage; 0 where nothing was found.
-    pub passages: Vec<f32>,
-    /// By passage: which groups it has.
-    pub groups: Vec<u64>,
-    /// By document: what its name adds, and which groups the name has.
+    passages: Vec<f32>,
+    groups: Vec<u64>,
+    /// Passages with any of the words, in order.
+    pub touched: Vec<u32>,
+    /// By document: what its name adds, and which group of words the name has.
     pub names: Vec<(u32, f32, u64)>,
+}
+
+impl Scores {
+    /// The score of a passage, and which groups of words it has.
+    pub(super) fn of(&self, passage: u32) -> (f32, u64) {
+        (self.passages[passage as usize], self.groups[passage as usize])
+    }
+
+    fn add(&mut self, passage: u32, score: f32, group: u64) {
+        let at = passage as usize;
+        if self.groups[at] == 0 {
+            self.touched.push(passage);
+        }
+        self.passages[at] += score;
+        self.groups[at] |= group;
+    }
+
+    /// Makes the arrays large enough; what is in use from before is cleared.
+    fn begin(&mut self, passages: usize) {
+        for passage in self.touched.drain(..) {
+            self.passages[passage as usize] = 0.0;
+            self.groups[passage as usize] = 0;
+        }
+        self.names.clear();
+        if self.passages.len() < passages {
+            self.passages.resize(passages, 0.0);
+            self.groups.resize(passages, 0);
+        }
+    }
+}
+
+thread_local! {
+    /// The arrays are large; a thread keeps its own from search to search.
+    static SCRATCH: RefCell<Scores> = RefCell::default();
 }
 
 /// What a group finds in one segment: passage or document, and how often.
 type List = Vec<(u32, f32)>;
 
-/// Scores all passages that have any of the groups.
-pub(super) fn score(view: &View, resolved: &Resolved, allowed: &[Bits]) -> Result<Vec<Scores>> {
-    let measure = Measure::of(view, allowed);
-    let mut all: Vec<Scores> = view.segments.iter().map(|placed| empty(&placed.segment)).collect();
-    for (at, group) in resolved.groups.iter().enumerate().take(64) {
-        let mut bodies = Vec::with_capacity(all.len());
-        let mut names = Vec::with_capacity(all.len());
-        for (placed, allowed) in view.segments.iter().zip(allowed) {
-            let segment = &*placed.segment;
-            bodies.push(find(segment, &*segment.body()?, group, allowed)?);
-            names.push(if group.manner == Manner::Any {
-                find(segment, &*segment.name()?, group, allowed)?
-            } else {
-                List::new()
-            });
-        }
-        let body_weight = measure.rarity(bodies.iter().map(List::len).sum(), measure.passages);
-        let name_weight = NAME * measure.rarity(names.iter().map(List::len).sum(), measure.documents);
-        for ((scores, placed), (body, name)) in all.iter_mut().zip(&view.segments).zip(bodies.iter().zip(&names)) {
-            for (passage, frequency) in body {
-                let length = placed.segment.tokens_of(*passage as usize) as f32;
-                let damped = frequency + K1 * (1.0 - B + B * length / measure.average);
-                scores.passages[*passage as usize] += body_weight * frequency * (K1 + 1.0) / damped;
-                scores.groups[*passage as usize] |= 1 << at;
-            }
-            scores.names.extend(name.iter().map(|(passage, frequency)| {
-                let document = placed.segment.document_of(*passage as usize) as u32;
-                (document, name_weight * frequency.min(1.0), 1 << at)
-            }));
-        }
-    }
-    Ok(all)
+/// What a group finds in all segments, and what finding it is worth.
+struct Found {
+    bodies: Vec<List>,
+    names: Vec<List>,
+    body_weight: f32,
+    name_weight: f32,
 }
 
-fn empty(segment: &Segment) -> Scores {
-    Scores { passages: vec![0.0; segment.passages()], groups: vec![0; segment.passages()], names: Vec::new() }
+/// Scores all passages that have any of the groups, and gives them to `take`, segment by segment.
+pub(super) fn score(
+    view: &View,
+    resolved: &Resolved,
+    allowed: &[Bits],
+    take: &mut dyn FnMut(usize, &Scores),
+) -> Result<()> {
+    let measure = Measure::of(view, allowed);
+    let groups = resolved.groups.iter().take(64);
+    let found: Vec<Found> =
+        groups.map(|group| find_all(view, group, allowed, &measure)).collect::<Result<_>>()?;
+    SCRATCH.with_borrow_mut(|scores| {
+        for (at, placed) in view.segments.iter().enumerate() {
+            scores.begin(placed.segment.passages());
+            add_up_groups(&placed.segment, at, &found, &measure, scores);
+            take(at, scores);
+        }
+    });
+    Ok(())
+}
+
+fn find_all(view: &View, group: &Group, allowed: &[Bits], measure: &Measure) -> Result<Found> {
+    let (mut bodies, mut names) = (Vec::new(), Vec::new());
+    for (placed, allowed) in view.segments.iter().zip(allowed) {
+        let segment = &*placed.segment;
+        bodies.push(find(segment, &*segment.body()?, group, allowed)?);
+        names.push(match group.manner {
+            Manner::Any => find(segment, &*segment.name()?, group, allowed)?,
+            Manner::SideBySide => List::new(),
+        });
+    }
+    let count = |lists: &[List]| lists.iter().map(List::len).sum();
+    Ok(Found {
+        body_weight: rarity(count(&bodies), measure.passages),
+        name_weight: NAME * rarity(count(&names), measure.documents),
+        bodies,
+        names,
+    })
+}
+
+fn add_up_groups(segment: &Segment, at: usize, found: &[Found], measure: &Measure, scores: &mut Scores) {
+    for (group, found) in found.iter().enumerate() {
+        let bit = 1 << group;
+        for (passage, frequency) in &found.bodies[at] {
+            let length = segment.tokens_of(*passage as usize) as f32;
+            let damped = frequency + K1 * (1.0 - B + B * length / measure.average);
+            scores.add(*passage, found.body_weight * frequency * (K1 + 1.0) / damped, bit);
+        }
+        scores.names.extend(found.names[at].iter().map(|(passage, frequency)| {
+            let document = segment.document_of(*passage as usize) as u32;
+            (document, found.name_weight * frequency.min(1.0), bit)
+        }));
+    }
+    if found.len() > 1 {
+        scores.touched.sort_unstable();
+    }
 }
 
 /// What BM25 must know of the whole.
@@ -81,6 +145,12 @@ impl Measure {
     fn of(view: &View, allowed: &[Bits]) -> Self {
         let (mut documents, mut passages, mut tokens) = (0_u64, 0_u64, 0_u64);
         for (placed, allowed) in view.segments.iter().zip(allowed) {
+            if allowed.count() == placed.segment.documents() {
+                documents += placed.segment.documents() as u64;
+                passages += placed.segment.passages() as u64;
+                tokens += placed.segment.tokens();
+                continue;
+            }
             for at in allowed.iter() {
                 let row = placed.segment.document(at);
                 documents += 1;
@@ -94,11 +164,11 @@ impl Measure {
             average: (tokens as f32 / passages.max(1) as f32).max(1.0),
         }
     }
+}
 
-    fn rarity(&self, found: usize, of: f32) -> f32 {
-        let found = found as f32;
-        (1.0 + (of - found + 0.5).max(0.0) / (found + 0.5)).ln()
-    }
+fn rarity(found: usize, of: f32) -> f32 {
+    let found = found as f32;
+    (1.0 + (of - found + 0.5).max(0.0) / (found + 0.5)).ln()
 }
 
 fn find(segment: &Segment, words: &InvertedIndexReader, group: &Group, allowed: &Bits) -> Result<List> {

@@ -36,7 +36,12 @@ pub struct Wanted<'a> {
 
 impl View {
     /// Begins a search among the documents that `filter` leaves. With a `similarity`, typing errors are corrected.
-    pub fn search(&self, question: &Question, similarity: Option<f32>, filter: &Filter) -> Result<Search<'_>> {
+    pub fn search(
+        &self,
+        question: &Question,
+        similarity: Option<f32>,
+        filter: &Filter,
+    ) -> Result<Search<'_>> {
         let allowed = self.allowed(filter);
         let resolved = self.resolve(question, similarity, &allowed)?;
         Ok(Search { view: self, allowed, resolved })

@@ -10,8 +10,9 @@ const MOST_WORDS: usize = 64;
 
 /// Words that say little: asked for only when there is nothing else.
 const STOP_WORDS: [&str; 33] = [
-    "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no", "not", "of",
-    "on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to", "was", "will", "with",
+    "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no",
+    "not", "of", "on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to",
+    "was", "will", "with",
 ];
 
 /// One thing that is asked for.
@@ -131,11 +132,15 @@ mod tests {
 
     #[test]
     fn questions_are_taken_apart() {
-        let check = |text: &str, expected: &[Asked]| assert_eq!(Question::new(text).asked, expected, "{text}");
+        let check =
+            |text: &str, expected: &[Asked]| assert_eq!(Question::new(text).asked, expected, "{text}");
         check("the Database of databases", &[word("database"), word("databases")]);
         check("to be", &[word("to"), word("be")]);
         check("optim* x", &[Asked::Prefix("optim".into()), word("x")]);
-        check("say \"Hello World\" now", &[word("say"), Asked::Quoted(vec!["hello".into(), "world".into()]), word("now")]);
+        check(
+            "say \"Hello World\" now",
+            &[word("say"), Asked::Quoted(vec!["hello".into(), "world".into()]), word("now")],
+        );
         check("\u{201C}a b\u{201D}", &[Asked::Quoted(vec!["a".into(), "b".into()])]);
         check("broken \"quote here", &[word("broken"), word("quote"), word("here")]);
         check("connectionPool", &[Asked::Whole("connectionpool".into()), word("connection"), word("pool")]);

@@ -5,17 +5,17 @@
 //! pool, and the two are added with equal weight. What matches and is not in the pool follows behind it by words, then
 //! by meaning, so that pages can go on to the end. Equal scores are ordered by document number and place.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use shelf_base::Digest;
 
 use super::{Search, Wanted, keyword};
-use crate::{Result, Span, vector};
+use crate::{Result, Span, bits::Bits, segment::Segment, vector};
 
 /// Members that each leg sends into the pool.
 const POOL: usize = 1_000;
-/// The cosine from which on a passage counts as a match by meaning.
-pub(super) const FLOOR: f32 = 0.3;
+/// The estimated cosine from which on a passage counts as a match by meaning.
+const FLOOR: f32 = 0.3;
 /// What the word leg counts in the sum.
 const ALPHA: f32 = 0.5;
 
@@ -101,7 +101,8 @@ pub(super) fn page(search: &Search<'_>, wanted: &Wanted<'_>) -> Result<Hits> {
     if wanted.kind == Kind::Keyword {
         level_keyword(&mut found, largest);
     }
-    let hits = found.iter().skip(wanted.from).take(wanted.limit).map(|candidate| hit(search, candidate, largest));
+    let hits =
+        found.iter().skip(wanted.from).take(wanted.limit).map(|candidate| hit(search, candidate, largest));
     Ok(Hits { total, hits: hits.collect() })
 }
 
@@ -114,50 +115,72 @@ fn by_words(search: &Search<'_>, unit: Unit) -> Result<Vec<Candidate>> {
     };
     let (required, counted) = (mask(|group| group.required), mask(|group| group.counted));
     let mut found = Vec::new();
-    for (segment, scores) in keyword::score(search.view, &search.resolved, &search.allowed)?.into_iter().enumerate() {
-        let placed = &search.view.segments[segment].segment;
-        let mut names: HashMap<u32, (f32, u64)> = HashMap::new();
-        for (document, score, group) in scores.names {
-            let name = names.entry(document).or_default();
-            *name = (name.0 + score, name.1 | group);
-        }
-        let mut candidates: Vec<(Candidate, u64)> = Vec::new();
-        for (passage, score) in scores.passages.iter().enumerate().filter(|(_, score)| **score > 0.0) {
-            let document = placed.document_of(passage) as u32;
-            let groups = scores.groups[passage];
-            match candidates.last_mut().filter(|(last, _)| unit == Unit::Document && last.document == document) {
-                Some((last, all)) => {
-                    *all |= groups;
-                    if *score > last.words {
-                        (last.words, last.passage) = (*score, passage as u32);
-                    }
-                }
-                None => candidates.push((candidate(segment, document, passage as u32, *score), groups)),
-            }
-        }
-        for (candidate, all) in &mut candidates {
-            let name = match unit {
-                Unit::Document => names.remove(&candidate.document),
-                Unit::Passage => names.get(&candidate.document).copied(),
-            };
-            if let Some((score, groups)) = name {
-                candidate.words += score;
-                *all |= groups;
-            }
-        }
-        if unit == Unit::Document {
-            candidates.extend(names.into_iter().map(|(document, (score, groups))| {
-                let first = placed.document(document as usize).first_passage;
-                (candidate(segment, document, first, score), groups)
-            }));
-        }
-        found.extend(candidates.into_iter().filter(|(_, all)| all & required == required).map(|(mut one, all)| {
-            one.full = all & counted == counted;
-            one.score = one.words;
-            one
-        }));
-    }
+    keyword::score(search.view, &search.resolved, &search.allowed, &mut |segment, scores| {
+        let candidates = of_segment(&search.view.segments[segment].segment, segment, scores, unit);
+        found.extend(candidates.into_iter().filter(|(_, all)| all & required == required).map(
+            |(mut one, all)| {
+                one.full = all & counted == counted;
+                one.score = one.words;
+                one
+            },
+        ));
+    })?;
     Ok(found)
+}
+
+/// The candidates of one segment, each with the groups of words it has.
+fn of_segment(
+    placed: &Segment,
+    segment: usize,
+    scores: &keyword::Scores,
+    unit: Unit,
+) -> Vec<(Candidate, u64)> {
+    let mut candidates: Vec<(Candidate, u64)> = Vec::with_capacity(scores.touched.len());
+    for passage in &scores.touched {
+        let document = placed.document_of(*passage as usize) as u32;
+        let (score, groups) = scores.of(*passage);
+        match candidates.last_mut().filter(|(last, _)| unit == Unit::Document && last.document == document) {
+            Some((last, all)) => {
+                *all |= groups;
+                if score > last.words {
+                    (last.words, last.passage) = (score, *passage);
+                }
+            }
+            None => candidates.push((candidate(segment, document, *passage, score), groups)),
+        }
+    }
+    add_names(placed, segment, scores, unit, &mut candidates);
+    candidates
+}
+
+/// Adds what the names of documents are worth. Candidates are in the order of their documents.
+fn add_names(
+    placed: &Segment,
+    segment: usize,
+    scores: &keyword::Scores,
+    unit: Unit,
+    candidates: &mut Vec<(Candidate, u64)>,
+) {
+    let mut names: BTreeMap<u32, (f32, u64)> = BTreeMap::new();
+    for (document, score, group) in &scores.names {
+        let name = names.entry(*document).or_default();
+        *name = (name.0 + score, name.1 | group);
+    }
+    let known = candidates.len();
+    for (document, (score, groups)) in names {
+        let first = candidates[..known].partition_point(|(one, _)| one.document < document);
+        let own = candidates[first..known].iter_mut().take_while(|(one, _)| one.document == document);
+        let mut any = false;
+        for (one, all) in own {
+            one.words += score;
+            *all |= groups;
+            any = true;
+        }
+        if !any && unit == Unit::Document {
+            let passage = placed.document(document as usize).first_passage;
+            candidates.push((candidate(segment, document, passage, score), groups));
+        }
+    }
 }
 
 const fn candidate(segment: usize, document: u32, passage: u32, words: f32) -> Candidate {
@@ -172,21 +195,17 @@ fn by_meaning(search: &Search<'_>, wanted: &Wanted<'_>) -> Vec<Candidate> {
     };
     let query = vector::Query::new(query);
     let mut found = Vec::new();
-    let most = (POOL / search.view.segments.len().max(1)).max(200);
     for (at, (placed, allowed)) in search.view.segments.iter().zip(&search.allowed).enumerate() {
         let segment = &placed.segment;
         let all = allowed.count() == segment.documents();
         let mut best: HashMap<u32, (f32, u32)> = HashMap::new();
         let may = |passage: usize| all || allowed.has(segment.document_of(passage));
-        segment.vectors.near(&query, most, FLOOR, &may, &mut |passage, cosine| {
-            if cosine < FLOOR {
-                return;
-            }
+        segment.vectors.estimate(&query, FLOOR, &may, &mut |passage, estimate| {
             let document = segment.document_of(passage) as u32;
             let key = if wanted.unit == Unit::Document { document } else { passage as u32 };
-            let entry = best.entry(key).or_insert((cosine, passage as u32));
-            if (cosine, entry.1) > (entry.0, passage as u32) {
-                *entry = (cosine, passage as u32);
+            let entry = best.entry(key).or_insert((estimate, passage as u32));
+            if (estimate, entry.1) > (entry.0, passage as u32) {
+                *entry = (estimate, passage as u32);
             }
         });
         found.extend(best.into_values().map(|(cosine, passage)| {
@@ -194,7 +213,22 @@ fn by_meaning(search: &Search<'_>, wanted: &Wanted<'_>) -> Vec<Candidate> {
             Candidate { cosine: Some(cosine), score: cosine, ..candidate(at, document, passage, 0.0) }
         }));
     }
+    compute_best(search, &mut found, &query);
     found
+}
+
+/// Estimates chose; for those at the front the cosine itself decides.
+fn compute_best(search: &Search<'_>, found: &mut [Candidate], query: &vector::Query) {
+    let by_estimate = |a: &Candidate, b: &Candidate| b.score.total_cmp(&a.score);
+    if found.len() > POOL {
+        found.select_nth_unstable_by(POOL, by_estimate);
+    }
+    let best = found.len().min(POOL);
+    for one in &mut found[..best] {
+        let segment = &search.view.segments[one.segment as usize].segment;
+        one.score = segment.vectors.cosine(query, one.passage as usize);
+        one.cosine = Some(one.score);
+    }
 }
 
 /// The union of both legs. Words in quotes bind the vector leg too.
@@ -205,13 +239,22 @@ fn by_both(search: &Search<'_>, wanted: &Wanted<'_>) -> Result<Vec<Candidate>> {
         Unit::Passage => (candidate.segment, candidate.passage),
     };
     let quoted = search.resolved.groups.iter().any(|group| group.required);
-    let known: HashMap<(u32, u32), usize> = found.iter().enumerate().map(|(at, one)| (key(one), at)).collect();
-    for meant in by_meaning(search, wanted) {
-        match known.get(&key(&meant)) {
-            Some(at) => (found[*at].cosine, found[*at].meant) = (meant.cosine, meant.passage),
-            None if !quoted => found.push(meant),
-            None => {}
+    let mut meant: HashMap<(u32, u32), Candidate> =
+        by_meaning(search, wanted).into_iter().map(|one| (key(&one), one)).collect();
+    let mut near: Vec<Bits> =
+        search.view.segments.iter().map(|placed| Bits::none(placed.segment.passages())).collect();
+    meant.keys().for_each(|(segment, at)| near[*segment as usize].set(*at as usize));
+    for one in &mut found {
+        let (segment, at) = key(one);
+        // Most of what has the words is not near; a bit is looked at faster than a table.
+        if near[segment as usize].has(at as usize)
+            && let Some(meant) = meant.remove(&(segment, at))
+        {
+            (one.cosine, one.meant) = (meant.cosine, meant.passage);
         }
+    }
+    if !quoted {
+        found.extend(meant.into_values());
     }
     Ok(found)
 }
@@ -238,7 +281,12 @@ fn order(
 }
 
 /// Scores the pool by both legs, and puts the rest behind it.
-fn order_hybrid(search: &Search<'_>, found: &mut Vec<Candidate>, vector: Option<&[f32; vector::DIMENSIONS]>, most: usize) {
+fn order_hybrid(
+    search: &Search<'_>,
+    found: &mut Vec<Candidate>,
+    vector: Option<&[f32; vector::DIMENSIONS]>,
+    most: usize,
+) {
     let mut rest = std::mem::take(found);
     let mut pool = take_best(&mut rest, |one| one.words, 0.0);
     pool.extend(take_best(&mut rest, |one| one.cosine.unwrap_or(-1.0), -1.0));
@@ -248,7 +296,8 @@ fn order_hybrid(search: &Search<'_>, found: &mut Vec<Candidate>, vector: Option<
     }
     let largest = pool.iter().map(|one| one.words).fold(0.0, f32::max);
     let cosines = pool.iter().filter_map(|one| one.cosine);
-    let (low, high) = cosines.fold((f32::MAX, f32::MIN), |(low, high), cosine| (low.min(cosine), high.max(cosine)));
+    let (low, high) =
+        cosines.fold((f32::MAX, f32::MIN), |(low, high), cosine| (low.min(cosine), high.max(cosine)));
     for one in &mut pool {
         let words = if largest > 0.0 { one.words / largest } else { 0.0 };
         let meaning = one.cosine.map(|cosine| if high > low { (cosine - low) / (high - low) } else { 1.0 });
@@ -294,7 +343,11 @@ fn compute_cosine(search: &Search<'_>, one: &mut Candidate, query: &vector::Quer
     let segment = &search.view.segments[one.segment as usize].segment;
     let row = segment.document(one.document as usize);
     // Long documents have been through the vector leg: what did not come out of it is below the floor anyway.
-    let passages = if row.passages <= 16 { row.first_passage..row.first_passage + row.passages } else { one.passage..one.passage + 1 };
+    let passages = if row.passages <= 16 {
+        row.first_passage..row.first_passage + row.passages
+    } else {
+        one.passage..one.passage + 1
+    };
     for passage in passages {
         let cosine = segment.vectors.cosine(query, passage as usize);
         if one.cosine.is_none_or(|best| cosine > best) {

@@ -116,7 +116,12 @@ impl Resolved {
 impl View {
     /// Finds the words of the library that a question means. With a `similarity`, words that stand nowhere within
     /// the allowed documents are corrected to words that do and are at least so similar.
-    pub(super) fn resolve(&self, question: &Question, similarity: Option<f32>, allowed: &[Bits]) -> Result<Resolved> {
+    pub(super) fn resolve(
+        &self,
+        question: &Question,
+        similarity: Option<f32>,
+        allowed: &[Bits],
+    ) -> Result<Resolved> {
         let mut resolved = Resolved::default();
         for asked in &question.asked {
             let group = match asked {
@@ -195,7 +200,8 @@ impl View {
         for placed in &self.segments {
             for inverted in [placed.segment.body()?, placed.segment.name()?] {
                 let mut words = inverted.terms().range().ge(prefix.as_bytes()).into_stream()?;
-                while words.advance() && words.key().starts_with(prefix.as_bytes()) && found.len() < PREFIXED {
+                while words.advance() && words.key().starts_with(prefix.as_bytes()) && found.len() < PREFIXED
+                {
                     if let Ok(word) = std::str::from_utf8(words.key()) {
                         found.insert(word.to_owned(), 1.0);
                     }
@@ -209,7 +215,9 @@ impl View {
     fn near(&self, word: &str, similarity: f32, allowed: &[Bits]) -> Result<Vec<(String, f32)>> {
         let length = word.chars().count();
         // The other word may be longer by the edits themselves.
-        let edits = (1..=MOST_EDITS).rev().find(|edits| 1.0 - *edits as f32 / (length + edits) as f32 >= similarity - 1e-6);
+        let edits = (1..=MOST_EDITS)
+            .rev()
+            .find(|edits| 1.0 - *edits as f32 / (length + edits) as f32 >= similarity - 1e-6);
         let Some(edits) = edits.filter(|_| length >= 3) else { return Ok(Vec::new()) };
         let mut found: BTreeMap<String, u32> = BTreeMap::new();
         for placed in &self.segments {

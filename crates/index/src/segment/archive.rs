@@ -35,6 +35,7 @@ const WORDS: &str = "words/";
 /// Where a part comes from while it is written.
 pub(crate) enum Content {
     Bytes(Vec<u8>),
+    Shared(OwnedBytes),
     File(PathBuf),
 }
 
@@ -59,11 +60,12 @@ impl Archive {
     pub(crate) fn in_memory(parts: Parts) -> io::Result<Self> {
         let mut kept = BTreeMap::new();
         for (name, content) in parts {
-            let bytes = match content {
-                Content::Bytes(bytes) => bytes,
-                Content::File(path) => std::fs::read(path)?,
+            let slice = match content {
+                Content::Bytes(bytes) => FileSlice::from(bytes),
+                Content::Shared(bytes) => FileSlice::new(Arc::new(bytes)),
+                Content::File(path) => FileSlice::from(std::fs::read(path)?),
             };
-            kept.insert(name, (FileSlice::from(bytes), None));
+            kept.insert(name, (slice, None));
         }
         Ok(Self { name: "memory".into(), parts: Arc::new(kept) })
     }
@@ -123,7 +125,8 @@ impl Archive {
         if blake3::hash(&table).as_bytes()[..] != footer[8..40] {
             return Err(damaged("its table has another hash"));
         }
-        let parts = read_table(&table, &file, body - table_length).ok_or_else(|| damaged("its table is torn"))?;
+        let parts =
+            read_table(&table, &file, body - table_length).ok_or_else(|| damaged("its table is torn"))?;
         Ok(Self { name: name.to_owned(), parts: Arc::new(parts) })
     }
 
@@ -137,7 +140,11 @@ impl Archive {
 
     /// Bytes of the parts whose names begin with each of `prefixes`.
     pub(crate) fn sizes(&self, prefix: &str) -> u64 {
-        self.parts.iter().filter(|(name, _)| name.starts_with(prefix)).map(|(_, (slice, _))| slice.len() as u64).sum()
+        self.parts
+            .iter()
+            .filter(|(name, _)| name.starts_with(prefix))
+            .map(|(_, (slice, _))| slice.len() as u64)
+            .sum()
     }
 
     /// Compares every part with its hash.
@@ -153,13 +160,20 @@ impl Archive {
 
     fn words_part(&self, path: &Path) -> Result<&FileSlice, OpenReadError> {
         let name = format!("{WORDS}{}", path.display());
-        self.parts.get(&name).map(|(slice, _)| slice).ok_or_else(|| OpenReadError::FileDoesNotExist(path.to_owned()))
+        self.parts
+            .get(&name)
+            .map(|(slice, _)| slice)
+            .ok_or_else(|| OpenReadError::FileDoesNotExist(path.to_owned()))
     }
 }
 
 fn copy(content: &Content, to: &mut impl Write) -> io::Result<(usize, blake3::Hash)> {
     match content {
         Content::Bytes(bytes) => {
+            to.write_all(bytes)?;
+            Ok((bytes.len(), blake3::hash(bytes)))
+        }
+        Content::Shared(bytes) => {
             to.write_all(bytes)?;
             Ok((bytes.len(), blake3::hash(bytes)))
         }
@@ -203,10 +217,14 @@ fn read_table(
 }
 
 /// Collects the files of a word index that was written to memory.
-pub(crate) fn words_from_memory(directory: &RamDirectory, names: &[PathBuf], parts: &mut Parts) -> Result<()> {
+pub(crate) fn words_from_memory(
+    directory: &RamDirectory,
+    names: &[PathBuf],
+    parts: &mut Parts,
+) -> Result<()> {
     for name in names {
         let bytes = directory.open_read(name).map_err(unreadable)?.read_bytes()?;
-        parts.insert(format!("{WORDS}{}", name.display()), Content::Bytes(bytes.to_vec()));
+        parts.insert(format!("{WORDS}{}", name.display()), Content::Shared(bytes));
     }
     Ok(())
 }

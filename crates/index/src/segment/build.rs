@@ -13,12 +13,15 @@ use super::{
 use crate::{
     Result,
     text::{self, Fields, StemsBuilder},
-    trigram::TrigramsBuilder,
+    trigram::{MOST_DOCUMENTS, TrigramsBuilder},
     vector::{DIMENSIONS, VectorsBuilder},
 };
 
 /// Memory that the word writer plans its tables for; it grows as it needs.
 const WORD_TABLES: usize = 4 << 20;
+
+/// Memory that a segment may take while it is built.
+const FULL: usize = 72 << 20;
 
 /// How patterns find a document.
 #[derive(Clone, Copy, Debug)]
@@ -157,9 +160,11 @@ impl Builder {
         self.documents.len()
     }
 
-    /// Memory that the builder takes, about.
-    pub fn memory(&self) -> usize {
-        self.words.mem_usage() + 2 * self.trigrams.memory() + self.passages.len() * 14 + self.texts.len()
+    /// Whether it holds as much as a segment should before it is written: the memory it takes is what counts.
+    pub fn is_full(&self) -> bool {
+        let vectors = self.passage_count as usize * DIMENSIONS;
+        let memory = self.words.mem_usage() + 2 * self.trigrams.memory() + vectors + self.texts.len();
+        memory > FULL || self.documents.len() as u32 >= MOST_DOCUMENTS / 2
     }
 
     /// Ends the segment.
@@ -182,7 +187,12 @@ impl Builder {
         let mut rows = Vec::new();
         self.documents.iter().for_each(|row| row.write(&mut rows));
         keep("documents", rows);
-        Ok(Built { parts, documents: self.documents.len() as u32, text_bytes: self.text_bytes as u64, folder: None })
+        Ok(Built {
+            parts,
+            documents: self.documents.len() as u32,
+            text_bytes: self.text_bytes as u64,
+            folder: None,
+        })
     }
 }
 

@@ -121,7 +121,8 @@ impl Merged {
         if row.flags & KEPT != 0 {
             let (start, length) = row.text;
             let packed = segment.texts.get(start as usize..start as usize + length as usize);
-            row.text = place(&mut self.texts, packed.ok_or_else(|| Error::damaged("texts", "a text is torn"))?);
+            row.text =
+                place(&mut self.texts, packed.ok_or_else(|| Error::damaged("texts", "a text is torn"))?);
         }
         self.documents.push(row);
         Ok(())

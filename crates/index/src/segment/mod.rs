@@ -14,10 +14,10 @@ use std::path::PathBuf;
 use archive::Archive;
 pub use build::{Builder, Built, Entry, EntryPassage, Grep};
 pub(crate) use merge::merge;
+use shelf_base::ids::CollectionId;
 pub use tables::Span;
 pub(crate) use tables::{DocumentRow, PassageRow};
 use tables::{KEPT, Tables};
-use shelf_base::ids::CollectionId;
 use tantivy::{Index, InvertedIndexReader, SegmentReader, directory::OwnedBytes};
 
 use crate::{
@@ -101,6 +101,11 @@ impl Segment {
 
     pub(crate) fn tokens_of(&self, passage: usize) -> u32 {
         self.tables.tokens_of(passage)
+    }
+
+    /// Tokens of all its documents.
+    pub(crate) const fn tokens(&self) -> u64 {
+        self.tables.tokens
     }
 
     pub(crate) fn number(&self, document: usize) -> i64 {

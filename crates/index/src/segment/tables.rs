@@ -90,6 +90,8 @@ pub(super) struct Tables {
     /// The collections of the segment, and for each document which of them it is in.
     pub(super) collections: Vec<CollectionId>,
     pub(super) collection_of: Vec<u32>,
+    /// Tokens of all documents.
+    pub(super) tokens: u64,
     /// Documents that patterns search, and those of them without trigrams.
     pub(super) patterns: Bits,
     pub(super) always: Bits,
@@ -106,6 +108,7 @@ impl Tables {
             passages,
             collections: Vec::new(),
             collection_of: Vec::with_capacity(count),
+            tokens: 0,
             patterns: Bits::none(count),
             always: Bits::none(count),
         };
@@ -116,6 +119,7 @@ impl Tables {
                 return Err(Error::damaged("tables", "documents and passages do not agree"));
             }
             next += row.passages;
+            tables.tokens += u64::from(row.tokens);
             tables.note(at, &row);
         }
         if next as usize == tables.passages() {
@@ -159,7 +163,8 @@ impl Tables {
         DocumentRow {
             number: long(row, 0) as i64,
             hash: Digest::new(hash),
-            collection: CollectionId::from_slice(&row[40..56]).unwrap_or(CollectionId::new(Default::default())),
+            collection: CollectionId::from_slice(&row[40..56])
+                .unwrap_or(CollectionId::new(Default::default())),
             first_passage: short(row, 56),
             passages: short(row, 60),
             tokens: short(row, 64),

@@ -29,8 +29,9 @@ pub(crate) struct Fields {
 /// The schema of every segment; it is the same for all, so that segments can be merged.
 pub(crate) fn schema() -> (Schema, Fields) {
     let mut builder = Schema::builder();
-    let indexing =
-        |record| TextFieldIndexing::default().set_tokenizer(TOKENIZER).set_fieldnorms(false).set_index_option(record);
+    let indexing = |record| {
+        TextFieldIndexing::default().set_tokenizer(TOKENIZER).set_fieldnorms(false).set_index_option(record)
+    };
     let options = |record| TextOptions::default().set_indexing_options(indexing(record));
     let body = builder.add_text_field("body", options(IndexRecordOption::WithFreqsAndPositions));
     let name = builder.add_text_field("name", options(IndexRecordOption::Basic));

@@ -100,7 +100,9 @@ impl Stems {
                 std::cmp::Ordering::Greater => high = middle,
                 std::cmp::Ordering::Equal => {
                     while let [shared, length, rest @ ..] = forms {
-                        let Some((ending, after)) = rest.split_at_checked(usize::from(*length)) else { return };
+                        let Some((ending, after)) = rest.split_at_checked(usize::from(*length)) else {
+                            return;
+                        };
                         forms = after;
                         let Some(start) = stem.get(..usize::from(*shared)) else { return };
                         if let Ok(ending) = std::str::from_utf8(ending) {

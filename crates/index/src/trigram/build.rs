@@ -2,6 +2,12 @@
 
 use super::{gram, lists};
 
+/// Values of half a trigram.
+const HALF: usize = 1 << 12;
+const DOCUMENT_BITS: u32 = 20;
+/// Documents that one segment is built of at most.
+pub(crate) const MOST_DOCUMENTS: u32 = 1 << DOCUMENT_BITS;
+
 /// The distinct trigrams of each document, one after the other.
 pub(crate) struct TrigramsBuilder {
     grams: Vec<u32>,
@@ -51,40 +57,34 @@ impl TrigramsBuilder {
     pub(crate) fn finish(self) -> Vec<u8> {
         let Self { grams, ends, seen } = self;
         drop(seen);
-        let documents = ends.len() as u32;
-        // A stable sort by trigram of (trigram, document) pairs: two passes of counting over twelve bits each.
-        let mut pairs = Vec::with_capacity(grams.len());
+        let mut writer = lists::Writer::new(ends.len() as u32);
+        // Sorted by the first half of the trigram by counting; what is left of a pair fits into four bytes, the second
+        // half above the document, and is sorted bucket by bucket.
+        let mut starts = [0_usize; HALF + 1];
+        grams.iter().for_each(|gram| starts[(gram >> 12) as usize + 1] += 1);
+        for at in 0..HALF {
+            starts[at + 1] += starts[at];
+        }
+        let (mut next, mut pairs) = (starts, vec![0_u32; grams.len()]);
         let mut first = 0;
         for (document, end) in ends.iter().enumerate() {
-            pairs.extend(grams[first..*end as usize].iter().map(|gram| (*gram, document as u32)));
+            for gram in &grams[first..*end as usize] {
+                let slot = &mut next[(gram >> 12) as usize];
+                pairs[*slot] = (gram & 0xFFF) << DOCUMENT_BITS | document as u32;
+                *slot += 1;
+            }
             first = *end as usize;
         }
         drop(grams);
-        let mut sorted = vec![(0, 0); pairs.len()];
-        counting_pass(&pairs, &mut sorted, 0);
-        counting_pass(&sorted, &mut pairs, 12);
-        drop(sorted);
-        let mut writer = lists::Writer::new(documents);
-        for run in pairs.chunk_by(|a, b| a.0 == b.0) {
-            writer.add(run[0].0, run.iter().map(|(_, document)| *document));
+        for bucket in 0..HALF {
+            let pairs = &mut pairs[starts[bucket]..starts[bucket + 1]];
+            pairs.sort_unstable();
+            for run in pairs.chunk_by(|a, b| a >> DOCUMENT_BITS == b >> DOCUMENT_BITS) {
+                let gram = (bucket as u32) << 12 | run[0] >> DOCUMENT_BITS;
+                writer.add(gram, run.iter().map(|pair| pair & (MOST_DOCUMENTS - 1)));
+            }
         }
         writer.finish()
-    }
-}
-
-fn counting_pass(from: &[(u32, u32)], to: &mut [(u32, u32)], shift: u32) {
-    let mut starts = [0_u32; 4_096];
-    for (gram, _) in from {
-        starts[(gram >> shift & 0xFFF) as usize] += 1;
-    }
-    let mut sum = 0;
-    for start in &mut starts {
-        (*start, sum) = (sum, sum + *start);
-    }
-    for pair in from {
-        let slot = &mut starts[(pair.0 >> shift & 0xFFF) as usize];
-        to[*slot as usize] = *pair;
-        *slot += 1;
     }
 }
 

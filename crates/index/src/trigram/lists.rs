@@ -168,7 +168,9 @@ impl Trigrams {
             merged.clear();
             for ((segment, at), places) in segments.iter().zip(&mut next).zip(places) {
                 if *at < segment.rows && segment.row(*at).gram == gram {
-                    segment.each(*at, |document| merged.extend(places.get(document as usize).copied().flatten()));
+                    segment.each(*at, |document| {
+                        merged.extend(places.get(document as usize).copied().flatten())
+                    });
                     *at += 1;
                 }
             }

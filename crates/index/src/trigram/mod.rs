@@ -5,11 +5,13 @@ mod build;
 mod lists;
 mod plan;
 
-pub(crate) use build::TrigramsBuilder;
+pub(crate) use build::{MOST_DOCUMENTS, TrigramsBuilder};
 pub(crate) use lists::Trigrams;
 pub use plan::Needs;
 
 /// Three bytes as a number.
 const fn gram(a: u8, b: u8, c: u8) -> u32 {
-    (a.to_ascii_lowercase() as u32) << 16 | (b.to_ascii_lowercase() as u32) << 8 | c.to_ascii_lowercase() as u32
+    (a.to_ascii_lowercase() as u32) << 16
+        | (b.to_ascii_lowercase() as u32) << 8
+        | c.to_ascii_lowercase() as u32
 }

@@ -51,7 +51,8 @@ impl Needs {
             Self::Anything => Bits::all(documents),
             Self::Gram(gram) => lists.documents(*gram),
             Self::All(all) => {
-                let mut order: Vec<(u32, &Self)> = all.iter().map(|needs| (needs.bound(lists), needs)).collect();
+                let mut order: Vec<(u32, &Self)> =
+                    all.iter().map(|needs| (needs.bound(lists), needs)).collect();
                 order.sort_by_key(|(bound, _)| *bound);
                 let mut bits: Option<Bits> = None;
                 for (_, needs) in order {
@@ -165,11 +166,13 @@ impl Walk {
         if next.is_empty() {
             return;
         }
-        let mut tails: Vec<Vec<u8>> = run.iter().map(|run| run[run.len().saturating_sub(2)..].to_vec()).collect();
+        let mut tails: Vec<Vec<u8>> =
+            run.iter().map(|run| run[run.len().saturating_sub(2)..].to_vec()).collect();
         tails.sort();
         tails.dedup();
         if tails.len() * next.len() <= STRINGS {
-            let join = |tail: &Vec<u8>| next.iter().map(|next| [&tail[..], next].concat()).collect::<Vec<_>>();
+            let join =
+                |tail: &Vec<u8>| next.iter().map(|next| [&tail[..], next].concat()).collect::<Vec<_>>();
             self.run = tails.iter().flat_map(join).collect();
         } else if next.len() <= STRINGS {
             self.run = next.to_vec();
@@ -218,9 +221,14 @@ fn of_sequence<'a>(parts: impl Iterator<Item = &'a Hir>, depth: usize) -> Part {
 
 fn of_alternatives(parts: &[Hir], depth: usize) -> Part {
     let found: Vec<Part> = parts.iter().map(|part| Walk::default().part(part, depth)).collect();
-    let strings: usize = found.iter().map(|part| if let Part::Strings(strings) = part { strings.len() } else { STRINGS + 1 }).sum();
+    let strings: usize = found
+        .iter()
+        .map(|part| if let Part::Strings(strings) = part { strings.len() } else { STRINGS + 1 })
+        .sum();
     if strings <= STRINGS {
-        let all = found.into_iter().flat_map(|part| if let Part::Strings(strings) = part { strings } else { Vec::new() });
+        let all = found
+            .into_iter()
+            .flat_map(|part| if let Part::Strings(strings) = part { strings } else { Vec::new() });
         return Part::Strings(all.collect());
     }
     Part::Needs(Needs::one(found.into_iter().map(needs_of).collect()))
@@ -247,7 +255,8 @@ fn needs_of(part: Part) -> Needs {
 fn of_class(class: &Class) -> Part {
     let mut strings: Vec<Vec<u8>> = match class {
         Class::Unicode(class) => {
-            let size: u64 = class.iter().map(|range| u64::from(range.end() as u32 - range.start() as u32) + 1).sum();
+            let size: u64 =
+                class.iter().map(|range| u64::from(range.end() as u32 - range.start() as u32) + 1).sum();
             if size > STRINGS as u64 {
                 return Part::Needs(Needs::Anything);
             }
@@ -275,7 +284,11 @@ mod tests {
     use super::{super::TrigramsBuilder, *};
 
     fn needs(pattern: &str, ignore_case: bool) -> Needs {
-        let parsed = regex_syntax::ParserBuilder::new().case_insensitive(ignore_case).utf8(false).build().parse(pattern);
+        let parsed = regex_syntax::ParserBuilder::new()
+            .case_insensitive(ignore_case)
+            .utf8(false)
+            .build()
+            .parse(pattern);
         Needs::of(&parsed.unwrap())
     }
 
@@ -286,8 +299,14 @@ mod tests {
         needs(pattern, ignore_case).documents(&lists, texts.len()).iter().collect()
     }
 
-    const TEXTS: [&str; 6] =
-        ["hello world", "HELLO there", "the cat sat", "a dog", "K\u{212A}elvin ta\u{17F}k", "catastrophe dog house"];
+    const TEXTS: [&str; 6] = [
+        "hello world",
+        "HELLO there",
+        "the cat sat",
+        "a dog",
+        "K\u{212A}elvin ta\u{17F}k",
+        "catastrophe dog house",
+    ];
 
     #[test]
     fn patterns_choose_documents() {

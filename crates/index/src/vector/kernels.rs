@@ -2,7 +2,10 @@
 //! what is chosen at run time is only which instructions it may use.
 #![expect(unsafe_code, reason = "calling a function compiled for instructions that were found at run time")]
 
-use super::{DIMENSIONS, GROUP, GROUP_BYTES, PLANES, WORDS};
+use super::{CODED_BYTES, DIMENSIONS, GROUP, PLANES, Query, RUN, WORDS, float_at};
+
+/// Estimates of a run of groups.
+type Estimates = [f32; RUN * GROUP];
 
 /// The product of a query with a stored row of signed bytes.
 pub(super) fn dot(query: &[f32; DIMENSIONS], row: &[u8]) -> f32 {
@@ -14,25 +17,23 @@ pub(super) fn dot(query: &[f32; DIMENSIONS], row: &[u8]) -> f32 {
     dot_plain(query, row)
 }
 
-/// For each of eight codes: the query's levels at its ones, summed, and the number of its ones.
-pub(super) fn weigh(
-    codes: &[u8; GROUP_BYTES],
-    planes: &[[u64; WORDS]; PLANES],
-    sums: &mut [u32; GROUP],
-    ones: &mut [u32; GROUP],
-) {
+/// Estimates the cosines of at most a run of groups.
+pub(super) fn estimate(groups: &[[u8; CODED_BYTES]], query: &Query, estimates: &mut Estimates) {
     #[cfg(target_arch = "x86_64")]
     {
-        if is_x86_feature_detected!("avx512vpopcntdq") && is_x86_feature_detected!("avx512vl") {
+        if is_x86_feature_detected!("avx512vpopcntdq")
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx512bw")
+        {
             // SAFETY: the processor has the instructions.
-            return unsafe { weigh_avx512(codes, planes, sums, ones) };
+            return unsafe { estimate_avx512(groups, query, estimates) };
         }
         if is_x86_feature_detected!("popcnt") {
             // SAFETY: the processor has the instruction.
-            return unsafe { weigh_popcnt(codes, planes, sums, ones) };
+            return unsafe { estimate_popcnt(groups, query, estimates) };
         }
     }
-    weigh_plain(codes, planes, sums, ones);
+    estimate_plain(groups, query, estimates);
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -43,24 +44,14 @@ fn dot_avx2(query: &[f32; DIMENSIONS], row: &[u8]) -> f32 {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512vpopcntdq")]
-fn weigh_avx512(
-    codes: &[u8; GROUP_BYTES],
-    planes: &[[u64; WORDS]; PLANES],
-    sums: &mut [u32; GROUP],
-    ones: &mut [u32; GROUP],
-) {
-    weigh_plain(codes, planes, sums, ones);
+fn estimate_avx512(groups: &[[u8; CODED_BYTES]], query: &Query, estimates: &mut Estimates) {
+    estimate_plain(groups, query, estimates);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "popcnt")]
-fn weigh_popcnt(
-    codes: &[u8; GROUP_BYTES],
-    planes: &[[u64; WORDS]; PLANES],
-    sums: &mut [u32; GROUP],
-    ones: &mut [u32; GROUP],
-) {
-    weigh_plain(codes, planes, sums, ones);
+fn estimate_popcnt(groups: &[[u8; CODED_BYTES]], query: &Query, estimates: &mut Estimates) {
+    estimate_plain(groups, query, estimates);
 }
 
 /// Sixteen sums side by side: a single one would have to be added in order, which no instruction does at once.
@@ -76,30 +67,30 @@ fn dot_plain(query: &[f32; DIMENSIONS], row: &[u8]) -> f32 {
 }
 
 #[inline(always)]
-fn weigh_plain(
-    codes: &[u8; GROUP_BYTES],
-    planes: &[[u64; WORDS]; PLANES],
-    sums: &mut [u32; GROUP],
-    ones: &mut [u32; GROUP],
-) {
-    let mut all = [0_u64; GROUP];
-    let mut by_plane = [[0_u64; GROUP]; PLANES];
-    for word in 0..WORDS {
-        let mut code = [0_u64; GROUP];
-        for (lane, bytes) in code.iter_mut().zip(codes[word * GROUP * 8..][..GROUP * 8].as_chunks::<8>().0) {
-            *lane = u64::from_le_bytes(*bytes);
-        }
-        for lane in 0..GROUP {
-            all[lane] += u64::from(code[lane].count_ones());
-        }
-        for (plane, counts) in planes.iter().zip(&mut by_plane) {
+fn estimate_plain(groups: &[[u8; CODED_BYTES]], query: &Query, estimates: &mut Estimates) {
+    let planes: [[u64; WORDS]; PLANES] = query.planes;
+    for (group, estimates) in groups.iter().zip(estimates.as_chunks_mut::<GROUP>().0) {
+        let (mut ones, mut sums) = ([0_u64; GROUP], [0_u64; GROUP]);
+        for word in 0..WORDS {
+            let mut code = [0_u64; GROUP];
+            for (lane, bytes) in
+                code.iter_mut().zip(group[word * GROUP * 8..][..GROUP * 8].as_chunks::<8>().0)
+            {
+                *lane = u64::from_le_bytes(*bytes);
+            }
             for lane in 0..GROUP {
-                counts[lane] += u64::from((code[lane] & plane[word]).count_ones());
+                ones[lane] += u64::from(code[lane].count_ones());
+            }
+            for (plane, bits) in planes.iter().enumerate() {
+                for lane in 0..GROUP {
+                    sums[lane] += u64::from((code[lane] & bits[word]).count_ones()) << plane;
+                }
             }
         }
-    }
-    for lane in 0..GROUP {
-        ones[lane] = all[lane] as u32;
-        sums[lane] = by_plane.iter().enumerate().map(|(plane, counts)| (counts[lane] as u32) << plane).sum();
+        let factors: [f32; GROUP] = std::array::from_fn(|lane| float_at(&group[super::GROUP_BYTES..], lane));
+        for lane in 0..GROUP {
+            let inside = query.low * ones[lane] as f32 + query.step * sums[lane] as f32;
+            estimates[lane] = factors[lane] * (2.0 * inside - query.total);
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! The vector leg: every passage's vector, flat, scanned whole.
 //!
 //! A vector is kept twice: as 384 signed bytes with one scale, from which its cosine is computed, and as 384 sign bits
-//! of its rotated and centred self with one factor, from which its cosine is estimated many times faster. A search
-//! estimates all, and computes only the best. Segments with few vectors have no bits: computing all is as fast.
+//! of its rotated self with one factor, from which its cosine is estimated many times faster. A search estimates all,
+//! and computes only the best. An estimate depends on the vector and the query alone, not on the segment, so that what
+//! counts as near stays the same however vectors are divided into segments.
 
 mod kernels;
 mod rotate;
@@ -21,8 +22,10 @@ const WORDS: usize = DIMENSIONS / 64;
 /// Vectors whose bits lie together, word by word, so that one instruction works on all of them.
 const GROUP: usize = 8;
 const GROUP_BYTES: usize = GROUP * WORDS * 8;
-/// From this many vectors on a segment has bits.
-const CODED: usize = 2_048;
+/// A group of codes with the factors of its vectors.
+const CODED_BYTES: usize = GROUP_BYTES + GROUP * 4;
+/// Groups that are estimated before the estimates are looked at.
+const RUN: usize = 64;
 
 fn rotation() -> &'static Rotation {
     static ROTATION: OnceLock<Rotation> = OnceLock::new();
@@ -52,9 +55,9 @@ impl VectorsBuilder {
         self.scales.push(vectors.scale(at));
     }
 
-    /// The three parts: bytes, scales, codes (empty when there are few).
+    /// The three parts: bytes, scales, codes.
     pub(crate) fn finish(self) -> [(&'static str, Vec<u8>); 3] {
-        let codes = if self.scales.len() < CODED { Vec::new() } else { self.codes() };
+        let codes = self.codes();
         let scales = self.scales.iter().flat_map(|scale| scale.to_le_bytes()).collect();
         [("vector.bytes", self.bytes), ("vector.scales", scales), ("vector.codes", codes)]
     }
@@ -64,34 +67,20 @@ impl VectorsBuilder {
         std::array::from_fn(|dimension| f32::from(row[dimension] as i8) * self.scales[at])
     }
 
-    /// Centre (f32 × 384), factors (f32 × count), then groups of eight codes.
+    /// Groups of eight codes, then the factors (f32) of the eight.
     fn codes(&self) -> Vec<u8> {
         let count = self.scales.len();
-        let mut centre = [0.0; DIMENSIONS];
+        let mut groups = vec![0_u8; count.div_ceil(GROUP) * CODED_BYTES];
         for at in 0..count {
-            for (sum, value) in centre.iter_mut().zip(self.vector(at)) {
-                *sum += value / count as f32;
-            }
-        }
-        let mut factors = Vec::with_capacity(4 * count);
-        let mut groups = vec![0_u8; count.div_ceil(GROUP) * GROUP_BYTES];
-        for at in 0..count {
-            let mut rest = self.vector(at);
-            for (value, middle) in rest.iter_mut().zip(&centre) {
-                *value -= middle;
-            }
-            let turned = rotation().apply(&rest);
-            factors.extend_from_slice(&factor(&turned).to_le_bytes());
-            let group = &mut groups[at / GROUP * GROUP_BYTES..][..GROUP_BYTES];
+            let turned = rotation().apply(&self.vector(at));
+            let group = &mut groups[at / GROUP * CODED_BYTES..][..CODED_BYTES];
             for (word, values) in turned.as_chunks::<64>().0.iter().enumerate() {
                 let bits = values.iter().rev().fold(0_u64, |bits, value| bits << 1 | u64::from(*value > 0.0));
                 group[(word * GROUP + at % GROUP) * 8..][..8].copy_from_slice(&bits.to_le_bytes());
             }
+            group[GROUP_BYTES + at % GROUP * 4..][..4].copy_from_slice(&factor(&turned).to_le_bytes());
         }
-        let mut bytes: Vec<u8> = centre.iter().flat_map(|value| value.to_le_bytes()).collect();
-        bytes.extend_from_slice(&factors);
-        bytes.extend_from_slice(&groups);
-        bytes
+        groups
     }
 }
 
@@ -106,24 +95,21 @@ fn factor(turned: &[f32; DIMENSIONS]) -> f32 {
 pub(crate) struct Vectors {
     bytes: OwnedBytes,
     scales: OwnedBytes,
-    codes: Option<Codes>,
+    codes: OwnedBytes,
     count: usize,
-}
-
-struct Codes {
-    centre: [f32; DIMENSIONS],
-    factors: OwnedBytes,
-    groups: OwnedBytes,
 }
 
 impl Vectors {
     pub(crate) fn open(bytes: OwnedBytes, scales: OwnedBytes, codes: OwnedBytes) -> Result<Self> {
         let count = scales.len() / 4;
-        if scales.len() != 4 * count || bytes.len() != DIMENSIONS * count {
-            return Err(Error::damaged("vectors", "its lengths do not agree"));
+        let fits = scales.len() == 4 * count
+            && bytes.len() == DIMENSIONS * count
+            && codes.len() == CODED_BYTES * count.div_ceil(GROUP);
+        if fits {
+            Ok(Self { bytes, scales, codes, count })
+        } else {
+            Err(Error::damaged("vectors", "its lengths do not agree"))
         }
-        let codes = if codes.is_empty() { None } else { Some(Codes::open(&codes, count)?) };
-        Ok(Self { bytes, scales, codes, count })
     }
 
     pub(crate) const fn count(&self) -> usize {
@@ -143,60 +129,23 @@ impl Vectors {
         kernels::dot(&query.vector, self.row(at)) * self.scale(at)
     }
 
-    /// Calls `each` with the cosine of every vector that may be among the nearest `most` allowed ones or reach
-    /// `floor`; all of those are among them.
-    pub(crate) fn near(
+    /// Calls `each` with an estimate of the cosine of every allowed vector that reaches `floor`.
+    pub(crate) fn estimate(
         &self,
         query: &Query,
-        most: usize,
         floor: f32,
         allowed: &dyn Fn(usize) -> bool,
         each: &mut dyn FnMut(usize, f32),
     ) {
-        let Some(codes) = &self.codes else {
-            (0..self.count).filter(|at| allowed(*at)).for_each(|at| each(at, self.cosine(query, at)));
-            return;
-        };
-        let mut best = Best::new(most, floor - MARGIN);
-        codes.estimate(query, self.count, &mut |at, estimate| {
-            if best.takes(estimate) && allowed(at) {
-                best.add(at, estimate);
-            }
-        });
-        for (at, _) in best.finish() {
-            each(at, self.cosine(query, at));
-        }
-    }
-}
-
-/// How far an estimate may be off; six times the deviation measured over real passages.
-const MARGIN: f32 = 0.12;
-
-impl Codes {
-    fn open(bytes: &OwnedBytes, count: usize) -> Result<Self> {
-        let (centre_bytes, factor_bytes) = (4 * DIMENSIONS, 4 * count);
-        if bytes.len() != centre_bytes + factor_bytes + count.div_ceil(GROUP) * GROUP_BYTES {
-            return Err(Error::damaged("vector.codes", "its length does not agree"));
-        }
-        Ok(Self {
-            centre: std::array::from_fn(|at| float_at(bytes, at)),
-            factors: bytes.slice(centre_bytes..centre_bytes + factor_bytes),
-            groups: bytes.slice(centre_bytes + factor_bytes..bytes.len()),
-        })
-    }
-
-    /// Calls `each` with an estimate for every vector.
-    fn estimate(&self, query: &Query, count: usize, each: &mut dyn FnMut(usize, f32)) {
-        let middle: f32 = self.centre.iter().zip(&query.vector).map(|(a, b)| a * b).sum();
-        let mut sums = [0_u32; GROUP];
-        let mut ones = [0_u32; GROUP];
-        for (group, codes) in self.groups.as_chunks::<GROUP_BYTES>().0.iter().enumerate() {
-            kernels::weigh(codes, &query.planes, &mut sums, &mut ones);
-            let first = group * GROUP;
-            for lane in 0..GROUP.min(count - first) {
-                let inside = query.low * ones[lane] as f32 + query.step * sums[lane] as f32;
-                let product = 2.0 * inside - query.total;
-                each(first + lane, middle + float_at(&self.factors, first + lane) * product);
+        let mut estimates = [0.0; RUN * GROUP];
+        for (run, codes) in self.codes.as_chunks::<CODED_BYTES>().0.chunks(RUN).enumerate() {
+            kernels::estimate(codes, query, &mut estimates);
+            let first = run * RUN * GROUP;
+            let length = (self.count - first).min(RUN * GROUP);
+            for (lane, estimate) in estimates[..length].iter().enumerate() {
+                if *estimate >= floor && allowed(first + lane) {
+                    each(first + lane, *estimate);
+                }
             }
         }
     }
@@ -234,46 +183,6 @@ impl Query {
     }
 }
 
-/// The best estimates so far. The bar rises each time the buffer is full, so that most vectors cost one comparison.
-struct Best {
-    most: usize,
-    bar: f32,
-    floor: f32,
-    found: Vec<(usize, f32)>,
-}
-
-impl Best {
-    fn new(most: usize, floor: f32) -> Self {
-        Self { most, bar: f32::NEG_INFINITY, floor, found: Vec::with_capacity(4 * most) }
-    }
-
-    fn takes(&self, estimate: f32) -> bool {
-        estimate > self.bar || estimate >= self.floor
-    }
-
-    fn add(&mut self, at: usize, estimate: f32) {
-        self.found.push((at, estimate));
-        if self.found.len() >= 4 * self.most && estimate < self.floor {
-            self.shrink();
-        }
-    }
-
-    fn shrink(&mut self) {
-        if self.found.len() <= self.most {
-            return;
-        }
-        self.found.select_nth_unstable_by(self.most - 1, |a, b| b.1.total_cmp(&a.1));
-        self.bar = self.found[self.most - 1].1;
-        let (bar, floor) = (self.bar, self.floor);
-        self.found.retain(|(_, estimate)| *estimate >= bar || *estimate >= floor);
-    }
-
-    fn finish(mut self) -> Vec<(usize, f32)> {
-        self.shrink();
-        self.found
-    }
-}
-
 fn float_at(bytes: &[u8], at: usize) -> f32 {
     let mut four = [0; 4];
     four.copy_from_slice(&bytes[4 * at..4 * at + 4]);
@@ -303,9 +212,14 @@ mod tests {
         Vectors::open(bytes, scales, codes).unwrap()
     }
 
+    /// The nearest ten of those with the best `most` estimates.
     fn nearest(vectors: &Vectors, query: &Query, most: usize) -> Vec<usize> {
         let mut found = Vec::new();
-        vectors.near(query, most, 2.0, &|_| true, &mut |at, cosine| found.push((at, cosine)));
+        vectors.estimate(query, -2.0, &|_| true, &mut |at, estimate| found.push((at, estimate)));
+        assert_eq!(found.len(), vectors.count());
+        found.sort_by(|a, b| b.1.total_cmp(&a.1));
+        found.truncate(most);
+        found.iter_mut().for_each(|(at, cosine)| *cosine = vectors.cosine(query, *at));
         found.sort_by(|a, b| b.1.total_cmp(&a.1));
         found.into_iter().map(|(at, _)| at).take(10).collect()
     }
@@ -321,31 +235,42 @@ mod tests {
 
     #[test]
     fn estimates_find_what_computing_finds() {
-        let coded = opened(5_000);
-        assert!(coded.codes.is_some());
+        let vectors = opened(5_000);
         let mut hits = 0;
         for seed in 0..20 {
             let query = Query::new(&random(seed * 97 + 3));
             let mut exact: Vec<usize> = (0..5_000).collect();
-            exact.sort_by(|a, b| coded.cosine(&query, *b).total_cmp(&coded.cosine(&query, *a)));
-            let found = nearest(&coded, &query, 500);
+            exact.sort_by(|a, b| vectors.cosine(&query, *b).total_cmp(&vectors.cosine(&query, *a)));
+            let found = nearest(&vectors, &query, 500);
             hits += exact[..10].iter().filter(|at| found.contains(at)).count();
         }
         assert!(hits >= 194, "{hits} of 200");
     }
 
     #[test]
-    fn a_floor_is_complete_and_zero_vectors_do_no_harm() {
+    fn an_estimate_does_not_depend_on_the_segment() {
+        let (few, many) = (opened(13), opened(3_000));
+        let query = Query::new(&random(5));
+        let estimates = |vectors: &Vectors| {
+            let mut found = Vec::new();
+            vectors.estimate(&query, -2.0, &|at| at < 13, &mut |_, estimate| found.push(estimate));
+            found
+        };
+        assert_eq!(estimates(&few), estimates(&many));
+        let error =
+            (0..13).map(|at| (estimates(&few)[at] - few.cosine(&query, at)).abs()).fold(0.0, f32::max);
+        assert!(error < 0.2, "{error}");
+    }
+
+    #[test]
+    fn zero_vectors_do_no_harm_and_torn_parts_are_noticed() {
         let mut builder = VectorsBuilder::default();
-        (0..3_000).for_each(|at| builder.add(&random(at % 50 + 1)));
         builder.add(&[0.0; DIMENSIONS]);
         let [bytes, scales, codes] = builder.finish().map(|(_, part)| OwnedBytes::new(part));
-        let vectors = Vectors::open(bytes, scales, codes).unwrap();
-        let mut same = 0;
-        vectors.near(&Query::new(&random(1)), 5, 0.9, &|_| true, &mut |_, cosine| {
-            same += usize::from(cosine >= 0.9);
+        let vectors = Vectors::open(bytes.clone(), scales.clone(), codes).unwrap();
+        vectors.estimate(&Query::new(&random(1)), 0.1, &|_| true, &mut |_, _| {
+            panic!("a zero vector is near nothing")
         });
-        assert_eq!(same, 60);
-        assert!(Vectors::open(OwnedBytes::new(vec![0; 3]), OwnedBytes::new(vec![0; 4]), OwnedBytes::empty()).is_err());
+        assert!(Vectors::open(bytes, scales, OwnedBytes::empty()).is_err());
     }
 }

@@ -23,6 +23,8 @@ use ruler::Ruler;
 const MOST: usize = 400;
 /// A passage is not cut before so many tokens, unless that keeps a fence whole.
 const LEAST: usize = 200;
+/// Only a heading is worth a short passage; at other places it is not cut before so many.
+const LEAST_ELSEWHERE: usize = 300;
 /// How far the next passage reaches back when nothing suggests a better place.
 const OVERLAP: usize = 50;
 /// A line or a sentence may begin the next passage from here…
@@ -89,12 +91,13 @@ impl Cutter<'_> {
     /// Where the passage that begins at `start` ends; more than [`MOST`] tokens follow `start`.
     fn cut_after(&self, start: Border) -> Border {
         let most = start.token + MOST;
-        let (after, up_to) = (self.byte_of(start.token + LEAST - 1), self.byte_of(most));
+        let (heading_after, up_to) = (self.byte_of(start.token + LEAST - 1), self.byte_of(most));
+        let after = self.byte_of(start.token + LEAST_ELSEWHERE - 1);
         if after >= up_to {
             return self.token_border(most);
         }
         self.outline
-            .last_heading(after, up_to)
+            .last_heading(heading_after, up_to)
             .or_else(|| self.fence_to_spare(start, after, up_to))
             .or_else(|| self.last_paragraph(after, up_to))
             .or_else(|| self.last_line_or_sentence(after, up_to))

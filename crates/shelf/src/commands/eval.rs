@@ -106,7 +106,10 @@ fn measure(folder: &Path, most: Option<usize>, output: &Output) -> Outcome<Vec<F
     queries.retain(|query| grades.contains_key(&query.id));
     queries.truncate(most.unwrap_or(usize::MAX));
     if queries.is_empty() {
-        return Err(Trouble::new(Kind::Invalid, format!("{} has no query with a judgement", folder.display())));
+        return Err(Trouble::new(
+            Kind::Invalid,
+            format!("{} has no query with a judgement", folder.display()),
+        ));
     }
     let scratch = Scratch::new()?;
     let house = House::open(&scratch.0.join("library"), Options::default())?;
@@ -118,7 +121,12 @@ fn measure(folder: &Path, most: Option<usize>, output: &Output) -> Outcome<Vec<F
     KINDS.iter().map(|(_, kind)| ask(&house, *kind, &queries, &grades, &ids)).collect()
 }
 
-fn store(folder: &Path, corpus: &[Judged], house: &House, output: &Output) -> Outcome<HashMap<String, String>> {
+fn store(
+    folder: &Path,
+    corpus: &[Judged],
+    house: &House,
+    output: &Output,
+) -> Outcome<HashMap<String, String>> {
     fs::create_dir_all(folder)?;
     let mut ids = HashMap::new();
     for (at, document) in corpus.iter().enumerate() {
@@ -191,8 +199,9 @@ fn grades(path: &Path) -> Outcome<Grades> {
 }
 
 fn read(path: &Path) -> Outcome<String> {
-    fs::read_to_string(path)
-        .map_err(|error| Trouble::new(Kind::of_io(&error), format!("cannot read {}: {error}", path.display())))
+    fs::read_to_string(path).map_err(|error| {
+        Trouble::new(Kind::of_io(&error), format!("cannot read {}: {error}", path.display()))
+    })
 }
 
 fn ndcg(ranked: &[&str], judged: &HashMap<String, f64>) -> f64 {

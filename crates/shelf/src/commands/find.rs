@@ -86,7 +86,10 @@ fn show(reply: &Value, output: &Output) -> Outcome {
         }
     }
     let shown = hits.len().max(reply["paths"].as_array().map_or(0, Vec::len));
-    output.say(Tone::Good, &format!("{shown} of {} documents ({})", number(reply, "total"), text(reply, "type")));
+    output.say(
+        Tone::Good,
+        &format!("{shown} of {} documents ({})", number(reply, "total"), text(reply, "type")),
+    );
     Ok(())
 }
 

@@ -2,9 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shelf_engine::{GrepReply, GrepRequest, GrepShow};
+use shelf_engine::{Filter, GrepReply, GrepRequest, GrepShow, SearchKind, SearchRequest};
 
-use super::grep_output;
+use super::{grep_output, search_output};
 use crate::{Family, Hints, Tool, arguments, family::Trouble, policy::Access, registry::reply, schema};
 
 pub(crate) const TOOL: Tool = Tool {
@@ -30,8 +30,9 @@ pub(crate) const TOOL: Tool = Tool {
         let fast_first = arguments.fast_first;
         let mut request = request(arguments)?;
         request.page_chars = context.page_chars;
+        let suggestions = if fast_first { Some(suggest(context, &request)?) } else { None };
         let found = context.house.grep(context.caller, &request, context.call)?;
-        reply(&view(found, &request, &style, fast_first))
+        reply(&view(found, &request, &style, suggestions))
     },
 };
 
@@ -80,7 +81,7 @@ struct Arguments {
     /// Stop after N matches per file; 0 for all
     #[serde(default)]
     max_count: u64,
-    /// Return a quick semantic suggestions burst first; this version has none and says so
+    /// Return a quick semantic suggestions burst first, beside the complete matches
     #[serde(default)]
     fast_first: bool,
     /// Only this collection
@@ -119,7 +120,40 @@ fn request(arguments: Arguments) -> Result<GrepRequest, Trouble> {
 /// Lines of context at most: a page must hold a match with its context.
 const CONTEXT_LINES: usize = 1_000;
 
-fn view(found: GrepReply, request: &GrepRequest, style: &grep_output::Style, fast_first: bool) -> Reply {
+/// Suggestions at most.
+const SUGGESTIONS: usize = 5;
+
+/// Documents that are near in meaning to the words of the pattern.
+fn suggest(context: &crate::Context<'_>, request: &GrepRequest) -> Result<Vec<SuggestionView>, Trouble> {
+    let words = |character: char| if character.is_alphanumeric() { character } else { ' ' };
+    let query: String = request.pattern.chars().map(words).collect();
+    if query.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    let search = SearchRequest {
+        kind: SearchKind::Semantic,
+        limit: SUGGESTIONS,
+        patterns: request.paths.clone(),
+        filter: Filter { collection: request.collection.clone(), ..Filter::default() },
+        ..SearchRequest::new(query)
+    };
+    let found = context.house.search(context.caller, &search, context.call)?;
+    let style = search_output::Style { line_numbers: false, color: false };
+    let views = found.hits.iter().map(|hit| SuggestionView {
+        path: hit.document.path.clone(),
+        score: f64::from(hit.score),
+        address: hit.address.clone(),
+        snippet: search_output::snippet(&hit.snippet, &style),
+    });
+    Ok(views.collect())
+}
+
+fn view(
+    found: GrepReply,
+    request: &GrepRequest,
+    style: &grep_output::Style,
+    suggestions: Option<Vec<SuggestionView>>,
+) -> Reply {
     let output = grep_output::text(&found, request, style);
     let lines = found.lines.into_iter().map(|line| LineView {
         path: line.path,
@@ -143,9 +177,7 @@ fn view(found: GrepReply, request: &GrepRequest, style: &grep_output::Style, fas
             .map(|file| FailedView { path: file.path, reason: file.reason })
             .collect(),
         next_cursor: found.next_cursor,
-        suggestions: fast_first.then(Vec::new),
-        note: fast_first
-            .then(|| "semantic suggestions are not part of this version; the matches are complete".into()),
+        suggestions,
     }
 }
 
@@ -171,10 +203,19 @@ struct Reply {
     next_cursor: Option<String>,
     /// Semantic suggestions, when fast_first
     #[serde(skip_serializing_if = "Option::is_none")]
-    suggestions: Option<Vec<String>>,
-    /// What the caller should know
-    #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<String>,
+    suggestions: Option<Vec<SuggestionView>>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct SuggestionView {
+    /// Path of the document
+    path: String,
+    /// Similarity of the meaning, 0 to 1
+    score: f64,
+    /// Citation address of the passage
+    address: String,
+    /// Lines of the passage
+    snippet: String,
 }
 
 #[derive(Serialize, JsonSchema)]

@@ -103,7 +103,9 @@ fn request(arguments: Arguments) -> Result<SearchRequest, Trouble> {
         Some("keyword" | "full-text" | "fulltext" | "text") => SearchKind::Keyword,
         Some("semantic") => SearchKind::Semantic,
         Some(other) => {
-            return Err(Trouble::argument(format!("type must be keyword, semantic or hybrid, not '{other}'")));
+            return Err(Trouble::argument(format!(
+                "type must be keyword, semantic or hybrid, not '{other}'"
+            )));
         }
     };
     let limit = match arguments.limit {
@@ -289,6 +291,11 @@ struct HitView {
 
 impl HitView {
     fn size(&self) -> usize {
-        self.snippet.len() + self.path.len() + self.title.len() + self.address.len() + self.collection.len() + 420
+        self.snippet.len()
+            + self.path.len()
+            + self.title.len()
+            + self.address.len()
+            + self.collection.len()
+            + 420
     }
 }

@@ -1,0 +1,127 @@
+//! Questions as people type them: a few words that the corpus has, frequent and rare ones mixed, some with a typing error.
+
+use std::collections::HashSet;
+
+use anyhow::{Result, bail};
+
+use super::random::Random;
+use super::vocabulary::Vocabulary;
+
+/// A word in more than one of so many files is frequent.
+const FREQUENT: usize = 100;
+/// A word in no more than one of so many files is rare.
+const RARE: usize = 500;
+/// Only words of at least so many letters get a typing error: shorter ones turn into other words.
+const LONG: usize = 6;
+
+/// A question with one typing error.
+pub struct Mistyped {
+    /// What is asked.
+    pub query: String,
+    /// The word that was meant.
+    pub meant: String,
+}
+
+/// Makes questions; the same ones for the same corpus.
+pub struct Queries<'words> {
+    random: Random,
+    frequent: Vec<&'words str>,
+    middle: Vec<&'words str>,
+    rare: Vec<&'words str>,
+    all: HashSet<&'words str>,
+    asked: HashSet<String>,
+}
+
+impl<'words> Queries<'words> {
+    /// Sorts the words of the corpus by how often they occur.
+    pub fn new(vocabulary: &'words Vocabulary) -> Result<Self> {
+        let files = vocabulary.files;
+        let queries = Self {
+            random: Random::new(0x5eed_0050),
+            frequent: vocabulary.between(files / FREQUENT + 1, files),
+            middle: vocabulary.between(files / RARE + 1, files / FREQUENT),
+            rare: vocabulary.between(2, files / RARE),
+            all: vocabulary.all(),
+            asked: HashSet::new(),
+        };
+        if [&queries.frequent, &queries.middle, &queries.rare].iter().any(|words| words.len() < 100) {
+            bail!("the corpus has too few words of each kind to ask for");
+        }
+        Ok(queries)
+    }
+
+    /// How many words there are of each kind.
+    pub fn described(&self) -> String {
+        let Self { frequent, middle, rare, .. } = self;
+        format!("{} frequent, {} in between, {} rare", frequent.len(), middle.len(), rare.len())
+    }
+
+    /// So many new questions of one to four words.
+    pub fn take(&mut self, count: usize) -> Vec<String> {
+        let mut taken = Vec::new();
+        while taken.len() < count {
+            let words: Vec<&str> = (0..self.random.between(1, 4)).map(|_| self.word()).collect();
+            let query = words.join(" ");
+            if self.asked.insert(query.clone()) {
+                taken.push(query);
+            }
+        }
+        taken
+    }
+
+    /// So many new questions with an error in one word, alone or with another word before it.
+    pub fn take_mistyped(&mut self, count: usize) -> Vec<Mistyped> {
+        let mut taken = Vec::new();
+        while taken.len() < count {
+            let meant = *self.random.pick(&self.middle);
+            let typed = mistype(meant, &mut self.random);
+            if meant.len() < LONG || self.all.contains(typed.as_str()) {
+                continue;
+            }
+            let query = if self.random.percent(50) { typed } else { format!("{} {typed}", self.word()) };
+            if self.asked.insert(query.clone()) {
+                taken.push(Mistyped { query, meant: meant.to_owned() });
+            }
+        }
+        taken
+    }
+
+    fn word(&mut self) -> &'words str {
+        let words = match self.random.below(10) {
+            0..=3 => &self.frequent,
+            4..=6 => &self.middle,
+            _ => &self.rare,
+        };
+        self.random.pick::<&str>(words)
+    }
+}
+
+/// The word with one letter dropped, doubled, replaced or swapped with the next; never the first one.
+fn mistype(word: &str, random: &mut Random) -> String {
+    let mut letters: Vec<u8> = word.bytes().collect();
+    let at = random.between(1, letters.len().max(3) - 2).min(letters.len() - 1);
+    match random.below(4) {
+        0 => {
+            letters.remove(at);
+        }
+        1 => letters.insert(at, letters[at]),
+        2 => letters[at] = b'a' + random.below(26) as u8,
+        _ => letters.swap(at, (at + 1).min(word.len() - 1)),
+    }
+    letters.into_iter().map(char::from).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Random, mistype};
+
+    #[test]
+    fn a_mistyped_word_keeps_its_first_letter_and_about_its_length() {
+        let mut random = Random::new(4);
+        for _ in 0..200 {
+            let typed = mistype("keyboard", &mut random);
+            assert!(typed.starts_with('k') && typed.len().abs_diff(8) <= 1, "{typed}");
+        }
+        assert!(mistype("ab", &mut random).starts_with('a'));
+    }
+}

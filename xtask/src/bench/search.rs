@@ -1,0 +1,237 @@
+//! `bench search`: what it costs to make a library searchable, and how long an agent waits for the best ten passages.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde_json::json;
+
+use super::corpus::{self, Tree};
+use super::engines::{Contender, TOP};
+use super::full_text::FullText;
+use super::index_parts;
+use super::library::Library;
+use super::line_client::{Call, LineClient};
+use super::peak::Made;
+use super::queries::{Mistyped, Queries};
+use super::report::{Report, Target};
+use super::tantivy_direct::Tantivy;
+use super::vocabulary::Vocabulary;
+use super::words::Words;
+use super::{Scale, timing};
+use crate::places;
+
+/// MB of text per second of processor time, stored and indexed.
+const ADD_TARGET: f64 = 8.0;
+/// MB of memory while adding.
+const PEAK_TARGET: f64 = 400.0;
+/// The index in percent of the text.
+const SIZE_TARGET: f64 = 110.0;
+/// Milliseconds for half of the keyword searches, and for nearly all.
+const KEYWORD_TARGET: f64 = 3.0;
+const KEYWORD_SLOW_TARGET: f64 = 10.0;
+/// Milliseconds for half of the hybrid searches.
+const HYBRID_TARGET: f64 = 6.0;
+
+/// The library is made this often: it takes long.
+const ADDS: usize = 3;
+/// Questions before anything is measured.
+const WARM_UP: usize = 20;
+/// Questions that are measured, no two alike.
+const QUESTIONS: usize = 300;
+/// Every program answers so many questions before it is another's turn, so that a slow minute is slow for all.
+const TURN: usize = 30;
+/// Questions with a typing error.
+const MISTYPED: usize = 50;
+/// New processes for the first search.
+const OPENINGS: usize = 10;
+
+/// A kind of search with what it is held to.
+struct Kind {
+    name: &'static str,
+    half: Target,
+    slow: Target,
+}
+
+const KINDS: [Kind; 3] = [
+    Kind { name: "keyword", half: Target::AtMost(KEYWORD_TARGET), slow: Target::AtMost(KEYWORD_SLOW_TARGET) },
+    Kind { name: "semantic", half: Target::None, slow: Target::None },
+    Kind { name: "hybrid", half: Target::AtMost(HYBRID_TARGET), slow: Target::None },
+];
+
+/// What searches of one kind took.
+#[derive(Default)]
+struct Answers {
+    /// Milliseconds of each.
+    waits: Vec<f64>,
+    /// Milliseconds of processor time of the server for one, on average, by turn.
+    processor: Vec<f64>,
+}
+
+impl Answers {
+    fn rows(&self, kind: &Kind, report: &mut Report) {
+        let what = format!("{} search", kind.name);
+        report.latencies(&what, "shelf", &self.waits, kind.half, kind.slow);
+        report.average(&format!("{what}, CPU"), "shelf", "ms", &self.processor, Target::None);
+    }
+}
+
+/// Makes the library anew and measures searching it.
+pub fn run(scale: Scale) -> Result<()> {
+    let shelf = places::built_shelf()?;
+    let work = places::root().join("bench").join("work").join(scale.folder());
+    fs::create_dir_all(&work)?;
+    let tree = Tree::text(scale).ensure(&work, &Words::new())?;
+    let files = corpus::files_below(&tree)?;
+    println!("== reading the words of the corpus");
+    let vocabulary = Vocabulary::of(&files)?;
+    let mut queries = Queries::new(&vocabulary)?;
+    let mut report = Report::new("search", scale, &work);
+    report.fact("words to ask for", queries.described());
+    let library = make_library(shelf, &work, &tree, &mut report)?;
+    index_size(&library, &tree, &mut report)?;
+    println!("== measuring shelf serve");
+    first_searches(&library, &mut queries, &mut report)?;
+    searches(&library, &files, &work, &mut queries, &mut report)?;
+    corpus::remove(&work.join("stores"))?;
+    report.finish()
+}
+
+/// Adds the tree to a new library, several times; the last one stays.
+fn make_library(shelf: PathBuf, work: &Path, tree: &Path, report: &mut Report) -> Result<Library> {
+    println!("== making the library, {ADDS} times");
+    let mut rounds = Vec::new();
+    let library = loop {
+        let (library, made) = Library::make(shelf.clone(), work, tree)?;
+        rounds.push(made);
+        if rounds.len() == ADDS {
+            break library;
+        }
+    };
+    report.fact("shelf", library.version());
+    let megabytes = corpus::bytes_below(tree)? as f64 / 1e6;
+    let what = format!("add and index ({megabytes:.0} MB)");
+    let of = |figure: fn(&Made) -> f64| rounds.iter().map(figure).collect::<Vec<f64>>();
+    let speeds = rounds.iter().map(|made| megabytes / made.taken.processor.max(0.001)).collect();
+    report.samples(&format!("{what}, wall"), "shelf", "s", of(|made| made.taken.wall), Target::None);
+    report.samples("add and index, CPU", "shelf", "s", of(|made| made.taken.processor), Target::None);
+    report.samples("add and index, speed", "shelf", "MB/CPU-s", speeds, Target::AtLeast(ADD_TARGET));
+    let peaks = of(|made| made.peak);
+    report.samples("add and index, most memory", "shelf", "MB", peaks, Target::AtMost(PEAK_TARGET));
+    Ok(library)
+}
+
+/// The size of the index, whole and by part.
+fn index_size(library: &Library, tree: &Path, report: &mut Report) -> Result<()> {
+    let text = corpus::bytes_below(tree)? as f64;
+    let sizes = index_parts::sizes(&library.data)?;
+    report.fact("segments", sizes.segments.to_string());
+    let share = |bytes: u64| bytes as f64 / text * 100.0;
+    report.single("index on disk", "shelf", "% of text", share(sizes.total), Target::AtMost(SIZE_TARGET));
+    for (part, bytes) in &sizes.parts {
+        report.single(&format!("index on disk: {part}"), "shelf", "% of text", share(*bytes), Target::None);
+    }
+    Ok(())
+}
+
+/// The first search of a new process, whose files are in memory.
+fn first_searches(library: &Library, queries: &mut Queries, report: &mut Report) -> Result<()> {
+    for kind in ["keyword", "hybrid"] {
+        let mut samples = Vec::new();
+        for query in queries.take(OPENINGS) {
+            let mut client = library.serve()?;
+            samples.push(client.timed(&search(&query, kind))?);
+            client.close()?;
+        }
+        report.samples(&format!("first {kind} search after opening"), "shelf", "ms", samples, Target::None);
+    }
+    Ok(())
+}
+
+/// The same questions to every program, in turns.
+fn searches(
+    library: &Library,
+    files: &[(PathBuf, u64)],
+    work: &Path,
+    queries: &mut Queries,
+    report: &mut Report,
+) -> Result<()> {
+    let mut tantivy = Contender::<Tantivy>::make(files, work, report)?;
+    let mut full_text = Contender::<FullText>::make(files, work, report)?;
+    println!("== asking {QUESTIONS} questions");
+    let mut client = library.serve()?;
+    let warm_up = queries.take(WARM_UP);
+    for kind in &KINDS {
+        ask(&mut client, kind, &warm_up)?;
+    }
+    tantivy.warm_up(&warm_up)?;
+    full_text.warm_up(&warm_up)?;
+    let questions = queries.take(QUESTIONS);
+    let mut answers = KINDS.map(|_| Answers::default());
+    for turn in questions.chunks(TURN) {
+        for (kind, answers) in KINDS.iter().zip(&mut answers) {
+            let before = client.processor()?;
+            answers.waits.extend(ask(&mut client, kind, turn)?);
+            answers.processor.push((client.processor()? - before) * 1e3 / turn.len() as f64);
+        }
+        tantivy.ask(turn)?;
+        full_text.ask(turn)?;
+    }
+    memory(&client, report)?;
+    for (kind, answers) in KINDS.iter().zip(&answers) {
+        answers.rows(kind, report);
+    }
+    let ratio = timing::median(&answers[0].waits) / tantivy.rows(report);
+    report.single("keyword search, p50, shelf / tantivy", "shelf", "times", ratio, Target::None);
+    full_text.rows(report);
+    found(&mut client, &questions, report)?;
+    mistyped(&mut client, &queries.take_mistyped(MISTYPED), report)?;
+    client.close()
+}
+
+fn search(query: &str, kind: &str) -> Call {
+    ("search", json!({ "query": query, "type": kind, "limit": TOP }))
+}
+
+fn ask(client: &mut LineClient, kind: &Kind, queries: &[String]) -> Result<Vec<f64>> {
+    queries.iter().map(|query| client.timed(&search(query, kind.name))).collect()
+}
+
+fn memory(client: &LineClient, report: &mut Report) -> Result<()> {
+    let what = format!("memory after {} searches", KINDS.len() * (WARM_UP + QUESTIONS));
+    report.single(&what, "shelf", "MB", client.resident()?, Target::None);
+    report.single("of it, without mapped files", "shelf", "MB", client.own_memory()?, Target::None);
+    Ok(())
+}
+
+/// A search that finds nothing is fast but worth nothing: every word that was asked for is in the corpus.
+fn found(client: &mut LineClient, queries: &[String], report: &mut Report) -> Result<()> {
+    for kind in &KINDS {
+        let mut empty = 0;
+        for query in queries {
+            let reply = client.call(&search(query, kind.name))?;
+            let results = reply["results"].as_array().context("`search` gave no `results`")?;
+            empty += usize::from(results.is_empty());
+        }
+        report.fact(&format!("{} searches without a hit", kind.name), empty.to_string());
+    }
+    Ok(())
+}
+
+/// How long a typing error takes, and how often the word that was meant was looked for instead.
+fn mistyped(client: &mut LineClient, queries: &[Mistyped], report: &mut Report) -> Result<()> {
+    let mut right = 0;
+    let mut samples = Vec::new();
+    for Mistyped { query, meant } in queries {
+        let call = search(query, "keyword");
+        samples.push(client.timed(&call)?);
+        let reply = client.call(&call)?;
+        let corrections = reply["corrections"].as_array().map_or(&[][..], Vec::as_slice);
+        right += usize::from(corrections.iter().any(|correction| correction["meant"] == meant.as_str()));
+    }
+    let what = "keyword search with one typing error";
+    report.latencies(what, "shelf", &samples, Target::None, Target::None);
+    let share = right as f64 / queries.len() as f64 * 100.0;
+    report.single("typing errors taken for the word meant", "shelf", "%", share, Target::None);
+    Ok(())
+}
