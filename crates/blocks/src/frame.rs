@@ -5,7 +5,7 @@
 
 use std::{cell::RefCell, io};
 
-use zstd::bulk::Compressor;
+use zstd::bulk::{Compressor, Decompressor};
 
 /// Raw bytes after which a frame is closed.
 pub(crate) const TARGET: usize = 96 * 1_024;
@@ -74,11 +74,26 @@ pub(crate) fn pack_alone(raw: &[u8]) -> io::Result<(Codec, Vec<u8>)> {
     })
 }
 
+thread_local! {
+    static UNPACKER: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+}
+
+/// Decompresses with this thread's own decompressor, for the same reason.
+fn decompress(stored: &[u8], raw_length: usize) -> io::Result<Vec<u8>> {
+    UNPACKER.with_borrow_mut(|kept| {
+        let unpacker = match kept {
+            Some(unpacker) => unpacker,
+            None => kept.insert(Decompressor::new()?),
+        };
+        unpacker.decompress(stored, raw_length)
+    })
+}
+
 /// Restores a frame; an error when the bytes do not give exactly `raw_length`.
 pub(crate) fn unpack(codec: Codec, stored: Vec<u8>, raw_length: usize) -> Result<Vec<u8>, String> {
     let raw = match codec {
         Codec::Raw => stored,
-        Codec::Zstd => zstd::bulk::decompress(&stored, raw_length).map_err(|error| error.to_string())?,
+        Codec::Zstd => decompress(&stored, raw_length).map_err(|error| error.to_string())?,
     };
     if raw.len() == raw_length {
         Ok(raw)

@@ -1,9 +1,15 @@
 //! A vocabulary with the skew of real language: compressors and indexes behave otherwise on uniform words.
 
+use std::collections::HashSet;
+
 use super::random::Random;
 
-/// How many words are made up.
-const MADE_UP: usize = 40_000;
+/// How many words are made up: names and terms that no list has.
+const MADE_UP: usize = 6_000;
+
+/// English words, the frequent ones first: those of the built-in model's vocabulary. Made-up words alone would fall
+/// into twice as many tokens as real ones do.
+const VOCABULARY: &str = include_str!("../../../crates/embed/model/vocab.txt");
 
 /// Flattens the very top of the distribution, as in real texts.
 const SHIFT: f64 = 2.7;
@@ -28,6 +34,7 @@ const ENDS: [&str; 12] = ["", "", "", "n", "r", "s", "l", "m", "nd", "st", "x", 
 pub struct Words {
     words: Vec<String>,
     sums: Vec<f64>,
+    common: usize,
 }
 
 impl Words {
@@ -35,6 +42,10 @@ impl Words {
     pub fn new() -> Self {
         let mut random = Random::new(0x5eed_0001);
         let mut words: Vec<String> = COMMON.split_whitespace().map(str::to_owned).collect();
+        let known: HashSet<String> = words.iter().cloned().collect();
+        let english =
+            VOCABULARY.lines().filter(|word| word.len() >= 3 && word.bytes().all(|b| b.is_ascii_lowercase()));
+        words.extend(english.filter(|word| !known.contains(*word)).map(str::to_owned));
         words.extend((0..MADE_UP).map(|_| made_up(&mut random)));
         let mut sum = 0.0;
         let sums = (1..=words.len())
@@ -43,7 +54,7 @@ impl Words {
                 sum
             })
             .collect();
-        Self { words, sums }
+        Self { words, sums, common: known.len() }
     }
 
     /// Draws a word: the word of rank `n` comes up about `1/n` as often as the first.
@@ -54,10 +65,9 @@ impl Words {
         &self.words[rank.min(self.words.len() - 1)]
     }
 
-    /// Draws a made-up word, every one as likely: for names.
+    /// Draws a word that is not among the most common, every one as likely: for names.
     pub fn name(&self, random: &mut Random) -> &str {
-        let first = self.words.len() - MADE_UP;
-        &self.words[first + random.below(MADE_UP)]
+        &self.words[self.common + random.below(self.words.len() - self.common)]
     }
 }
 

@@ -181,11 +181,14 @@ pub(crate) fn fold(text: &str, word: &mut String) {
         word.make_ascii_lowercase();
         return;
     }
-    for character in text.nfkd().filter(|character| !is_combining_mark(*character)) {
-        word.extend(character.to_lowercase());
+    for character in text.nfkd().filter(|character| character.is_alphanumeric() || *character == '_') {
+        word.extend(character.to_lowercase().filter(|character| !is_combining_mark(*character)));
         if word.len() >= LONGEST {
             break;
         }
+    }
+    if word.is_empty() {
+        word.push_str(text);
     }
 }
 
