@@ -13,8 +13,8 @@ pub use bits::Bits;
 pub use error::Error;
 pub use search::{Correction, Hit, Hits, Kind, Question, Resolved, Search, Unit, Wanted, folded};
 pub use segment::{Builder, Built, Entry, EntryPassage, Grep, Span};
-pub use store::{Change, Index, Lease, Staged};
-pub use trigram::Needs;
+pub use store::{Change, Index, Lease, Marks, Staged};
+pub use trigram::{Needs, needed_words};
 pub use vector::DIMENSIONS;
 pub use view::{Candidate, Filter, Sizes, View};
 /// Shorthand for this crate's results.

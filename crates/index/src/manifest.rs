@@ -24,6 +24,8 @@ pub(crate) struct Manifest {
     pub generation: u64,
     /// The last journal record that the segments cover.
     pub sequence: u64,
+    /// The journal's own mark of that record: an index that followed another journal is not believed.
+    pub mark: String,
     pub segments: Vec<SegmentNote>,
 }
 

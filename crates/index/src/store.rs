@@ -82,16 +82,20 @@ struct State {
     view: Arc<View>,
 }
 
+/// Gives the journal's own mark of a sequence number; `None` when it has no such record.
+pub type Marks = Box<dyn Fn(u64) -> Option<String> + Send + Sync>;
+
 /// The index of a library.
 pub struct Index {
     folder: PathBuf,
+    marks: Marks,
     state: Mutex<State>,
 }
 
 impl Index {
-    /// The index in `folder`. Nothing is read yet.
-    pub fn new(folder: PathBuf) -> Self {
-        Self { folder, state: Mutex::default() }
+    /// The index in `folder` of the journal that `marks` knows. Nothing is read yet.
+    pub fn new(folder: PathBuf, marks: Marks) -> Self {
+        Self { folder, marks, state: Mutex::default() }
     }
 
     /// The present view: what is on disk now, and this process's tail.
@@ -241,6 +245,7 @@ impl Index {
         manifest.segments.retain(|note| note.dead.len() < note.documents as usize);
         manifest.segments.extend(staged.into_iter().map(|staged| staged.0));
         manifest.sequence = to;
+        manifest.mark = (self.marks)(to).unwrap_or_default();
         self.replace(&mut state, manifest)
     }
 
@@ -333,6 +338,9 @@ impl Index {
                 return Ok(());
             }
             let manifest = Manifest::read(&self.folder)?;
+            if manifest.sequence > 0 && (self.marks)(manifest.sequence).as_ref() != Some(&manifest.mark) {
+                return Err(Error::damaged("manifest", "it has followed another journal"));
+            }
             match self.open_all(&manifest, state) {
                 Ok(base) => {
                     take(state, manifest, base, stamp);

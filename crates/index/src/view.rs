@@ -101,11 +101,21 @@ impl View {
     }
 
     /// Documents within the filter that a pattern with these needs may match, and how many could be searched at all.
-    pub fn candidates(&self, needs: &Needs, filter: &Filter) -> (Vec<Candidate>, u64) {
+    pub fn candidates(&self, needs: &Needs, filter: &Filter) -> Result<(Vec<Candidate>, u64)> {
+        self.candidates_with(needs, &[], filter)
+    }
+
+    /// The same for a pattern that also needs these [words](crate::needed_words).
+    pub fn candidates_with(
+        &self,
+        needs: &Needs,
+        words: &[String],
+        filter: &Filter,
+    ) -> Result<(Vec<Candidate>, u64)> {
         let mut found = Vec::new();
         let mut searchable = 0;
         for (placed, allowed) in self.segments.iter().zip(self.allowed(filter)) {
-            let mut bits = placed.segment.candidates(needs);
+            let mut bits = placed.segment.candidates(needs, words)?;
             bits.intersect(&allowed);
             searchable += placed.segment.searchable(&allowed);
             found.extend(bits.iter().map(|at| {
@@ -113,7 +123,7 @@ impl View {
                 Candidate { number: row.number, path: placed.segment.path(&row).to_owned() }
             }));
         }
-        (found, searchable)
+        Ok((found, searchable))
     }
 
     /// Numbers of the documents within the filter whose path fits.

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use shelf_base::{Call, Digest, Fault, Kind, bounds};
 use shelf_catalog::{Chosen, Filter};
-use shelf_index::Needs;
+use shelf_index::{Needs, needed_words};
 
 use crate::{Caller, Error, FailedFile, House, Result, pattern::Patterns};
 
@@ -187,14 +187,14 @@ impl House {
         let mut filter =
             Filter { collection: request.collection.clone(), is_text: Some(true), ..Filter::default() };
         let paths = Paths::new(&request.paths)?;
-        let needs = needs(request);
+        let (needs, words) = needs(request);
         if !needs.is_anything() {
             let view = self.indexing.view(call)?;
             let only = Filter { collection: request.collection.clone(), ..Filter::default() };
             let allowed = self.index_filter(caller, &view, &only, &[])?;
-            let (found, mut searched) = view.candidates(&needs, &allowed);
+            let (found, mut searched) = view.candidates_with(&needs, &words, &allowed)?;
             if !request.paths.is_empty() {
-                let all = view.candidates(&Needs::Anything, &allowed).0;
+                let all = view.candidates(&Needs::Anything, &allowed)?.0;
                 searched = all.iter().filter(|one| paths.fit(&one.path)).count() as u64;
             }
             let found = found.iter().filter(|one| paths.fit(&one.path)).map(|one| one.number).collect();
@@ -279,14 +279,18 @@ impl<'a> Paths<'a> {
     }
 }
 
-/// What a document must hold for the pattern to match; nothing when lines or documents without it are asked for.
-fn needs(request: &GrepRequest) -> Needs {
+/// What a document must hold for the pattern to match, trigrams and whole words; nothing when lines or documents
+/// without it are asked for.
+fn needs(request: &GrepRequest) -> (Needs, Vec<String>) {
     if request.invert || request.show == GrepShow::FilesWithoutMatch {
-        return Needs::Anything;
+        return (Needs::Anything, Vec::new());
     }
     let mut parser = regex_syntax::ParserBuilder::new();
     parser.case_insensitive(request.ignore_case).multi_line(true).utf8(false);
-    parser.build().parse(&request.pattern).map_or(Needs::Anything, |pattern| Needs::of(&pattern))
+    match parser.build().parse(&request.pattern) {
+        Ok(pattern) => (Needs::of(&pattern), needed_words(&pattern)),
+        Err(_) => (Needs::Anything, Vec::new()),
+    }
 }
 
 fn compile(request: &GrepRequest) -> Result<RegexMatcher> {

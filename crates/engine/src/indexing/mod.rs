@@ -21,8 +21,8 @@ use std::{
 use parking_lot::Mutex;
 use prepare::Preparing;
 use shelf_base::{Call, Fault, Kind};
-use shelf_catalog::Changed;
-use shelf_index::{Builder, Change, Index, Lease, Staged, View};
+use shelf_catalog::{Catalog, Changed};
+use shelf_index::{Builder, Change, Index, Lease, Marks, Staged, View};
 
 use crate::{House, Result, blobs::Blobs};
 
@@ -51,7 +51,7 @@ pub(crate) struct Indexing {
 impl Indexing {
     pub(crate) fn new(folder: PathBuf, blobs: Blobs) -> Self {
         Self {
-            index: Index::new(folder),
+            index: Index::new(folder, marks(blobs.catalog.clone())),
             blobs,
             catching: Mutex::default(),
             writes: AtomicU64::new(0),
@@ -75,14 +75,8 @@ impl Indexing {
 
     /// The present view; a damaged index is removed, so that it is built anew.
     fn whole_view(&self, call: &Call) -> Result<Arc<View>> {
-        let sequence = self.blobs.catalog.sequence()?;
         match self.index.view() {
-            Ok(view) if view.sequence() <= sequence => Ok(view),
-            Ok(view) if view.sequence() <= self.blobs.catalog.sequence()? => Ok(view),
-            Ok(_) => {
-                tracing::warn!("the search index has followed another journal and is built anew");
-                self.rebuild_from_nothing(call)
-            }
+            Ok(view) => Ok(view),
             Err(error) if error.kind() == Kind::Corrupt => {
                 tracing::warn!(%error, "the search index is damaged and is built anew");
                 self.rebuild_from_nothing(call)
@@ -94,9 +88,7 @@ impl Indexing {
     fn rebuild_from_nothing(&self, call: &Call) -> Result<Arc<View>> {
         let lease = self.wait_for_lease(call)?;
         // Another process may have done it while this one waited.
-        if let Ok(view) = self.index.view()
-            && view.sequence() <= self.blobs.catalog.sequence()?
-        {
+        if let Ok(view) = self.index.view() {
             return Ok(view);
         }
         self.index.wipe(&lease)?;
@@ -291,6 +283,14 @@ impl Indexing {
             let _ = thread.join();
         }
     }
+}
+
+/// The seal of a journal record, which no other journal has.
+fn marks(catalog: Arc<dyn Catalog>) -> Marks {
+    Box::new(move |sequence| {
+        let record = catalog.journal(sequence.checked_sub(1)?, 1).ok()?.pop()?;
+        (record.sequence == sequence).then(|| record.seal.to_string())
+    })
 }
 
 /// What the view does not have yet.

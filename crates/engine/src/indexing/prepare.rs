@@ -48,7 +48,8 @@ impl Preparing {
         let looked_at = if document.is_text { looked_at } else { &bytes };
         let text = shelf_reading::text_of(&document.path, &document.mime, document.is_text, looked_at);
         let text = text.ok().flatten();
-        self.add_text(document, text.as_ref(), &bytes, builder)?;
+        let is_whole = looked_at.len() as u64 == document.size;
+        self.add_text(document, text.as_ref(), &bytes, is_whole, builder)?;
         Ok(bytes.len() as u64)
     }
 
@@ -57,6 +58,7 @@ impl Preparing {
         document: &Changed,
         text: Option<&Text<'_>>,
         bytes: &[u8],
+        is_whole: bool,
         builder: &mut Builder,
     ) -> Result<()> {
         let passages = text.map(|text| self.passages(text)).unwrap_or_default();
@@ -77,6 +79,7 @@ impl Preparing {
             title: &document.title,
             text: text.map_or("", |text| &text.text),
             keep_text: kept.is_some(),
+            is_whole: is_whole && text.is_some(),
             passages,
             grep,
         };

@@ -8,6 +8,8 @@ use shelf_catalog::{Record, Snapshot};
 
 use crate::{Error, House, Result};
 
+const SEARCH_INDEX: &str = "search index";
+
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
@@ -51,10 +53,13 @@ impl House {
         let known = self.check_blobs(&mut report, call)?;
         self.check_snapshots(&mut report, &snapshots, &known, call)?;
         report.findings.extend(self.broken_loose()?.into_iter().map(|what| finding("loose blocks", what)));
+        if let Err(error) = self.indexing.check() {
+            report.findings.push(finding(SEARCH_INDEX, error.to_string()));
+        }
         Ok(report)
     }
 
-    /// Takes damaged packs out of use and makes the next add read again every file whose content was hit. What is
+    /// Takes damaged packs and a damaged search index out of use and makes the next add read again every file whose content was hit. What is
     /// lost is lost until its bytes are added again; everything else stays as it is.
     pub fn repair(&self, call: &Call) -> Result<CheckReport> {
         let before = self.check(call)?;
@@ -67,6 +72,9 @@ impl House {
         if !damaged.is_empty() {
             let _alone = self.locks.collect().map_err(Error::Lock)?;
             self.blocks.salvage(&damaged)?;
+        }
+        if before.findings.iter().any(|finding| finding.place == SEARCH_INDEX) {
+            self.indexing.forget(call)?;
         }
         self.catalog.forget_stats()?;
         self.check(call)

@@ -112,6 +112,8 @@ impl House {
     /// Collects: waits for writers to finish, keeps new ones out, plans anew and carries the plan out.
     pub fn collect(&self, retention: &Retention, call: &Call) -> Result<CollectPlan> {
         let _alone = self.locks.collect().map_err(Error::Lock)?;
+        // The index learns of deleted documents by asking for them, which it can only while they are there.
+        self.index_now(call)?;
         call.report(0, None, "planning");
         let plan = self.plan_collection(retention, call)?;
         call.check()?;

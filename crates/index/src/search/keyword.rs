@@ -192,8 +192,10 @@ fn any(segment: &Segment, words: &InvertedIndexReader, group: &Group) -> Result<
         lists += 1;
         list.reserve(info.doc_freq as usize);
         while !postings.docs().is_empty() {
-            let found = postings.docs().iter().zip(postings.freqs());
-            list.extend(found.map(|(passage, frequency)| (*passage, *frequency as f32 * weight)));
+            // Names are kept without frequencies: once is as good as often.
+            let frequencies = postings.freqs().iter().copied().chain(std::iter::repeat(1));
+            let found = postings.docs().iter().zip(frequencies);
+            list.extend(found.map(|(passage, frequency)| (*passage, frequency as f32 * weight)));
             postings.advance();
         }
     }

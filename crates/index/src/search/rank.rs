@@ -14,8 +14,10 @@ use crate::{Result, Span, bits::Bits, segment::Segment, vector};
 
 /// Members that each leg sends into the pool.
 const POOL: usize = 1_000;
-/// The estimated cosine from which on a passage counts as a match by meaning.
+/// The estimated cosine from which on a passage counts as a match by meaning beside others that match by words.
 const FLOOR: f32 = 0.3;
+/// The same where meaning is all there is: in a semantic search, and when no word of the question is in the library.
+const FLOOR_ALONE: f32 = 0.15;
 /// What the word leg counts in the sum.
 const ALPHA: f32 = 0.5;
 
@@ -87,7 +89,7 @@ struct Candidate {
 pub(super) fn page(search: &Search<'_>, wanted: &Wanted<'_>) -> Result<Hits> {
     let mut found = match wanted.kind {
         Kind::Keyword => by_words(search, wanted.unit)?,
-        Kind::Semantic => by_meaning(search, wanted),
+        Kind::Semantic => by_meaning(search, wanted, FLOOR_ALONE),
         Kind::Hybrid => by_both(search, wanted)?,
     };
     let total = found.len() as u64;
@@ -188,30 +190,34 @@ const fn candidate(segment: usize, document: u32, passage: u32, words: f32) -> C
     Candidate { segment, document, passage, words, full: false, cosine: None, meant: passage, score: words }
 }
 
-/// All candidates of the vector leg.
-fn by_meaning(search: &Search<'_>, wanted: &Wanted<'_>) -> Vec<Candidate> {
+/// All candidates of the vector leg that reach `floor`.
+fn by_meaning(search: &Search<'_>, wanted: &Wanted<'_>, floor: f32) -> Vec<Candidate> {
     let Some(query) = wanted.vector.filter(|vector| vector.iter().any(|value| *value != 0.0)) else {
         return Vec::new();
     };
     let query = vector::Query::new(query);
-    let mut found = Vec::new();
+    let mut found: Vec<Candidate> = Vec::new();
     for (at, (placed, allowed)) in search.view.segments.iter().zip(&search.allowed).enumerate() {
         let segment = &placed.segment;
         let all = allowed.count() == segment.documents();
-        let mut best: HashMap<u32, (f32, u32)> = HashMap::new();
         let may = |passage: usize| all || allowed.has(segment.document_of(passage));
-        segment.vectors.estimate(&query, FLOOR, &may, &mut |passage, estimate| {
-            let document = segment.document_of(passage) as u32;
-            let key = if wanted.unit == Unit::Document { document } else { passage as u32 };
-            let entry = best.entry(key).or_insert((estimate, passage as u32));
-            if (estimate, entry.1) > (entry.0, passage as u32) {
-                *entry = (estimate, passage as u32);
+        segment.vectors.estimate(&query, floor, &may, &mut |passage, estimate| {
+            let (passage, document) = (passage as u32, segment.document_of(passage) as u32);
+            // Passages come in order, so those of one document come together.
+            let same = |last: &&mut Candidate| {
+                wanted.unit == Unit::Document && (last.segment, last.document) == (at as u32, document)
+            };
+            let one = Candidate {
+                cosine: Some(estimate),
+                score: estimate,
+                ..candidate(at, document, passage, 0.0)
+            };
+            match found.last_mut().filter(same) {
+                Some(last) if estimate > last.score => *last = one,
+                Some(_) => {}
+                None => found.push(one),
             }
         });
-        found.extend(best.into_values().map(|(cosine, passage)| {
-            let document = segment.document_of(passage as usize) as u32;
-            Candidate { cosine: Some(cosine), score: cosine, ..candidate(at, document, passage, 0.0) }
-        }));
     }
     compute_best(search, &mut found, &query);
     found
@@ -238,9 +244,10 @@ fn by_both(search: &Search<'_>, wanted: &Wanted<'_>) -> Result<Vec<Candidate>> {
         Unit::Document => (candidate.segment, candidate.document),
         Unit::Passage => (candidate.segment, candidate.passage),
     };
+    let floor = if found.is_empty() { FLOOR_ALONE } else { FLOOR };
     let quoted = search.resolved.groups.iter().any(|group| group.required);
     let mut meant: HashMap<(u32, u32), Candidate> =
-        by_meaning(search, wanted).into_iter().map(|one| (key(&one), one)).collect();
+        by_meaning(search, wanted, floor).into_iter().map(|one| (key(&one), one)).collect();
     let mut near: Vec<Bits> =
         search.view.segments.iter().map(|placed| Bits::none(placed.segment.passages())).collect();
     meant.keys().for_each(|(segment, at)| near[*segment as usize].set(*at as usize));

@@ -211,14 +211,29 @@ impl View {
         Ok(found.into_iter().collect())
     }
 
-    /// Words near to one that is nowhere, the likeliest first, each with its weight.
+    /// Words near to one that is nowhere, the likeliest first, each with its weight. Two edits are looked at only
+    /// when no word is one edit away.
     fn near(&self, word: &str, similarity: f32, allowed: &[Bits]) -> Result<Vec<(String, f32)>> {
         let length = word.chars().count();
         // The other word may be longer by the edits themselves.
-        let edits = (1..=MOST_EDITS)
-            .rev()
-            .find(|edits| 1.0 - *edits as f32 / (length + edits) as f32 >= similarity - 1e-6);
-        let Some(edits) = edits.filter(|_| length >= 3) else { return Ok(Vec::new()) };
+        let reaches = |edits: &usize| 1.0 - *edits as f32 / (length + edits) as f32 >= similarity - 1e-6;
+        for edits in (1..=MOST_EDITS).filter(|edits| length >= 3 && reaches(edits)) {
+            let near = self.within(word, edits, similarity, allowed)?;
+            if !near.is_empty() {
+                return Ok(near);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    fn within(
+        &self,
+        word: &str,
+        edits: usize,
+        similarity: f32,
+        allowed: &[Bits],
+    ) -> Result<Vec<(String, f32)>> {
+        let length = word.chars().count();
         let mut found: BTreeMap<String, u32> = BTreeMap::new();
         for placed in &self.segments {
             for inverted in [placed.segment.body()?, placed.segment.name()?] {

@@ -8,7 +8,7 @@ use tantivy::{IndexBuilder, SingleSegmentIndexWriter, directory::RamDirectory};
 use super::{
     Segment,
     archive::{Archive, Content, Parts, words_from_memory},
-    tables::{ALWAYS, DocumentRow, KEPT, PATTERNS, PassageRow, Span},
+    tables::{ALWAYS, DocumentRow, KEPT, PATTERNS, PassageRow, Span, WORDED},
 };
 use crate::{
     Result,
@@ -21,7 +21,7 @@ use crate::{
 const WORD_TABLES: usize = 4 << 20;
 
 /// Memory that a segment may take while it is built.
-const FULL: usize = 72 << 20;
+const FULL: usize = 60 << 20;
 
 /// How patterns find a document.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +62,8 @@ pub struct Entry<'a> {
     pub text: &'a str,
     /// Whether the text must be kept here, since it is not the stored bytes.
     pub keep_text: bool,
+    /// Whether the text is all of the stored bytes.
+    pub is_whole: bool,
     /// The passages of the text.
     pub passages: Vec<EntryPassage>,
     /// How patterns find it.
@@ -133,6 +135,9 @@ impl Builder {
             Grep::Bytes(bytes) => (bytes, PATTERNS),
             Grep::Always => (&[][..], PATTERNS | ALWAYS),
         };
+        if entry.is_whole && !entry.keep_text {
+            flags |= WORDED;
+        }
         self.trigrams.add(bytes);
         let text = if entry.keep_text {
             flags |= KEPT;

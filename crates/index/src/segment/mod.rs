@@ -18,7 +18,7 @@ use shelf_base::ids::CollectionId;
 pub use tables::Span;
 pub(crate) use tables::{DocumentRow, PassageRow};
 use tables::{KEPT, Tables};
-use tantivy::{Index, InvertedIndexReader, SegmentReader, directory::OwnedBytes};
+use tantivy::{Index, InvertedIndexReader, SegmentReader, directory::OwnedBytes, schema::IndexRecordOption};
 
 use crate::{
     Error, Result,
@@ -30,6 +30,9 @@ use crate::{
 
 /// Bytes of a kept text at most; what claims to be larger is damaged.
 const TEXT_BYTES: usize = 256 << 20;
+
+/// So few candidates are read faster than narrowed down.
+const FEW: usize = 2;
 
 /// A sealed segment.
 pub(crate) struct Segment {
@@ -148,12 +151,36 @@ impl Segment {
         Ok(self.reader.inverted_index(self.fields.name)?)
     }
 
-    /// Documents that a pattern with these needs may match.
-    pub(crate) fn candidates(&self, needs: &Needs) -> Bits {
+    /// Documents that a pattern with these needs may match. Where words decide more than trigrams they are looked up;
+    /// a document whose words are not those of its bytes is not judged by them.
+    pub(crate) fn candidates(&self, needs: &Needs, words: &[String]) -> Result<Bits> {
         let mut bits = needs.documents(&self.trigrams, self.documents());
         bits.unite(&self.tables.always);
         bits.intersect(&self.tables.patterns);
-        bits
+        for word in words {
+            if bits.count() <= FEW {
+                break;
+            }
+            let mut holders = self.holders(word)?;
+            for at in bits.iter().filter(|at| !self.tables.worded.has(*at)) {
+                holders.set(at);
+            }
+            bits.intersect(&holders);
+        }
+        Ok(bits)
+    }
+
+    /// Documents with this word in their text.
+    fn holders(&self, word: &str) -> Result<Bits> {
+        let mut bits = Bits::none(self.documents());
+        let words = self.body()?;
+        let Some(info) = words.terms().get(word.as_bytes())? else { return Ok(bits) };
+        let mut postings = words.read_block_postings_from_terminfo(&info, IndexRecordOption::Basic)?;
+        while !postings.docs().is_empty() {
+            postings.docs().iter().for_each(|passage| bits.set(self.document_of(*passage as usize)));
+            postings.advance();
+        }
+        Ok(bits)
     }
 
     /// How many of these documents patterns can search.

@@ -16,6 +16,8 @@ pub(super) const PATTERNS: u8 = 1;
 pub(super) const ALWAYS: u8 = 2;
 /// Its text is kept in the segment, since it is not the stored bytes.
 pub(super) const KEPT: u8 = 4;
+/// Every word of its stored bytes is indexed.
+pub(super) const WORDED: u8 = 8;
 
 /// A document of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +97,8 @@ pub(super) struct Tables {
     /// Documents that patterns search, and those of them without trigrams.
     pub(super) patterns: Bits,
     pub(super) always: Bits,
+    /// Documents whose indexed words are those of their stored bytes.
+    pub(super) worded: Bits,
 }
 
 impl Tables {
@@ -111,6 +115,7 @@ impl Tables {
             tokens: 0,
             patterns: Bits::none(count),
             always: Bits::none(count),
+            worded: Bits::none(count),
         };
         let mut next = 0;
         for at in 0..count {
@@ -136,6 +141,9 @@ impl Tables {
         }
         if row.flags & ALWAYS != 0 {
             self.always.set(at);
+        }
+        if row.flags & WORDED != 0 {
+            self.worded.set(at);
         }
         let same = |known: &CollectionId| *known == row.collection;
         // Neighbours mostly share their collection.

@@ -116,6 +116,43 @@ impl Needs {
     }
 }
 
+/// Longest word that counts as needed: one that long can never be divided between two passages.
+const WORD_BYTES: usize = 20;
+
+/// Words that stand whole in every text that matches a case-sensitive expression: those that its literals hold between
+/// two other characters. Only plain lower-case words count, since an identifier with capitals is indexed in parts.
+pub fn needed_words(expression: &Hir) -> Vec<String> {
+    let mut words = Vec::new();
+    gather_words(expression, DEPTH, &mut words);
+    words.sort_by_key(|word| std::cmp::Reverse(word.len()));
+    words.dedup();
+    words
+}
+
+fn gather_words(expression: &Hir, depth: usize, words: &mut Vec<String>) {
+    match expression.kind() {
+        _ if depth == 0 => {}
+        HirKind::Literal(literal) => {
+            let is_inside = |byte: &u8| byte.is_ascii_alphanumeric() || !byte.is_ascii();
+            let mut parts: Vec<&[u8]> = literal.0.split(|byte| !is_inside(byte)).collect();
+            // The first and the last may go on outside the literal.
+            parts.pop();
+            let inner = parts.into_iter().skip(1);
+            let fits = |part: &&[u8]| {
+                (2..=WORD_BYTES).contains(&part.len())
+                    && part.iter().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+            };
+            words.extend(inner.filter(fits).map(|part| String::from_utf8_lossy(part).into_owned()));
+        }
+        HirKind::Capture(capture) => gather_words(&capture.sub, depth - 1, words),
+        HirKind::Repetition(repetition) if repetition.min > 0 => {
+            gather_words(&repetition.sub, depth - 1, words)
+        }
+        HirKind::Concat(parts) => parts.iter().for_each(|part| gather_words(part, depth - 1, words)),
+        _ => {}
+    }
+}
+
 /// What is known of a part of the expression.
 enum Part {
     /// It matches exactly one of these strings.
@@ -323,6 +360,16 @@ mod tests {
         assert!(needs(".*", false).is_anything());
         assert!(needs("(?:abc)*", false).is_anything());
         assert!(!needs("(?:abc)+x", false).is_anything());
+    }
+
+    #[test]
+    fn words_between_other_characters_are_needed() {
+        let words = |pattern: &str| needed_words(&regex_syntax::parse(pattern).unwrap());
+        assert_eq!(words("alpha_beta_gamma"), ["beta"]);
+        assert_eq!(words(r"fn connection_pool\("), ["connection", "pool"]);
+        assert_eq!(words(r"a (?:x one two y|z).* is it so"), ["is", "it"]);
+        assert!(words("word").is_empty() && words("two words").is_empty() && words("a_Beta_c").is_empty());
+        assert!(words("(?:a_beta_c)?").is_empty() && words("(?i)a_beta_c").is_empty());
     }
 
     proptest::proptest! {

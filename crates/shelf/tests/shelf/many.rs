@@ -198,3 +198,59 @@ fn short_runs_on_a_new_library_never_see_a_lock() {
     assert_eq!(serde_json::from_str::<Value>(&out).unwrap()["total_objects"], 72);
     assert_sound(&library);
 }
+
+#[test]
+fn what_was_added_is_found_at_once_by_both_of_two_processes() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("library");
+    let mut clients = [StdioClient::start(binary(), &library), StdioClient::start(binary(), &library)];
+    for number in 0..1_000 {
+        let word = format!("zebra{number}quagga");
+        let content = format!("A note about {word} and nothing else of importance.");
+        let name = format!("notes/{}.txt", number % 700);
+        clients[number % 2].call("add", json!({ "content": content, "name": name }));
+        let reader = (number / 2) % 2;
+        let found =
+            clients[reader].call("search", json!({ "query": word, "fuzzy": false, "type": "keyword" }));
+        assert_eq!(
+            (found["total"].as_u64(), found["results"][0]["path"].as_str()),
+            (Some(1), Some(name.as_str())),
+            "{number}"
+        );
+        if number % 10 == 0 {
+            let lines = clients[1 - reader].call("grep", json!({ "pattern": word }));
+            assert_eq!(lines["total_matches"], 1, "{number}");
+        }
+    }
+    let all = clients[0].call("search", json!({ "query": "importance", "limit": 1 }));
+    assert_eq!(all["total"], 700);
+    assert_sound(&library);
+}
+
+#[test]
+fn a_kill_anywhere_in_indexing_is_made_good_by_the_next_search() {
+    let folder = tempfile::tempdir().unwrap();
+    let (library, tree) = (folder.path().join("library"), files(folder.path(), 2_500));
+    for round in 0..8 {
+        let mut child = Command::new(binary())
+            .arg("--data-dir")
+            .arg(&library)
+            .args(["--quiet", if round == 0 { "add" } else { "reindex" }])
+            .args((round == 0).then_some(&tree))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(150 + 90 * round));
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    shelf(&library, &["add", tree.to_str().unwrap()]);
+    let mut client = StdioClient::start(binary(), &library);
+    let all = client.call("list", json!({ "limit": 1 }))["total"].clone();
+    let found = client.call("search", json!({ "query": "*", "type": "keyword" }));
+    assert!(found["total"].is_u64());
+    let named = client.call("search", json!({ "query": "txt", "type": "keyword", "limit": 1 }));
+    assert_eq!(named["total"], all, "every document is in the index, once");
+    assert_sound(&library);
+}

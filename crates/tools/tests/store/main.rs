@@ -7,5 +7,6 @@ mod grep;
 mod list;
 mod registry;
 mod restore;
+mod search;
 mod status;
 mod update;

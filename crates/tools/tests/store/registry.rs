@@ -33,6 +33,7 @@ fn names_are_those_of_the_contracts() {
     let names: Vec<&str> = registry().map(|tool| tool.name).collect();
     let expected = [
         "hello",
+        "search",
         "add",
         "grep",
         "get",

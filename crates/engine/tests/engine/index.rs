@@ -1,0 +1,187 @@
+//! The search index: derived, so whatever happens to it, searching goes on as if nothing had.
+
+use std::{fs, path::PathBuf};
+
+use shelf_base::Call;
+use shelf_engine::{AddRequest, Caller, DeleteRequest, House, Options, SearchKind, SearchRequest, What};
+
+const SUBJECTS: [&str; 8] =
+    ["harbour", "telescope", "orchard", "violin", "glacier", "library", "engine", "market"];
+
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn open(&self) -> House {
+        House::open(self.folder.path(), Options::default()).unwrap()
+    }
+
+    fn index(&self) -> PathBuf {
+        self.folder.path().join("index")
+    }
+
+    fn segments(&self) -> Vec<PathBuf> {
+        let files = fs::read_dir(self.index()).unwrap().flatten().map(|entry| entry.path());
+        files.filter(|path| path.extension().is_some_and(|extension| extension == "seg")).collect()
+    }
+}
+
+fn add(house: &House, name: &str, content: &str) {
+    let what = What::Content { name: name.into(), bytes: content.as_bytes().to_vec() };
+    house.add(&Caller::owner(), &AddRequest::new(what), &Call::new()).unwrap();
+}
+
+fn text(number: usize) -> String {
+    let (one, two) = (SUBJECTS[number % 8], SUBJECTS[number / 8 % 8]);
+    format!(
+        "Report {number} tells of the {one} and, at length, of the {two}. {}",
+        format!("{two} ").repeat(number % 5)
+    )
+}
+
+fn fill(house: &House, documents: usize) {
+    (0..documents).for_each(|number| add(house, &format!("reports/{number}.txt"), &text(number)));
+}
+
+/// Paths and scores of every kind of search.
+fn answers(house: &House) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    for kind in [SearchKind::Keyword, SearchKind::Semantic, SearchKind::Hybrid] {
+        for query in ["harbour telescope", "the music of a violin", "glacer", "\"tells of the market\""] {
+            let request = SearchRequest { kind, limit: 50, ..SearchRequest::new(query) };
+            let found = house.search(&Caller::owner(), &request, &Call::new()).unwrap();
+            assert!(!found.hits.is_empty() || kind == SearchKind::Semantic, "{kind:?} {query}");
+            all.extend(
+                found
+                    .hits
+                    .iter()
+                    .map(|hit| (hit.document.path.clone(), format!("{:?} {query} {:.5}", kind, hit.score))),
+            );
+            all.push((query.to_owned(), found.total.to_string()));
+        }
+    }
+    all
+}
+
+#[test]
+fn order_and_scores_do_not_depend_on_how_the_index_was_made() {
+    let (piece, bulk) = (Place::new(), Place::new());
+    let (slow, fast) = (piece.open(), bulk.open());
+    // One by one with searches between, with replaced and deleted documents on the way.
+    for number in 0..120 {
+        add(&slow, &format!("reports/{number}.txt"), "to be replaced by a telescope harbour violin");
+        if number % 10 == 0 {
+            answers_quietly(&slow);
+        }
+        add(&slow, &format!("reports/{number}.txt"), &text(number));
+        add(&slow, "gone.txt", "harbour telescope violin glacier market");
+    }
+    let gone = DeleteRequest { names: vec!["gone.txt".into()], ..DeleteRequest::default() };
+    slow.delete(&Caller::owner(), &gone, &Call::new()).unwrap();
+    fill(&fast, 120);
+    let expected = answers(&fast);
+    assert_eq!(answers(&slow), expected);
+    slow.reindex(&Call::new()).unwrap();
+    assert_eq!(answers(&slow), expected, "after building anew");
+    drop(slow);
+    assert_eq!(answers(&piece.open()), expected, "after opening again");
+}
+
+fn answers_quietly(house: &House) {
+    let _ = house.search(&Caller::owner(), &SearchRequest::new("harbour"), &Call::new()).unwrap();
+}
+
+#[test]
+fn a_missing_index_is_built_anew() {
+    let place = Place::new();
+    let house = place.open();
+    fill(&house, 300);
+    let expected = answers(&house);
+    house.reindex(&Call::new()).unwrap();
+    assert!(!place.segments().is_empty(), "a large gap is written out");
+    fs::remove_dir_all(place.index()).unwrap();
+    assert_eq!(answers(&house), expected, "in the running process");
+    drop(house);
+    fs::remove_dir_all(place.index()).unwrap();
+    let house = place.open();
+    assert_eq!(answers(&house), expected, "in a new one");
+    for segment in place.segments() {
+        fs::remove_file(segment).unwrap();
+    }
+    drop(house);
+    assert_eq!(answers(&place.open()), expected, "without its segments");
+}
+
+#[test]
+fn damage_is_noticed_and_healed() {
+    let place = Place::new();
+    let house = place.open();
+    fill(&house, 300);
+    house.reindex(&Call::new()).unwrap();
+    let expected = answers(&house);
+    drop(house);
+    let segment = place.segments().into_iter().max_by_key(|path| fs::metadata(path).unwrap().len()).unwrap();
+    let whole = fs::read(&segment).unwrap();
+    // Torn: the length is wrong.
+    fs::write(&segment, &whole[..whole.len() / 2]).unwrap();
+    assert_eq!(answers(&place.open()), expected);
+    for turn in 0..12 {
+        let house = place.open();
+        house.reindex(&Call::new()).unwrap();
+        drop(house);
+        let segment =
+            place.segments().into_iter().max_by_key(|path| fs::metadata(path).unwrap().len()).unwrap();
+        let mut bytes = fs::read(&segment).unwrap();
+        let at = bytes.len() * (2 * turn + 1) / 24;
+        bytes[at..].iter_mut().take(40).for_each(|byte| *byte ^= 0x5A);
+        fs::write(&segment, &bytes).unwrap();
+        let house = place.open();
+        let report = house.check(&Call::new()).unwrap();
+        let padding = report.findings.is_empty();
+        if !padding {
+            assert!(
+                report.findings.iter().any(|finding| finding.place.contains("search index")),
+                "{turn}: {report:?}"
+            );
+            house.repair(&Call::new()).unwrap();
+        }
+        assert_eq!(answers(&house), expected, "turn {turn}, byte {at}");
+        assert!(house.check(&Call::new()).unwrap().findings.is_empty(), "{turn}");
+    }
+}
+
+#[test]
+fn an_index_of_another_library_is_not_believed() {
+    let (one, two) = (Place::new(), Place::new());
+    let house = one.open();
+    fill(&house, 300);
+    house.reindex(&Call::new()).unwrap();
+    drop(house);
+    let other = two.open();
+    fill(&other, 20);
+    let expected = answers(&other);
+    drop(other);
+    let _ = fs::remove_dir_all(two.index());
+    fs::create_dir_all(two.index()).unwrap();
+    for entry in fs::read_dir(one.index()).unwrap().flatten() {
+        fs::copy(entry.path(), two.index().join(entry.file_name())).unwrap();
+    }
+    assert_eq!(answers(&two.open()), expected);
+}
+
+#[test]
+fn cancelling_stops_indexing_and_loses_nothing() {
+    let place = Place::new();
+    let house = place.open();
+    fill(&house, 300);
+    let call = Call::new();
+    call.cancel();
+    assert!(house.index_now(&call).is_err());
+    let expected = answers(&house);
+    assert_eq!(expected, answers(&house));
+}

@@ -1,0 +1,374 @@
+//! `search`, by what the contract and the decisions say of it.
+
+use serde_json::{Value, json};
+use shelf_testkit::{TestHouse, error_of};
+
+fn library() -> TestHouse {
+    let house = TestHouse::new();
+    let documents = [
+        (
+            "notes/database.md",
+            "# Tuning\n\nNotes on database optimization.\nIndexes first, then queries.\nMeasure again.\n",
+        ),
+        ("notes/garden.md", "# Garden\n\nTomatoes need sun and water.\nPlant them in May.\n"),
+        ("src/pool.rs", "fn connection_pool(size: usize) -> HttpServer {\n    HttpServer::new(size)\n}\n"),
+        ("src/main.py", "def main():\n    print('hello world')\n"),
+        ("letters/one.txt", "The mitochondria is the powerhouse of the cell.\n"),
+        ("letters/cafe.txt", "Un caf\u{e9} au lait, s'il vous pla\u{ee}t.\n中文搜索 works too.\n"),
+    ];
+    for (name, content) in documents {
+        house.ok(
+            "add",
+            json!({ "name": name, "content": content, "tags": [name.split('/').next().unwrap()] }),
+        );
+    }
+    house
+}
+
+fn paths(reply: &Value) -> Vec<&str> {
+    reply["results"].as_array().unwrap().iter().map(|hit| hit["path"].as_str().unwrap()).collect()
+}
+
+fn first<'a>(reply: &'a Value) -> &'a str {
+    paths(reply).first().copied().unwrap_or_default()
+}
+
+fn keyword(house: &TestHouse, query: &str) -> Vec<String> {
+    let reply = house.ok("search", json!({ "query": query, "type": "keyword" }));
+    paths(&reply).into_iter().map(str::to_owned).collect()
+}
+
+#[test]
+fn replies_have_the_fields_of_the_contract() {
+    let house = library();
+    let reply = house.ok("search", json!({ "query": "database optimization", "limit": 5 }));
+    assert_eq!(reply["type"], "hybrid");
+    assert!(reply["total"].as_u64().unwrap() >= 1 && reply["execution_time_ms"].is_u64());
+    let hit = &reply["results"][0];
+    assert_eq!(
+        (hit["path"].as_str(), hit["title"].as_str()),
+        (Some("notes/database.md"), Some("database.md"))
+    );
+    assert!(hit["id"].is_i64() && hit["hash"].as_str().unwrap().len() == 64);
+    assert!((0.0..=1.0).contains(&hit["score"].as_f64().unwrap()));
+    assert!(hit["snippet"].as_str().unwrap().contains("database optimization"));
+    let id = hit["document_id"].as_str().unwrap();
+    assert_eq!(hit["address"], format!("text://{id}#lines=1-5"));
+    assert_eq!((hit["line_start"].as_u64(), hit["line_end"].as_u64()), (Some(1), Some(5)));
+    assert_eq!(hit["line_number"], 3);
+    assert!(hit.get("keyword_score").is_none());
+    let explained = house.ok("search", json!({ "query": "database", "explain": true }));
+    assert!(
+        explained["results"][0]["keyword_score"].is_f64()
+            && explained["results"][0]["semantic_score"].is_f64()
+    );
+}
+
+#[test]
+fn each_kind_says_what_ran_and_scores_fall() {
+    let house = library();
+    for kind in ["keyword", "semantic", "hybrid"] {
+        let reply = house.ok("search", json!({ "query": "growing vegetables in the garden", "type": kind }));
+        assert_eq!((reply["type"].as_str(), first(&reply)), (Some(kind), "notes/garden.md"), "{kind}");
+        let scores: Vec<f64> =
+            reply["results"].as_array().unwrap().iter().map(|hit| hit["score"].as_f64().unwrap()).collect();
+        assert!(scores.is_sorted_by(|a, b| a >= b) && scores.iter().all(|score| (0.0..=1.0).contains(score)));
+    }
+    // No word in common: only the meaning finds it.
+    let meant = house.ok("search", json!({ "query": "farming crops", "type": "semantic" }));
+    assert_eq!(first(&meant), "notes/garden.md");
+    // Nothing has the words, so the meaning answers alone.
+    assert_eq!(
+        first(&house.ok("search", json!({ "query": "farming crops", "fuzzy": false }))),
+        "notes/garden.md"
+    );
+    assert!(
+        error_of(house.call("search", json!({ "query": "x", "type": "magic" })))
+            .contains("keyword, semantic or hybrid")
+    );
+}
+
+#[test]
+fn typing_errors_are_corrected_when_asked() {
+    let house = library();
+    for arguments in [
+        json!({ "query": "databse optimizaton" }),
+        json!({ "query": "databse optimizaton", "similarity": 0.6 }),
+        json!({ "query": "databse optimizaton", "type": "keyword" }),
+        json!({ "query": "databse optimizaton", "type": "semantic" }),
+    ] {
+        let reply = house.ok("search", arguments.clone());
+        assert_eq!(first(&reply), "notes/database.md", "{arguments}");
+        assert_eq!(reply["corrections"][0], json!({ "asked": "databse", "meant": "database" }));
+    }
+    let exact =
+        house.ok("search", json!({ "query": "databse optimizaton", "fuzzy": false, "type": "keyword" }));
+    assert_eq!((exact["total"].as_u64(), exact.get("corrections")), (Some(0), None));
+    let strict = house.ok("search", json!({ "query": "databse", "similarity": 0.95, "type": "keyword" }));
+    assert_eq!(strict["total"], 0);
+    assert!(
+        error_of(house.call("search", json!({ "query": "x", "similarity": 1.5 }))).contains("similarity")
+    );
+}
+
+#[test]
+fn exact_words_come_before_corrected_ones() {
+    let house = TestHouse::new();
+    house.ok("add", json!({ "name": "one.txt", "content": "colour of the sky" }));
+    house.ok("add", json!({ "name": "two.txt", "content": "color of the sky" }));
+    for (query, path) in [("colour", "one.txt"), ("color", "two.txt")] {
+        assert_eq!(first(&house.ok("search", json!({ "query": query }))), path);
+    }
+    assert_eq!(keyword(&house, "colours"), ["one.txt"]);
+}
+
+/// Words of the built-in vocabulary, spread over the whole of it.
+fn words() -> Vec<&'static str> {
+    let all = include_str!("../../../embed/model/vocab.txt").lines();
+    let fit: Vec<&str> = all
+        .filter(|word| (6..=11).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_lowercase()))
+        .collect();
+    fit.iter().step_by(fit.len() / 600).copied().take(600).collect()
+}
+
+/// Leaves out, doubles, swaps or replaces one letter, by turns; never the first.
+fn mistyped(word: &str, turn: usize) -> String {
+    let mut letters: Vec<char> = word.chars().collect();
+    let at = 1 + turn * 7 % (letters.len() - 2);
+    match turn % 4 {
+        0 => drop(letters.remove(at)),
+        1 => letters.insert(at, letters[at]),
+        2 => letters.swap(at, at + 1),
+        _ => letters[at] = if letters[at] == 'q' { 'z' } else { 'q' },
+    }
+    letters.into_iter().collect()
+}
+
+#[test]
+fn two_hundred_typing_errors_find_their_words() {
+    let house = TestHouse::new();
+    let words = words();
+    for (number, three) in words.chunks(3).enumerate() {
+        let content =
+            format!("This page is about {}, then {} and some {} as well.", three[0], three[1], three[2]);
+        house.ok("add", json!({ "name": format!("{number}.txt"), "content": content }));
+    }
+    for kind in ["keyword", "hybrid"] {
+        let mut found = 0;
+        for turn in 0..200 {
+            let at = turn * 3 + turn % 3;
+            let query = mistyped(words[at], turn);
+            let reply = house.ok("search", json!({ "query": query, "type": kind, "limit": 3 }));
+            let wanted = format!("{}.txt", at / 3);
+            found += usize::from(paths(&reply).contains(&wanted.as_str()));
+        }
+        assert!(found >= 190, "{kind}: {found} of 200");
+    }
+}
+
+#[test]
+fn identifiers_stems_prefixes_and_quotes() {
+    let house = library();
+    for query in
+        ["connection_pool", "connection pool", "HttpServer", "httpserver", "server", "Connection_Pool size"]
+    {
+        assert_eq!(keyword(&house, query).first().map(String::as_str), Some("src/pool.rs"), "{query}");
+    }
+    assert_eq!(keyword(&house, "optimizing databases"), ["notes/database.md"]);
+    assert_eq!(keyword(&house, "optim*"), ["notes/database.md"]);
+    assert_eq!(keyword(&house, "cafe"), ["letters/cafe.txt"]);
+    assert_eq!(keyword(&house, "搜索"), ["letters/cafe.txt"]);
+    assert_eq!(keyword(&house, "\"database optimization\""), ["notes/database.md"]);
+    assert!(keyword(&house, "\"optimization database\"").is_empty());
+    assert_eq!(house.ok("search", json!({ "query": "\"optimization database\"" }))["total"], 0);
+    // A name counts too.
+    assert_eq!(keyword(&house, "one.txt").first().map(String::as_str), Some("letters/one.txt"));
+    for odd in
+        ["\"", "((", "AND OR NOT", "a:b:c", "*", "\\", "\u{0}", "+-&&||!", "\"unclosed phrase", "field:"]
+    {
+        house.ok("search", json!({ "query": odd }));
+    }
+    assert!(error_of(house.call("search", json!({ "query": "  " }))).contains("query"));
+}
+
+#[test]
+fn all_words_come_before_some_words() {
+    let house = TestHouse::new();
+    house.ok("add", json!({ "name": "some.txt", "content": "apple ".repeat(30) }));
+    house.ok("add", json!({ "name": "both.txt", "content": format!("apple and pear {}", "filler words here ".repeat(40)) }));
+    assert_eq!(keyword(&house, "apple pear"), ["both.txt", "some.txt"]);
+}
+
+#[test]
+fn hashes_are_found_and_fall_back_to_text() {
+    let house = library();
+    let added = house.ok("add", json!({ "name": "token.txt", "content": "the code is deadbeef1234 today" }));
+    let hash = added["hash"].as_str().unwrap();
+    for arguments in [
+        json!({ "query": "placeholder", "hash": hash }),
+        json!({ "query": "placeholder", "hash": &hash[..16] }),
+        json!({ "query": hash }),
+        json!({ "query": &hash[..12] }),
+    ] {
+        // A short beginning may lack letters or digits; then it is a word.
+        if arguments.get("hash").is_none() && !looks_like_hash(arguments["query"].as_str().unwrap()) {
+            continue;
+        }
+        let reply = house.ok("search", arguments.clone());
+        assert_eq!(
+            (reply["type"].as_str(), reply["total"].as_u64(), first(&reply)),
+            (Some("hash"), Some(1), "token.txt"),
+            "{arguments}"
+        );
+        assert_eq!(reply["results"][0]["hash"], hash);
+    }
+    let text = house.ok("search", json!({ "query": "deadbeef1234" }));
+    assert_eq!((text["type"].as_str(), first(&text)), (Some("hybrid"), "token.txt"));
+    assert!(error_of(house.call("search", json!({ "query": "x", "hash": "abc" }))).contains("hash"));
+}
+
+fn looks_like_hash(text: &str) -> bool {
+    text.bytes().any(|byte| byte.is_ascii_digit()) && text.bytes().any(|byte| byte.is_ascii_alphabetic())
+}
+
+#[test]
+fn lines_context_and_colour() {
+    let house = library();
+    let ask = |arguments: Value| {
+        house.ok("search", arguments)["results"][0]["snippet"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(
+        ask(json!({ "query": "indexes first", "line_numbers": true })),
+        "4:Indexes first, then queries."
+    );
+    assert_eq!(
+        ask(json!({ "query": "indexes first", "line_numbers": true, "context": 1 })),
+        "3-Notes on database optimization.\n4:Indexes first, then queries.\n5-Measure again."
+    );
+    assert_eq!(
+        ask(json!({ "query": "indexes first", "before_context": 1 })),
+        "Notes on database optimization.\nIndexes first, then queries."
+    );
+    assert_eq!(
+        ask(json!({ "query": "indexes first", "after_context": 9 })),
+        "Indexes first, then queries.\nMeasure again."
+    );
+    let colored = ask(json!({ "query": "indexes", "line_numbers": true, "color": "always" }));
+    assert_eq!(colored, "\u{1b}[32m4\u{1b}[0m:\u{1b}[1;31mIndexes\u{1b}[0m first, then queries.");
+    assert!(error_of(house.call("search", json!({ "query": "x", "color": "pink" }))).contains("color"));
+}
+
+#[test]
+fn filters_never_starve_a_page() {
+    let house = TestHouse::new();
+    for number in 0..60 {
+        let (folder, tag) = if number % 6 == 0 { ("rare", "wanted") } else { ("many", "other") };
+        let content = format!("apple pie recipe {}", "apple ".repeat(if folder == "many" { 9 } else { 1 }));
+        house.ok(
+            "add",
+            json!({
+                "name": format!("{folder}/{number}.txt"), "content": content, "tags": [tag],
+                "collection": if number % 12 == 0 { "side" } else { "default" },
+            }),
+        );
+    }
+    for filter in [
+        json!({ "tags": ["wanted"] }),
+        json!({ "path_pattern": "rare/" }),
+        json!({ "include_patterns": ["rare/*.txt", "nothing/*"] }),
+    ] {
+        for kind in ["keyword", "hybrid"] {
+            let mut arguments = json!({ "query": "apple pie", "limit": 10, "type": kind });
+            arguments.as_object_mut().unwrap().extend(filter.as_object().unwrap().clone());
+            let reply = house.ok("search", arguments);
+            assert_eq!((reply["total"].as_u64(), paths(&reply).len()), (Some(10), 10), "{filter} {kind}");
+            assert!(paths(&reply).iter().all(|path| path.starts_with("rare/")), "{filter}");
+        }
+    }
+    let side = house.ok("search", json!({ "query": "apple", "collection": "side" }));
+    assert_eq!(side["total"], 5);
+    assert!(
+        error_of(house.call("search", json!({ "query": "x", "collection": "nowhere" }))).contains("nowhere")
+    );
+    assert_eq!(house.ok("search", json!({ "query": "apple", "extension": ".md" }))["total"], 0);
+    assert_eq!(house.ok("search", json!({ "query": "apple", "mime": "text/*" }))["total"], 60);
+}
+
+#[test]
+fn cursors_lead_through_everything_once() {
+    let house = TestHouse::new();
+    for number in 0..37 {
+        house.ok(
+            "add",
+            json!({ "name": format!("{number}.txt"), "content": format!("apple {}", "pie ".repeat(number)) }),
+        );
+    }
+    for kind in ["keyword", "semantic", "hybrid"] {
+        let whole = house.ok("search", json!({ "query": "apple pie", "limit": 1000, "type": kind }));
+        let total = whole["total"].as_u64().unwrap() as usize;
+        assert_eq!((paths(&whole).len(), whole["next_cursor"].is_null()), (total, true), "{kind}");
+        let mut all = Vec::new();
+        let mut arguments = json!({ "query": "apple pie", "limit": 10, "type": kind });
+        loop {
+            let page = house.ok("search", arguments.clone());
+            all.extend(paths(&page).into_iter().map(str::to_owned));
+            match page["next_cursor"].as_str() {
+                Some(cursor) => arguments["cursor"] = json!(cursor),
+                None => break,
+            }
+        }
+        assert_eq!(all, paths(&whole), "{kind}");
+    }
+    let cursor = house.ok("search", json!({ "query": "apple", "limit": 2 }))["next_cursor"].clone();
+    assert!(error_of(house.call("search", json!({ "query": "pie", "cursor": cursor }))).contains("cursor"));
+    assert!(error_of(house.call("search", json!({ "query": "pie", "limit": 0 }))).contains("limit"));
+}
+
+#[test]
+fn only_paths_when_only_paths_are_wanted() {
+    let house = library();
+    let reply = house.ok("search", json!({ "query": "database", "type": "keyword", "paths_only": true }));
+    assert_eq!(reply["paths"], json!(["notes/database.md"]));
+    assert_eq!((reply["total"].as_u64(), reply["results"].as_array().unwrap().len()), (Some(1), 0));
+}
+
+#[test]
+fn changes_are_seen_at_once() {
+    let house = library();
+    house.ok("add", json!({ "name": "notes/garden.md", "content": "Now about submarines." }));
+    assert_eq!(keyword(&house, "submarine"), ["notes/garden.md"]);
+    assert!(keyword(&house, "tomatoes").is_empty());
+    house.ok("update", json!({ "name": "notes/garden.md", "tags": ["+deep"] }));
+    assert_eq!(house.ok("search", json!({ "query": "submarines", "tags": ["deep"] }))["total"], 1);
+    house.ok("delete_by_name", json!({ "name": "notes/garden.md" }));
+    assert!(keyword(&house, "submarine").is_empty());
+    assert_eq!(house.ok("grep", json!({ "pattern": "submarines" }))["total_matches"], 0);
+    house.ok("add", json!({ "name": "notes/garden.md", "content": "Back to tomatoes." }));
+    assert_eq!(keyword(&house, "tomatoes"), ["notes/garden.md"]);
+    assert_eq!(house.ok("grep", json!({ "pattern": "tomatoes" }))["total_matches"], 1);
+}
+
+#[test]
+fn binary_documents_are_found_by_name_and_texts_by_any_line() {
+    let house = TestHouse::new();
+    house.ok("add", json!({ "name": "photos/lighthouse.png", "content": "iVBORw0KGgoAAAANSUhEUg==", "encoding": "base64" }));
+    let reply = house.ok("search", json!({ "query": "lighthouse" }));
+    assert_eq!((first(&reply), reply["results"][0]["snippet"].as_str()), ("photos/lighthouse.png", Some("")));
+    assert!(reply["results"][0]["address"].as_str().unwrap().starts_with("image://"));
+    // One line without an end: the passage is cut inside it and the snippet stays short.
+    let long = format!("{} needle {}", "hay ".repeat(20_000), "straw ".repeat(20_000));
+    house.ok("add", json!({ "name": "long.txt", "content": long }));
+    let reply = house.ok("search", json!({ "query": "needle", "type": "keyword" }));
+    let snippet = reply["results"][0]["snippet"].as_str().unwrap();
+    assert!(snippet.contains("needle") && snippet.chars().count() < 500, "{snippet}");
+    assert_eq!(reply["results"][0]["line_number"], 1);
+}
+
+#[test]
+fn suggestions_stand_beside_complete_matches() {
+    let house = library();
+    let reply =
+        house.ok("grep", json!({ "pattern": "tomato.*sun", "ignore_case": true, "fast_first": true }));
+    assert_eq!(reply["total_matches"], 1);
+    assert_eq!(reply["suggestions"][0]["path"], "notes/garden.md");
+}
