@@ -20,6 +20,8 @@ pub enum Operation {
     Snapshot,
     /// A collection was made.
     CreateCollection,
+    /// A collection is searched with another model from now on.
+    SetModel,
     /// A token was made.
     CreateToken,
     /// A token was revoked.
@@ -30,13 +32,14 @@ pub enum Operation {
 
 impl Operation {
     /// Every operation.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Add,
         Self::Replace,
         Self::Update,
         Self::Delete,
         Self::Snapshot,
         Self::CreateCollection,
+        Self::SetModel,
         Self::CreateToken,
         Self::RevokeToken,
         Self::Collect,
@@ -51,6 +54,7 @@ impl Operation {
             Self::Delete => "delete",
             Self::Snapshot => "snapshot",
             Self::CreateCollection => "create_collection",
+            Self::SetModel => "set_model",
             Self::CreateToken => "create_token",
             Self::RevokeToken => "revoke_token",
             Self::Collect => "collect",

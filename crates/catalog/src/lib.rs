@@ -55,6 +55,11 @@ pub trait Catalog: Send + Sync {
     /// The account's collection of that name, made when it is not there.
     fn ensure_collection(&self, actor: &Actor, name: &str, now: Moment) -> Result<Collection>;
 
+    /// Records the embedding model that a collection is searched with; `None` is the built-in one.
+    fn set_model(&self, actor: &Actor, id: CollectionId, model: Option<&str>, now: Moment) -> Result<()>;
+    /// The models of the collections in scope, by collection.
+    fn models(&self, scope: &Scope) -> Result<Vec<(CollectionId, Option<String>)>>;
+
     /// Writes documents, loose blocks and a snapshot in one transaction.
     fn put(&self, put: Put) -> Result<(Vec<PutResult>, Option<Snapshot>)>;
     /// Changes metadata and tags of one document.

@@ -138,6 +138,8 @@ pub struct Collection {
     pub kind: CollectionKind,
     /// When it was made.
     pub created_at: Moment,
+    /// The embedding model it is searched with; `None` is the built-in one.
+    pub model: Option<String>,
 }
 
 /// A collection and its figures.

@@ -22,10 +22,23 @@ pub fn run(open: impl Fn() -> Arc<dyn Catalog>) {
     updates_say_what_changed(&*open());
     deleted_documents_vanish_and_return_new(&*open());
     scopes_keep_apart(&*open());
+    a_collection_remembers_its_model(&*open());
     snapshot_ids_are_unique(&*open());
     the_journal_has_no_gaps_and_holds_together(open());
     a_purge_keeps_what_it_must(&*open());
     secrets_and_loose_blocks_stay(&*open());
+}
+
+fn a_collection_remembers_its_model(catalog: &dyn Catalog) {
+    let id = default_collection(catalog);
+    assert_eq!(catalog.models(&scope()).expect("models"), [(id, None)]);
+    catalog.set_model(&Actor::local(), id, Some("model@host"), at(2)).expect("a model");
+    assert_eq!(catalog.models(&scope()).expect("models"), [(id, Some("model@host".to_owned()))]);
+    let found = catalog.collection(&scope(), "default").expect("a read").expect("the collection");
+    assert_eq!(found.model.as_deref(), Some("model@host"));
+    let last = catalog.journal(0, 100).expect("the journal").pop().expect("a record");
+    assert_eq!((last.operation, last.path.as_str()), (Operation::SetModel, "model@host"));
+    assert!(catalog.set_model(&Actor::local(), CollectionId::fresh(), None, at(3)).is_err());
 }
 
 fn scope() -> Scope {

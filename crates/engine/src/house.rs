@@ -20,7 +20,12 @@ use shelf_blocks::{
 use shelf_catalog::{Actor, Catalog, Scope, Token, sqlite::SqliteCatalog};
 
 use crate::{
-    Error, Result, blobs::Blobs, indexing::Indexing, ingest::Folding, locks::Locks, status::Figures,
+    Error, Result,
+    blobs::Blobs,
+    indexing::{EndpointSettings, Indexing},
+    ingest::Folding,
+    locks::Locks,
+    status::Figures,
 };
 
 /// Where the library may read and write files on behalf of callers who are not the OS user.
@@ -30,6 +35,8 @@ pub struct Options {
     pub import_roots: Vec<PathBuf>,
     /// Folders that `get` and `restore` may write to over HTTP.
     pub export_roots: Vec<PathBuf>,
+    /// A model elsewhere that collections may be searched with.
+    pub embedding: Option<EndpointSettings>,
 }
 
 /// Which files of the machine a caller reaches.
@@ -111,7 +118,11 @@ impl House {
         Ok(Self {
             catalog,
             blocks,
-            indexing: Arc::new(Indexing::new(folder.join("index"), blobs.clone())),
+            indexing: Arc::new(Indexing::new(
+                folder.join("index"),
+                blobs.clone(),
+                options.embedding.clone(),
+            )?),
             blobs,
             locks,
             clock,

@@ -6,7 +6,7 @@ use shelf_base::Call;
 use shelf_blocks::{BlockId, Manifest, Usage};
 use shelf_catalog::{CollectionSummary, TypeFigures};
 
-use crate::{Bearer, Caller, House, Result};
+use crate::{Bearer, Caller, House, IndexFigures, Result};
 
 /// The contract's five figures; the ratio is made from two of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,6 +52,8 @@ pub struct Storage {
     pub loose: (u64, u64),
     /// Bytes of the catalog.
     pub catalog_bytes: u64,
+    /// What the search index holds; `None` when it is to be built anew.
+    pub index: Option<IndexFigures>,
 }
 
 impl House {
@@ -77,6 +79,7 @@ impl House {
             packs: self.blocks.usage()?,
             loose: self.catalog.loose_figures()?,
             catalog_bytes: self.catalog.bytes()?,
+            index: self.indexing.figures().ok(),
         })
     }
 

@@ -1,5 +1,6 @@
 //! Derived search state.
 mod bits;
+mod deep;
 mod error;
 mod manifest;
 mod search;
@@ -10,6 +11,7 @@ mod trigram;
 mod vector;
 mod view;
 pub use bits::Bits;
+pub use deep::{Cosines, Deep, Missing};
 pub use error::Error;
 pub use search::{Correction, Hit, Hits, Kind, Question, Resolved, Search, Unit, Wanted, folded};
 pub use segment::{Builder, Built, Entry, EntryPassage, Grep, Span};

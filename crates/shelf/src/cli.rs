@@ -88,6 +88,8 @@ pub(crate) enum Command {
     },
     /// Build the search index anew
     Reindex,
+    /// Let a collection be searched with the configured embedding model, and make its vectors
+    Embed(Embed),
     /// Measure search on a folder with corpus.jsonl, queries.jsonl and qrels.tsv
     Eval(Eval),
     /// Free what nothing needs; snapshots go only by the rules given here
@@ -295,6 +297,15 @@ pub(crate) struct Search {
     /// Show the score of each leg
     #[arg(long)]
     pub explain: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct Embed {
+    /// The collection
+    pub collection: String,
+    /// Back to the built-in model
+    #[arg(long)]
+    pub built_in: bool,
 }
 
 #[derive(Args)]

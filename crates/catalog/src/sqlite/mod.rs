@@ -197,6 +197,15 @@ impl Catalog for SqliteCatalog {
         self.writer.write(move |turn| put::make_collection(turn, &actor, &name, now))
     }
 
+    fn set_model(&self, actor: &Actor, id: CollectionId, model: Option<&str>, now: Moment) -> Result<()> {
+        let (actor, model) = (actor.clone(), model.map(str::to_owned));
+        self.writer.write(move |turn| put::set_model(turn, &actor, id, model.as_deref(), now))
+    }
+
+    fn models(&self, scope: &Scope) -> Result<Vec<(CollectionId, Option<String>)>> {
+        self.read(|connection| read::models(connection, scope))
+    }
+
     fn put(&self, put: Put) -> Result<(Vec<PutResult>, Option<Snapshot>)> {
         self.writer.write(move |turn| put::put(turn, &put))
     }

@@ -12,7 +12,7 @@ use crate::{
     Scope, Snapshot, SnapshotDraft, TypeFigures,
 };
 
-const COLLECTION: &str = "c.uuid, a.uuid, c.name, c.kind, c.created_at";
+const COLLECTION: &str = "c.uuid, a.uuid, c.name, c.kind, c.created_at, c.model";
 
 fn read_collection(row: &rusqlite::Row<'_>) -> Result<Collection> {
     let kind = match row.get::<_, String>(3)?.as_str() {
@@ -26,6 +26,7 @@ fn read_collection(row: &rusqlite::Row<'_>) -> Result<Collection> {
         name: row.get(2)?,
         kind,
         created_at: moment(row, 4)?,
+        model: row.get(5)?,
     })
 }
 
@@ -44,10 +45,10 @@ pub(super) fn collections(connection: &Connection, scope: &Scope) -> Result<Vec<
     collect(query.query(conditions.parameters())?, |row| {
         Ok(CollectionSummary {
             collection: read_collection(row)?,
-            documents: row.get(5)?,
-            bytes: row.get(6)?,
-            snapshots: row.get(7)?,
-            updated_at: optional_moment(row, 8)?,
+            documents: row.get(6)?,
+            bytes: row.get(7)?,
+            snapshots: row.get(8)?,
+            updated_at: optional_moment(row, 9)?,
         })
     })
 }
@@ -75,6 +76,16 @@ pub(super) fn collection_ids(
     let sql = format!("SELECT c.uuid FROM collections c WHERE {}", conditions.sql());
     let mut query = connection.prepare_cached(&sql)?;
     collect(query.query(conditions.parameters())?, |row| collection_id(row, 0))
+}
+
+pub(super) fn models(
+    connection: &Connection,
+    scope: &Scope,
+) -> Result<Vec<(shelf_base::ids::CollectionId, Option<String>)>> {
+    let conditions = Conditions::in_scope(scope);
+    let sql = format!("SELECT c.uuid, c.model FROM collections c WHERE {}", conditions.sql());
+    let mut query = connection.prepare_cached(&sql)?;
+    collect(query.query(conditions.parameters())?, |row| Ok((collection_id(row, 0)?, row.get(1)?)))
 }
 
 pub(super) fn type_figures(connection: &Connection, scope: &Scope) -> Result<Vec<TypeFigures>> {

@@ -132,6 +132,8 @@ const STEPS: &[&str] = &[
         seal BLOB NOT NULL
     );
     ",
+    // 2: the embedding model that a collection is searched with; NULL is the built-in one.
+    "ALTER TABLE collections ADD COLUMN model TEXT;",
 ];
 
 /// The newest version that this program knows.

@@ -5,6 +5,7 @@
 //! After larger writes a background thread does the same before anybody asks. An index that is damaged, or that has
 //! followed another journal, is thrown away and built anew.
 
+mod deep;
 mod prepare;
 
 use std::{
@@ -18,11 +19,13 @@ use std::{
     time::Duration,
 };
 
+pub use deep::EndpointSettings;
+use deep::OtherModel;
 use parking_lot::Mutex;
 use prepare::Preparing;
 use shelf_base::{Call, Fault, Kind};
 use shelf_catalog::{Catalog, Changed};
-use shelf_index::{Builder, Change, Index, Lease, Marks, Staged, View};
+use shelf_index::{Builder, Change, Index, Lease, Marks, Sizes, Staged, View};
 
 use crate::{House, Result, blobs::Blobs};
 
@@ -39,24 +42,42 @@ const WAKE_EVERY: u64 = 128;
 /// How often a waiting caller looks whether it may go on.
 const PATIENCE: Duration = Duration::from_millis(10);
 
+/// What the search index holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IndexFigures {
+    /// Documents.
+    pub documents: u64,
+    /// Their passages.
+    pub passages: u64,
+    /// Segments, those in memory included.
+    pub segments: u64,
+    /// The last journal record that it covers.
+    pub sequence: u64,
+    /// Bytes by part.
+    pub sizes: Sizes,
+}
+
 /// The index of an open library and what follows the journal for it.
 pub(crate) struct Indexing {
     index: Index,
     blobs: Blobs,
+    /// The model that is configured beside the built-in one.
+    other: Option<OtherModel>,
     catching: Mutex<()>,
     writes: AtomicU64,
     background: Mutex<Option<(JoinHandle<()>, Call)>>,
 }
 
 impl Indexing {
-    pub(crate) fn new(folder: PathBuf, blobs: Blobs) -> Self {
-        Self {
+    pub(crate) fn new(folder: PathBuf, blobs: Blobs, model: Option<EndpointSettings>) -> Result<Self> {
+        Ok(Self {
+            other: deep::open_other(&folder, model)?,
             index: Index::new(folder, marks(blobs.catalog.clone())),
             blobs,
             catching: Mutex::default(),
             writes: AtomicU64::new(0),
             background: Mutex::default(),
-        }
+        })
     }
 
     /// A view that covers everything acknowledged before this call.
@@ -99,6 +120,18 @@ impl Indexing {
     pub(crate) fn forget(&self, call: &Call) -> Result<()> {
         let lease = self.wait_for_lease(call)?;
         Ok(self.index.wipe(&lease)?)
+    }
+
+    /// What the index holds at this moment, without bringing it up to date.
+    pub(crate) fn figures(&self) -> Result<IndexFigures> {
+        let view = self.index.view()?;
+        Ok(IndexFigures {
+            documents: view.documents(),
+            passages: view.passages(),
+            segments: view.segments() as u64,
+            sequence: view.sequence(),
+            sizes: view.sizes(),
+        })
     }
 
     /// Compares the index on disk with its hashes.
@@ -240,7 +273,7 @@ impl Indexing {
     /// Notes a write; now and then the background thread takes what has gathered.
     pub(crate) fn wrote(self: &Arc<Self>, documents: u64) {
         let before = self.writes.fetch_add(documents, Ordering::Relaxed);
-        if before / WAKE_EVERY != (before + documents) / WAKE_EVERY {
+        if before / WAKE_EVERY != (before + documents) / WAKE_EVERY || self.other.is_some() {
             self.wake();
         }
     }
@@ -267,11 +300,15 @@ impl Indexing {
     fn tidy(&self, call: &Call) -> Result<()> {
         let target = self.blobs.catalog.sequence()?;
         self.catch_up(target, call)?;
-        let Some(lease) = self.index.try_lease()? else { return Ok(()) };
-        if self.index.tail_is_due() {
-            self.index.flush(&lease)?;
+        if let Some(lease) = self.index.try_lease()? {
+            if self.index.tail_is_due() {
+                self.index.flush(&lease)?;
+            }
+            while call.check().is_ok() && self.index.merge(&lease)? {}
         }
-        while call.check().is_ok() && self.index.merge(&lease)? {}
+        if self.other.is_some() {
+            self.embed_missing(&*self.index.view()?, call)?;
+        }
         Ok(())
     }
 

@@ -34,6 +34,7 @@ impl House {
         let storage = self.storage()?;
         let mut lines = vec![self.look_at_folder(), self.look_at_catalog()?, look_at_storage(&storage)];
         lines.push(self.look_at_loose(&storage)?);
+        lines.push(self.look_at_index(&storage)?);
         lines.push(self.look_at_tokens()?);
         lines.extend(self.look_at_disk());
         Ok(lines)
@@ -81,6 +82,19 @@ impl House {
             ),
             Some(first) => line("loose blocks", Advice::Problem, format!("damaged: {first}")),
         })
+    }
+
+    fn look_at_index(&self, storage: &Storage) -> Result<Diagnosis> {
+        let Some(index) = storage.index else {
+            let text = "damaged: the next search builds it anew, or `shelf reindex`".into();
+            return Ok(line("search index", Advice::Problem, text));
+        };
+        let behind = self.catalog.sequence()?.saturating_sub(index.sequence);
+        let text = format!(
+            "{} documents, {} passages, {} segments, {} journal records to follow",
+            index.documents, index.passages, index.segments, behind
+        );
+        Ok(line("search index", Advice::Fine, text))
     }
 
     fn look_at_tokens(&self) -> Result<Diagnosis> {

@@ -126,6 +126,10 @@ pub struct SearchReply {
     pub hits: Vec<SearchHit>,
     /// Words that were corrected.
     pub corrections: Vec<Correction>,
+    /// The model whose vectors were compared, when meaning was.
+    pub model: Option<String>,
+    /// What the caller should know.
+    pub note: Option<String>,
     /// Cursor of the next page.
     pub next_cursor: Option<String>,
 }
@@ -170,14 +174,19 @@ impl House {
         let view = self.indexing.view(call)?;
         let filter = self.index_filter(caller, &view, &request.filter, &request.patterns)?;
         let search = view.search(&Question::new(&request.query), request.similarity, &filter)?;
-        let vector = match request.kind {
-            SearchKind::Keyword => None,
-            _ => Some(shelf_embed::embed_text(&search.resolved.corrected(&request.query))),
+        let corrected = search.resolved.corrected(&request.query);
+        let (vector, meant) = match request.kind {
+            SearchKind::Keyword => (None, None),
+            _ => {
+                let meant = self.indexing.meant(&view, &filter, caller.pass.scope(), &corrected, call)?;
+                (Some(shelf_embed::embed_text(&corrected)), Some(meant))
+            }
         };
         let wanted = Wanted {
             kind: request.kind,
             unit: Unit::Document,
             vector: vector.as_ref(),
+            cosines: meant.as_ref().and_then(|meant| meant.cosines.as_ref()),
             from,
             limit: request.limit,
         };
@@ -194,6 +203,8 @@ impl House {
             searched: Searched::Legs(request.kind),
             hits,
             corrections: search.resolved.corrections.clone(),
+            note: meant.as_ref().and_then(|meant| meant.note.clone()),
+            model: meant.map(|meant| meant.model),
             next_cursor,
         })
     }
@@ -331,6 +342,8 @@ impl House {
             searched: Searched::Hash,
             hits,
             corrections: Vec::new(),
+            model: None,
+            note: None,
             next_cursor: None,
         }))
     }

@@ -3,4 +3,5 @@
 mod damage;
 mod index;
 mod model;
+mod model_elsewhere;
 mod power;

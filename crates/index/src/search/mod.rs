@@ -9,7 +9,7 @@ pub use question::Question;
 pub use rank::{Hit, Hits, Kind, Unit};
 pub use resolve::{Correction, Resolved, folded};
 
-use crate::{Filter, Result, View, bits::Bits, vector::DIMENSIONS};
+use crate::{Cosines, Filter, Result, View, bits::Bits, vector::DIMENSIONS};
 
 /// A search that is under way: the view, what may be seen of it, and the question in the library's own words.
 pub struct Search<'a> {
@@ -20,7 +20,7 @@ pub struct Search<'a> {
 }
 
 /// What a page wants.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Wanted<'a> {
     /// Which legs.
     pub kind: Kind,
@@ -28,6 +28,8 @@ pub struct Wanted<'a> {
     pub unit: Unit,
     /// The question's vector, for the legs that need it.
     pub vector: Option<&'a [f32; DIMENSIONS]>,
+    /// Cosines of another model, to be used in place of the built-in vectors.
+    pub cosines: Option<&'a Cosines>,
     /// Leave out so many first.
     pub from: usize,
     /// At most so many.

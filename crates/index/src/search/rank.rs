@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use shelf_base::Digest;
 
 use super::{Search, Wanted, keyword};
-use crate::{Result, Span, bits::Bits, segment::Segment, vector};
+use crate::{Cosines, Result, Span, bits::Bits, segment::Segment, vector};
 
 /// Members that each leg sends into the pool.
 const POOL: usize = 1_000;
@@ -95,7 +95,7 @@ pub(super) fn page(search: &Search<'_>, wanted: &Wanted<'_>) -> Result<Hits> {
     let total = found.len() as u64;
     let most = wanted.from.saturating_add(wanted.limit);
     if wanted.kind == Kind::Hybrid {
-        order_hybrid(search, &mut found, wanted.vector, most);
+        order_hybrid(search, &mut found, wanted, most);
     } else {
         order(search, &mut found, most, |a, b| (b.full, b.score).partial_cmp(&(a.full, a.score)));
     }
@@ -192,16 +192,13 @@ const fn candidate(segment: usize, document: u32, passage: u32, words: f32) -> C
 
 /// All candidates of the vector leg that reach `floor`.
 fn by_meaning(search: &Search<'_>, wanted: &Wanted<'_>, floor: f32) -> Vec<Candidate> {
-    let Some(query) = wanted.vector.filter(|vector| vector.iter().any(|value| *value != 0.0)) else {
-        return Vec::new();
-    };
-    let query = vector::Query::new(query);
+    let Some(legs) = Meaning::of(wanted) else { return Vec::new() };
     let mut found: Vec<Candidate> = Vec::new();
     for (at, (placed, allowed)) in search.view.segments.iter().zip(&search.allowed).enumerate() {
         let segment = &placed.segment;
         let all = allowed.count() == segment.documents();
         let may = |passage: usize| all || allowed.has(segment.document_of(passage));
-        segment.vectors.estimate(&query, floor, &may, &mut |passage, estimate| {
+        legs.each(segment, at, floor, &may, &mut |passage, estimate| {
             let (passage, document) = (passage as u32, segment.document_of(passage) as u32);
             // Passages come in order, so those of one document come together.
             let same = |last: &&mut Candidate| {
@@ -219,12 +216,56 @@ fn by_meaning(search: &Search<'_>, wanted: &Wanted<'_>, floor: f32) -> Vec<Candi
             }
         });
     }
-    compute_best(search, &mut found, &query);
+    compute_best(search, &mut found, &legs);
     found
 }
 
+/// Where cosines come from: the built-in vectors, or those of another model.
+enum Meaning<'a> {
+    BuiltIn(Box<vector::Query>),
+    Other(&'a Cosines),
+}
+
+impl<'a> Meaning<'a> {
+    fn of(wanted: &Wanted<'a>) -> Option<Self> {
+        if let Some(cosines) = wanted.cosines {
+            return Some(Self::Other(cosines));
+        }
+        let vector = wanted.vector.filter(|vector| vector.iter().any(|value| *value != 0.0))?;
+        Some(Self::BuiltIn(Box::new(vector::Query::new(vector))))
+    }
+
+    /// Calls `each` with every allowed passage of a segment that reaches `floor`, by estimate or truly.
+    fn each(
+        &self,
+        segment: &Segment,
+        at: usize,
+        floor: f32,
+        may: &dyn Fn(usize) -> bool,
+        each: &mut dyn FnMut(usize, f32),
+    ) {
+        match self {
+            Self::BuiltIn(query) => segment.vectors.estimate(query, floor, may, each),
+            Self::Other(cosines) => {
+                let near = cosines.0[at]
+                    .iter()
+                    .enumerate()
+                    .filter(|(passage, cosine)| **cosine >= floor && may(*passage));
+                near.for_each(|(passage, cosine)| each(passage, *cosine));
+            }
+        }
+    }
+
+    fn cosine(&self, segment: &Segment, at: u32, passage: u32) -> f32 {
+        match self {
+            Self::BuiltIn(query) => segment.vectors.cosine(query, passage as usize),
+            Self::Other(cosines) => cosines.0[at as usize][passage as usize],
+        }
+    }
+}
+
 /// Estimates chose; for those at the front the cosine itself decides.
-fn compute_best(search: &Search<'_>, found: &mut [Candidate], query: &vector::Query) {
+fn compute_best(search: &Search<'_>, found: &mut [Candidate], legs: &Meaning<'_>) {
     let by_estimate = |a: &Candidate, b: &Candidate| b.score.total_cmp(&a.score);
     if found.len() > POOL {
         found.select_nth_unstable_by(POOL, by_estimate);
@@ -232,7 +273,7 @@ fn compute_best(search: &Search<'_>, found: &mut [Candidate], query: &vector::Qu
     let best = found.len().min(POOL);
     for one in &mut found[..best] {
         let segment = &search.view.segments[one.segment as usize].segment;
-        one.score = segment.vectors.cosine(query, one.passage as usize);
+        one.score = legs.cosine(segment, one.segment, one.passage);
         one.cosine = Some(one.score);
     }
 }
@@ -288,18 +329,13 @@ fn order(
 }
 
 /// Scores the pool by both legs, and puts the rest behind it.
-fn order_hybrid(
-    search: &Search<'_>,
-    found: &mut Vec<Candidate>,
-    vector: Option<&[f32; vector::DIMENSIONS]>,
-    most: usize,
-) {
+fn order_hybrid(search: &Search<'_>, found: &mut Vec<Candidate>, wanted: &Wanted<'_>, most: usize) {
     let mut rest = std::mem::take(found);
     let mut pool = take_best(&mut rest, |one| one.words, 0.0);
     pool.extend(take_best(&mut rest, |one| one.cosine.unwrap_or(-1.0), -1.0));
-    let query = vector.filter(|vector| vector.iter().any(|value| *value != 0.0)).map(vector::Query::new);
-    if let Some(query) = &query {
-        pool.iter_mut().filter(|one| one.cosine.is_none()).for_each(|one| compute_cosine(search, one, query));
+    if let Some(legs) = Meaning::of(wanted) {
+        let without = pool.iter_mut().filter(|one| one.cosine.is_none());
+        without.for_each(|one| compute_cosine(search, one, &legs, wanted.unit));
     }
     let largest = pool.iter().map(|one| one.words).fold(0.0, f32::max);
     let cosines = pool.iter().filter_map(|one| one.cosine);
@@ -346,17 +382,17 @@ fn take_best(rest: &mut Vec<Candidate>, measure: impl Fn(&Candidate) -> f32, lea
 }
 
 /// The best cosine of the candidate's passages.
-fn compute_cosine(search: &Search<'_>, one: &mut Candidate, query: &vector::Query) {
+fn compute_cosine(search: &Search<'_>, one: &mut Candidate, legs: &Meaning<'_>, unit: Unit) {
     let segment = &search.view.segments[one.segment as usize].segment;
     let row = segment.document(one.document as usize);
     // Long documents have been through the vector leg: what did not come out of it is below the floor anyway.
-    let passages = if row.passages <= 16 {
+    let passages = if unit == Unit::Document && row.passages <= 16 {
         row.first_passage..row.first_passage + row.passages
     } else {
         one.passage..one.passage + 1
     };
     for passage in passages {
-        let cosine = segment.vectors.cosine(query, passage as usize);
+        let cosine = legs.cosine(segment, one.segment, passage);
         if one.cosine.is_none_or(|best| cosine > best) {
             one.cosine = Some(cosine);
         }

@@ -2,13 +2,13 @@
 //! what is chosen at run time is only which instructions it may use.
 #![expect(unsafe_code, reason = "calling a function compiled for instructions that were found at run time")]
 
-use super::{CODED_BYTES, DIMENSIONS, GROUP, PLANES, Query, RUN, WORDS, float_at};
+use super::{CODED_BYTES, GROUP, PLANES, Query, RUN, WORDS, float_at};
 
 /// Estimates of a run of groups.
 type Estimates = [f32; RUN * GROUP];
 
 /// The product of a query with a stored row of signed bytes.
-pub(super) fn dot(query: &[f32; DIMENSIONS], row: &[u8]) -> f32 {
+pub(crate) fn dot(query: &[f32], row: &[u8]) -> f32 {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
         // SAFETY: the processor has the instructions.
@@ -39,7 +39,7 @@ pub(super) fn estimate(groups: &[[u8; CODED_BYTES]], query: &Query, estimates: &
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-fn dot_avx2(query: &[f32; DIMENSIONS], row: &[u8]) -> f32 {
+fn dot_avx2(query: &[f32], row: &[u8]) -> f32 {
     dot_plain(query, row)
 }
 
@@ -95,14 +95,16 @@ fn estimate_popcnt(groups: &[[u8; CODED_BYTES]], query: &Query, estimates: &mut 
 
 /// Sixteen sums side by side: a single one would have to be added in order, which no instruction does at once.
 #[inline(always)]
-fn dot_plain(query: &[f32; DIMENSIONS], row: &[u8]) -> f32 {
+fn dot_plain(query: &[f32], row: &[u8]) -> f32 {
     let mut sums = [0.0_f32; 16];
-    for (query, row) in query.as_chunks::<16>().0.iter().zip(row.as_chunks::<16>().0) {
+    let ((queries, query_rest), (rows, row_rest)) = (query.as_chunks::<16>(), row.as_chunks::<16>());
+    for (query, row) in queries.iter().zip(rows) {
         for lane in 0..16 {
             sums[lane] += query[lane] * f32::from(row[lane] as i8);
         }
     }
-    sums.iter().sum()
+    let rest: f32 = query_rest.iter().zip(row_rest).map(|(query, row)| query * f32::from(*row as i8)).sum();
+    sums.iter().sum::<f32>() + rest
 }
 
 #[inline(always)]

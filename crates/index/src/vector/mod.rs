@@ -10,6 +10,7 @@ mod rotate;
 
 use std::sync::OnceLock;
 
+pub(crate) use kernels::dot as row_dot;
 use rotate::Rotation;
 use tantivy::directory::OwnedBytes;
 
@@ -42,10 +43,8 @@ pub(crate) struct VectorsBuilder {
 impl VectorsBuilder {
     /// Adds a vector of length one, or a zero vector.
     pub(crate) fn add(&mut self, vector: &[f32; DIMENSIONS]) {
-        let most = vector.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
-        let scale = if most > 0.0 { most / 127.0 } else { 0.0 };
-        let inverse = if scale > 0.0 { scale.recip() } else { 0.0 };
-        self.bytes.extend(vector.iter().map(|value| (value * inverse).round() as i8 as u8));
+        let (scale, bytes) = quantized(vector);
+        self.bytes.extend_from_slice(&bytes);
         self.scales.push(scale);
     }
 
@@ -82,6 +81,14 @@ impl VectorsBuilder {
         }
         groups
     }
+}
+
+/// A vector as signed bytes, and what they must be multiplied by.
+pub(crate) fn quantized(vector: &[f32]) -> (f32, Vec<u8>) {
+    let most = vector.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
+    let scale = if most > 0.0 { most / 127.0 } else { 0.0 };
+    let inverse = if scale > 0.0 { scale.recip() } else { 0.0 };
+    (scale, vector.iter().map(|value| (value * inverse).round() as i8 as u8).collect())
 }
 
 /// What the product of the sign vector with a query must be multiplied by to estimate that of the vector itself.

@@ -14,11 +14,12 @@ mod upkeep;
 use std::{
     collections::{BTreeMap, HashMap},
     io::IsTerminal,
+    time::Duration,
 };
 
 use serde_json::{Map, Value, json};
-use shelf_base::{Call, Kind, bounds};
-use shelf_engine::{Caller, House, Options};
+use shelf_base::{Call, Kind, Secret, bounds};
+use shelf_engine::{Caller, EndpointSettings, House, Options};
 use shelf_tools::{Context, Limits, policy::Selection};
 
 use crate::{
@@ -51,6 +52,7 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Outcome {
         Command::Token(command) => token::run(&command, &open(&settings)?, output),
         Command::Check { repair } => upkeep::check(repair, &open(&settings)?, output),
         Command::Reindex => upkeep::reindex(&open(&settings)?, output),
+        Command::Embed(command) => upkeep::embed(&command, &open(&settings)?, output),
         Command::Eval(command) => eval::run(&command, output),
         Command::Gc(command) => upkeep::collect(&command, &open(&settings)?, output),
         Command::Doctor => upkeep::doctor(&open(&settings)?, &settings, output),
@@ -119,8 +121,23 @@ fn open(settings: &Settings) -> Outcome<House> {
     let options = Options {
         import_roots: settings.texts("http.import_roots").into_iter().map(Into::into).collect(),
         export_roots: settings.texts("http.export_roots").into_iter().map(Into::into).collect(),
+        embedding: embedding(settings)?,
     };
     Ok(House::open(&settings.data_dir()?, options)?)
+}
+
+/// The embedding model that is configured beside the built-in one.
+fn embedding(settings: &Settings) -> Outcome<Option<EndpointSettings>> {
+    let (url, model) = (settings.text("embedding.url"), settings.text("embedding.model"));
+    match (url.is_empty(), model.is_empty()) {
+        (true, true) => return Ok(None),
+        (false, false) => {}
+        _ => return Err(Trouble::new(Kind::Invalid, "embedding.url and embedding.model belong together")),
+    }
+    let key = Some(settings.text("embedding.key")).filter(|key| !key.is_empty());
+    let key = key.map(|key| Secret::new(key.to_owned()));
+    let timeout = Duration::from_secs(settings.number("embedding.timeout_seconds").max(1));
+    Ok(Some(EndpointSettings { key, timeout, ..EndpointSettings::new(url, model) }))
 }
 
 /// The rate limits that are configured.

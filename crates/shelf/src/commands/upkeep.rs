@@ -1,9 +1,9 @@
-//! `check`, `reindex`, `gc`, `doctor`.
+//! `check`, `reindex`, `embed`, `gc`, `doctor`.
 
 use serde_json::{Value, json};
 use shelf_base::Kind;
 use shelf_engine::{
-    House,
+    Caller, House,
     maintain::{Advice, CollectPlan, Finding, Retention},
 };
 
@@ -67,6 +67,19 @@ pub(super) fn reindex(house: &House, output: &Output) -> Outcome {
         return output.print_json(&json!({ "documents": documents }));
     }
     output.say(Tone::Good, &format!("{documents} documents indexed"));
+    Ok(())
+}
+
+pub(super) fn embed(command: &cli::Embed, house: &House, output: &Output) -> Outcome {
+    let call = progress::call(output);
+    let made = house.set_model(&Caller::owner(), &command.collection, !command.built_in, &call)?;
+    drop(call);
+    let model = house.configured_model().filter(|_| !command.built_in).unwrap_or("the built-in model");
+    if output.json {
+        let reply = json!({ "collection": command.collection, "model": model, "vectors": made });
+        return output.print_json(&reply);
+    }
+    output.say(Tone::Good, &format!("{} is searched with {model}; {made} vectors made", command.collection));
     Ok(())
 }
 

@@ -83,9 +83,12 @@ impl Settings {
         Ok(Self { values })
     }
 
-    /// Every key with its value and origin.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (&'static str, &Value, &Origin)> {
-        self.values.iter().map(|(key, (value, origin))| (*key, value, origin))
+    /// Every key with its value and origin, secrets masked.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&'static str, Value, &Origin)> {
+        self.values.iter().map(|(key, (value, origin))| {
+            let is_secret = *key == "embedding.key" && value.as_str() != Some("");
+            (*key, if is_secret { Value::String("***".into()) } else { value.clone() }, origin)
+        })
     }
 
     pub(crate) fn text(&self, key: &str) -> &str {

@@ -45,6 +45,22 @@ pub(crate) const SETTINGS: &[Setting] = &[
     setting("tools.exclude", "SHELF_EXCLUDE_TOOLS", "Tools that are not offered"),
     setting("tools.read_only", "SHELF_READ_ONLY", "Only tools that change nothing"),
     setting(
+        "embedding.url",
+        "SHELF_EMBEDDING_URL",
+        "OpenAI-compatible endpoint, such as http://localhost:11434/v1",
+    ),
+    setting("embedding.model", "SHELF_EMBEDDING_MODEL", "Model to ask it for"),
+    setting(
+        "embedding.key",
+        "SHELF_EMBEDDING_KEY",
+        "Its key; better given by the environment than by a file",
+    ),
+    setting(
+        "embedding.timeout_seconds",
+        "SHELF_EMBEDDING_TIMEOUT",
+        "Seconds that one request to it may take",
+    ),
+    setting(
         "limits.call_seconds",
         "SHELF_CALL_SECONDS",
         "Seconds that one tool call may take; 0 for no limit",

@@ -23,6 +23,7 @@ pub(crate) const TOOL: Tool = Tool {
             name: summary.collection.name.clone(),
             collection_id: summary.collection.id.to_string(),
             kind: summary.collection.kind.word().into(),
+            model: summary.collection.model.clone(),
             document_count: summary.documents,
             bytes: summary.bytes,
             snapshot_count: summary.snapshots,
@@ -52,6 +53,9 @@ struct CollectionView {
     collection_id: String,
     /// plain or book
     kind: String,
+    /// Embedding model it is searched with; absent for the built-in one
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
     /// Documents in it
     document_count: u64,
     /// Their bytes

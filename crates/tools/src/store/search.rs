@@ -211,6 +211,8 @@ fn view(found: SearchReply, views: Vec<HitView>, paths_only: bool, began: Instan
             .into_iter()
             .map(|correction| CorrectionView { asked: correction.asked, meant: correction.meant })
             .collect(),
+        model: found.model,
+        note: found.note,
         next_cursor: found.next_cursor,
     }
 }
@@ -231,6 +233,12 @@ struct Reply {
     /// Words that were corrected
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     corrections: Vec<CorrectionView>,
+    /// Embedding model whose vectors were compared; absent for keyword and hash searches
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    /// What the caller should know
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
     /// Cursor of the next page; null on the last
     #[schemars(with = "serde_json::Value")]
     next_cursor: Option<String>,

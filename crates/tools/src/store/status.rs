@@ -52,6 +52,18 @@ fn details(status: &StatusReply, snapshots: u64) -> Details {
         collections: status.collections.len() as u64,
         snapshots,
         journal_sequence: status.sequence,
+        index: status.storage.and_then(|storage| storage.index).map(|index| IndexView {
+            documents: index.documents,
+            passages: index.passages,
+            segments: index.segments,
+            journal_sequence: index.sequence,
+            pending: status.sequence.saturating_sub(index.sequence),
+            word_bytes: index.sizes.words,
+            vector_bytes: index.sizes.vectors,
+            trigram_bytes: index.sizes.trigrams,
+            text_bytes: index.sizes.texts,
+            table_bytes: index.sizes.tables,
+        }),
         queue: status.storage.map(|storage| QueueView { pending: storage.loose.0 }),
         compression: status.storage.map(|storage| CompressionView {
             raw_bytes: storage.packs.raw_bytes,
@@ -101,6 +113,9 @@ struct Details {
     snapshots: u64,
     /// Number of the last change in the journal
     journal_sequence: u64,
+    /// What the search index holds (owner only)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<IndexView>,
     /// Work that waits (owner only)
     #[serde(skip_serializing_if = "Option::is_none")]
     queue: Option<QueueView>,
@@ -110,6 +125,30 @@ struct Details {
     /// What the library takes on disk (owner only)
     #[serde(skip_serializing_if = "Option::is_none")]
     disk: Option<DiskView>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct IndexView {
+    /// Documents that can be found
+    documents: u64,
+    /// Their passages
+    passages: u64,
+    /// Sealed parts
+    segments: u64,
+    /// Last change of the journal that it covers
+    journal_sequence: u64,
+    /// Changes that the next search takes in
+    pending: u64,
+    /// Bytes of words, positions and stems
+    word_bytes: u64,
+    /// Bytes of vectors
+    vector_bytes: u64,
+    /// Bytes of trigram lists
+    trigram_bytes: u64,
+    /// Bytes of extracted texts
+    text_bytes: u64,
+    /// Bytes of tables
+    table_bytes: u64,
 }
 
 #[derive(Serialize, JsonSchema)]

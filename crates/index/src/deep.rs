@@ -1,0 +1,274 @@
+//! Vectors of another model, beside the built-in ones of the segments.
+//!
+//! They come from elsewhere and come later, so they live in a file of their own: one record a passage, appended as they
+//! arrive. They answer only when every passage in question has one; until then the built-in vectors do. `FORMAT.md`
+//! gives the bytes.
+
+use std::{
+    collections::HashMap,
+    fs::{self, File, OpenOptions},
+    io::{self, Read, Write},
+    path::{Path, PathBuf},
+};
+
+use shelf_base::Digest;
+
+use crate::{
+    Error, Filter, Lease, Result, View,
+    vector::{quantized, row_dot},
+};
+
+const MAGIC: &[u8; 8] = b"SHELFDV1";
+/// Number, ordinal, scale, hash before the bytes of a vector; its checksum behind them.
+const HEAD: usize = 8 + 4 + 4 + 32;
+const SUM: usize = 8;
+
+/// A passage by its document's number and its place in the document.
+type Key = (i64, u32);
+
+/// The vectors of one model.
+pub struct Deep {
+    path: PathBuf,
+    model: String,
+    /// Bytes of the file that have been read.
+    read: u64,
+    dimensions: usize,
+    vectors: HashMap<Key, Vector>,
+}
+
+struct Vector {
+    hash: Digest,
+    scale: f32,
+    bytes: Box<[u8]>,
+}
+
+/// A passage that has no vector of the model yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// The document's number.
+    pub number: i64,
+    /// Its content.
+    pub hash: Digest,
+    /// Which passage, from 0.
+    pub ordinal: u32,
+    /// First byte of the passage in the document's text, and the byte after its last.
+    pub bytes: (u32, u32),
+    /// The document's text, when the index keeps it.
+    pub place: (usize, usize),
+}
+
+impl Deep {
+    /// The vectors of `model` in the folder of an index. Nothing is read yet.
+    pub fn new(folder: &Path, model: &str) -> Self {
+        let name = format!("deep-{}.vectors", &blake3::hash(model.as_bytes()).to_hex()[..16]);
+        Self {
+            path: folder.join(name),
+            model: model.to_owned(),
+            read: 0,
+            dimensions: 0,
+            vectors: HashMap::new(),
+        }
+    }
+
+    /// Takes in what has been appended since the last look. A torn or damaged end is left alone until it is written over.
+    pub fn refresh(&mut self) -> Result<()> {
+        let mut file = match File::open(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.read = 0;
+                self.vectors.clear();
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if file.metadata()?.len() < self.read {
+            (self.read, self.dimensions) = (0, 0);
+            self.vectors.clear();
+        }
+        if self.read == 0 && !self.read_header(&mut file)? {
+            return Ok(());
+        }
+        io::Seek::seek(&mut file, io::SeekFrom::Start(self.read))?;
+        let mut record = vec![0; HEAD + self.dimensions + SUM];
+        let mut file = io::BufReader::with_capacity(1 << 18, file);
+        while file.read_exact(&mut record).is_ok() && self.take(&record) {
+            self.read += record.len() as u64;
+        }
+        Ok(())
+    }
+
+    fn read_header(&mut self, file: &mut File) -> Result<bool> {
+        let mut head = [0; 16];
+        if file.read_exact(&mut head).is_err() || &head[..8] != MAGIC {
+            return Ok(false);
+        }
+        let number =
+            |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]) as usize;
+        let (dimensions, length) = (number(8), number(12));
+        let mut model = vec![0; length.min(4_096)];
+        if dimensions == 0 || file.read_exact(&mut model).is_err() || model != self.model.as_bytes() {
+            return Ok(false);
+        }
+        (self.dimensions, self.read) = (dimensions, (16 + length) as u64);
+        Ok(true)
+    }
+
+    fn take(&mut self, record: &[u8]) -> bool {
+        let (body, sum) = record.split_at(record.len() - SUM);
+        if blake3::hash(body).as_bytes()[..SUM] != *sum {
+            return false;
+        }
+        let (Some(number), Some(ordinal), Some(scale), Some(hash)) = (
+            body.first_chunk::<8>().map(|bytes| i64::from_le_bytes(*bytes)),
+            body[8..].first_chunk::<4>().map(|bytes| u32::from_le_bytes(*bytes)),
+            body[12..].first_chunk::<4>().map(|bytes| f32::from_le_bytes(*bytes)),
+            Digest::from_slice(&body[16..HEAD]),
+        ) else {
+            return false;
+        };
+        self.vectors.insert((number, ordinal), Vector { hash, scale, bytes: body[HEAD..].into() });
+        true
+    }
+
+    /// Appends vectors; all must have the model's length.
+    pub fn append(&mut self, _lease: &Lease, found: &[(Missing, Vec<f32>)]) -> Result<()> {
+        self.refresh()?;
+        let Some(dimensions) = found.first().map(|(_, vector)| vector.len()) else { return Ok(()) };
+        if self.read == 0 {
+            self.begin(dimensions)?;
+        }
+        if found.iter().any(|(_, vector)| vector.len() != self.dimensions) {
+            return Err(Error::damaged("deep vectors", "the model gives vectors of another length now"));
+        }
+        let mut bytes = Vec::new();
+        for (missing, vector) in found {
+            let start = bytes.len();
+            let (scale, quantized) = quantized(vector);
+            bytes.extend_from_slice(&missing.number.to_le_bytes());
+            bytes.extend_from_slice(&missing.ordinal.to_le_bytes());
+            bytes.extend_from_slice(&scale.to_le_bytes());
+            bytes.extend_from_slice(missing.hash.as_bytes());
+            bytes.extend_from_slice(&quantized);
+            let sum = blake3::hash(&bytes[start..]);
+            bytes.extend_from_slice(&sum.as_bytes()[..SUM]);
+        }
+        let mut file = OpenOptions::new().write(true).open(&self.path)?;
+        // Whatever lies behind the last whole record was never finished.
+        file.set_len(self.read)?;
+        io::Seek::seek(&mut file, io::SeekFrom::End(0))?;
+        file.write_all(&bytes)?;
+        file.sync_data()?;
+        self.refresh()
+    }
+
+    fn begin(&mut self, dimensions: usize) -> Result<()> {
+        let mut header = MAGIC.to_vec();
+        header.extend_from_slice(&(dimensions as u32).to_le_bytes());
+        header.extend_from_slice(&(self.model.len() as u32).to_le_bytes());
+        header.extend_from_slice(self.model.as_bytes());
+        fs::write(&self.path, &header)?;
+        (self.dimensions, self.read) = (dimensions, header.len() as u64);
+        self.vectors.clear();
+        Ok(())
+    }
+
+    /// Passages within the filter that have no vector yet, at most so many.
+    pub fn missing(&self, view: &View, filter: &Filter, most: usize) -> Vec<Missing> {
+        let mut missing = Vec::new();
+        for (at, (placed, allowed)) in view.segments.iter().zip(view.allowed(filter)).enumerate() {
+            for document in allowed.iter() {
+                let row = placed.segment.document(document);
+                for ordinal in 0..row.passages {
+                    let span = placed.segment.passage((row.first_passage + ordinal) as usize).span;
+                    if span.end == span.start || self.find(row.number, ordinal, &row.hash).is_some() {
+                        continue;
+                    }
+                    if missing.len() == most {
+                        return missing;
+                    }
+                    missing.push(Missing {
+                        number: row.number,
+                        hash: row.hash,
+                        ordinal,
+                        bytes: (span.start, span.end),
+                        place: (at, document),
+                    });
+                }
+            }
+        }
+        missing
+    }
+
+    fn find(&self, number: i64, ordinal: u32, hash: &Digest) -> Option<&Vector> {
+        self.vectors.get(&(number, ordinal)).filter(|vector| vector.hash == *hash)
+    }
+
+    /// The cosine of every passage within the filter with a query; `None` while any of them has no vector.
+    pub fn cosines(&self, view: &View, filter: &Filter, query: &[f32]) -> Option<Cosines> {
+        if query.len() != self.dimensions {
+            return None;
+        }
+        let mut all = Vec::new();
+        for (placed, allowed) in view.segments.iter().zip(view.allowed(filter)) {
+            let mut cosines = vec![NONE; placed.segment.passages()];
+            for document in allowed.iter() {
+                let row = placed.segment.document(document);
+                for ordinal in 0..row.passages {
+                    let passage = (row.first_passage + ordinal) as usize;
+                    let span = placed.segment.passage(passage).span;
+                    if span.end > span.start {
+                        let vector = self.find(row.number, ordinal, &row.hash)?;
+                        cosines[passage] = row_dot(query, &vector.bytes) * vector.scale;
+                    }
+                }
+            }
+            all.push(cosines);
+        }
+        Some(Cosines(all))
+    }
+}
+
+/// What a passage without text, or out of sight, is near to.
+const NONE: f32 = -1.0;
+
+/// Cosines of another model, by segment and passage.
+pub struct Cosines(pub(crate) Vec<Vec<f32>>);
+
+impl View {
+    /// The kept text of the document at a [`Missing`] passage's place.
+    pub fn text_at(&self, place: (usize, usize)) -> Result<Option<String>> {
+        let Some(placed) = self.segments.get(place.0) else { return Ok(None) };
+        placed.segment.text(&placed.segment.document(place.1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Index;
+
+    fn missing(number: i64) -> Missing {
+        Missing { number, hash: Digest::of(b"x"), ordinal: 0, bytes: (0, 1), place: (0, 0) }
+    }
+
+    #[test]
+    fn vectors_come_back_and_a_torn_end_is_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let index = Index::new(folder.path().to_owned(), Box::new(|_| None));
+        let lease = index.lease().unwrap();
+        let mut deep = Deep::new(folder.path(), "model@host");
+        deep.append(&lease, &[(missing(1), vec![0.6, 0.8, 0.0]), (missing(2), vec![0.0, 0.0, 1.0])]).unwrap();
+        let whole = fs::read(&deep.path).unwrap();
+        fs::write(&deep.path, [&whole[..], b"torn"].concat()).unwrap();
+        let mut other = Deep::new(folder.path(), "model@host");
+        other.refresh().unwrap();
+        assert_eq!(other.vectors.len(), 2);
+        other.append(&lease, &[(missing(3), vec![1.0, 0.0, 0.0])]).unwrap();
+        deep.refresh().unwrap();
+        assert_eq!((deep.vectors.len(), deep.dimensions), (3, 3));
+        let found = deep.find(1, 0, &Digest::of(b"x")).unwrap();
+        assert!((row_dot(&[0.6, 0.8, 0.0], &found.bytes) * found.scale - 1.0).abs() < 0.02);
+        assert!(deep.find(1, 0, &Digest::of(b"other content")).is_none());
+        assert!(deep.append(&lease, &[(missing(4), vec![1.0])]).is_err());
+    }
+}
