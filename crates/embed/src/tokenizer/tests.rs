@@ -1,3 +1,5 @@
+//! The tokenizer against known values and against anything at all.
+
 use proptest::prelude::*;
 
 use super::*;

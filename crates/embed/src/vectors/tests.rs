@@ -1,3 +1,5 @@
+//! The cache file: what comes back, what a kill leaves, and several writers.
+
 use std::{
     process::{Command, Stdio},
     thread,

@@ -3,11 +3,7 @@
 //! Writes never wait for a model elsewhere. A collection that remembers such a model is searched with the built-in one
 //! until each of its passages has a vector, and again whenever the model cannot be reached.
 
-use std::{
-    collections::HashMap,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{collections::HashMap, path::Path, sync::Arc};
 
 use parking_lot::Mutex;
 use shelf_base::{Call, Digest, Fault, ids::CollectionId};
@@ -172,7 +168,7 @@ impl House {
 }
 
 /// Opens the configured model, if there is one.
-pub(super) fn open_other(index: &PathBuf, settings: Option<EndpointSettings>) -> Result<Option<OtherModel>> {
+pub(super) fn open_other(index: &Path, settings: Option<EndpointSettings>) -> Result<Option<OtherModel>> {
     settings.map(|settings| OtherModel::open(index, settings)).transpose()
 }
 

@@ -202,7 +202,7 @@ impl House {
             total: found.total,
             searched: Searched::Legs(request.kind),
             hits,
-            corrections: search.resolved.corrections.clone(),
+            corrections: search.resolved.corrections,
             note: meant.as_ref().and_then(|meant| meant.note.clone()),
             model: meant.map(|meant| meant.model),
             next_cursor,

@@ -42,11 +42,14 @@ pub(crate) enum Content {
 /// The parts of a segment that is about to be sealed.
 pub(crate) type Parts = BTreeMap<String, Content>;
 
+/// Parts by name, each with its hash when it lies on disk.
+type Sealed = BTreeMap<String, (FileSlice, Option<[u8; 32]>)>;
+
 /// A sealed segment's parts.
 #[derive(Clone)]
 pub(crate) struct Archive {
     name: String,
-    parts: Arc<BTreeMap<String, (FileSlice, Option<[u8; 32]>)>>,
+    parts: Arc<Sealed>,
 }
 
 impl fmt::Debug for Archive {
@@ -193,11 +196,7 @@ fn copy(content: &Content, to: &mut impl Write) -> io::Result<(usize, blake3::Ha
     }
 }
 
-fn read_table(
-    mut table: &[u8],
-    file: &FileSlice,
-    end: usize,
-) -> Option<BTreeMap<String, (FileSlice, Option<[u8; 32]>)>> {
+fn read_table(mut table: &[u8], file: &FileSlice, end: usize) -> Option<Sealed> {
     let mut parts = BTreeMap::new();
     while !table.is_empty() {
         let (length, rest) = table.split_first_chunk::<2>()?;

@@ -103,7 +103,7 @@ pub(super) struct Tables {
 
 impl Tables {
     pub(super) fn open(documents: OwnedBytes, passages: OwnedBytes) -> Result<Self> {
-        if documents.len() % DOCUMENT != 0 || passages.len() % PASSAGE != 0 {
+        if !documents.len().is_multiple_of(DOCUMENT) || !passages.len().is_multiple_of(PASSAGE) {
             return Err(Error::damaged("tables", "a row is torn"));
         }
         let count = documents.len() / DOCUMENT;

@@ -143,10 +143,10 @@ impl<'a> Words<'a> {
                 }
                 _ => false,
             };
-            if character == '_' || border {
-                if let Some(begin) = begin.take() {
-                    self.parts.push_back(run.start + begin..run.start + at);
-                }
+            if (character == '_' || border)
+                && let Some(begin) = begin.take()
+            {
+                self.parts.push_back(run.start + begin..run.start + at);
             }
             if character != '_' && begin.is_none() {
                 begin = Some(at);

@@ -9,18 +9,13 @@ const DOCUMENT_BITS: u32 = 20;
 pub(crate) const MOST_DOCUMENTS: u32 = 1 << DOCUMENT_BITS;
 
 /// The distinct trigrams of each document, one after the other.
+#[derive(Default)]
 pub(crate) struct TrigramsBuilder {
     grams: Vec<u32>,
     /// Where each document's trigrams end.
     ends: Vec<u32>,
     /// One bit a trigram: whether the present document has it already.
     seen: Vec<u64>,
-}
-
-impl Default for TrigramsBuilder {
-    fn default() -> Self {
-        Self { grams: Vec::new(), ends: Vec::new(), seen: Vec::new() }
-    }
 }
 
 impl TrigramsBuilder {

@@ -392,7 +392,7 @@ mod tests {
             let lists = Trigrams::open(OwnedBytes::new(builder.finish())).unwrap();
             let places: Vec<Option<u32>> = (0..documents.len()).map(|at| (at % 3 != 0).then_some((at - at / 3 - 1) as u32)).collect();
             let live = places.iter().flatten().count() as u32;
-            let merged = Trigrams::open(OwnedBytes::new(Trigrams::merge(&[&lists], &[places.clone()], live))).unwrap();
+            let merged = Trigrams::open(OwnedBytes::new(Trigrams::merge(&[&lists], std::slice::from_ref(&places), live))).unwrap();
             for text in &documents {
                 for gram in grams_of(text.as_bytes()) {
                     let expected: Vec<usize> = (0..documents.len())

@@ -177,8 +177,7 @@ fn over_http_only_import_roots_are_read() {
     let closed = TestHouse::new();
     let refused = error_of(closed.call_as(&remote, "add", json!({ "path": root.path().join("ok/file") })));
     assert!(refused.contains("off over HTTP") && refused.contains("import_roots"), "{refused}");
-    let house =
-        TestHouse::with(Options { import_roots: vec![root.path().to_owned()], export_roots: Vec::new() });
+    let house = TestHouse::with(Options { import_roots: vec![root.path().to_owned()], ..Options::default() });
     let hostile = [
         outside.path().join("secret").display().to_string(),
         root.path().join("../etc/passwd").display().to_string(),

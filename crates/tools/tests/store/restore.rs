@@ -190,8 +190,7 @@ fn over_http_only_export_roots_are_written() {
         error_of(closed.call_as(&remote, "get", json!({ "name": "a", "outputPath": closed.path("x") })));
     assert!(refused.contains("off over HTTP"), "{refused}");
     let root = tempfile::tempdir().unwrap();
-    let house =
-        TestHouse::with(Options { import_roots: Vec::new(), export_roots: vec![root.path().to_owned()] });
+    let house = TestHouse::with(Options { export_roots: vec![root.path().to_owned()], ..Options::default() });
     house.ok("add", json!({ "content": "x", "name": "a" }));
     for path in ["/tmp/elsewhere-shelf-test", "../up", "in/../../up"] {
         let refused = error_of(house.call_as(
