@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn vectors_come_back_and_a_torn_end_is_written_over() {
         let folder = tempfile::tempdir().unwrap();
-        let index = Index::new(folder.path().to_owned(), Box::new(|_| None));
+        let index = Index::new(folder.path().to_owned(), "test", Box::new(|_| None));
         let lease = index.lease().unwrap();
         let mut deep = Deep::new(folder.path(), "model@host");
         deep.append(&lease, &[(missing(1), vec![0.6, 0.8, 0.0]), (missing(2), vec![0.0, 0.0, 1.0])]).unwrap();

@@ -36,6 +36,8 @@ pub(crate) struct SegmentNote {
     pub length: u64,
     pub documents: u32,
     pub text_bytes: u64,
+    /// The model whose vectors it has.
+    pub model: String,
     /// Rows of documents that live no more, in order.
     pub dead: Vec<u32>,
 }

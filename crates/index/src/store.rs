@@ -88,14 +88,15 @@ pub type Marks = Box<dyn Fn(u64) -> Option<String> + Send + Sync>;
 /// The index of a library.
 pub struct Index {
     folder: PathBuf,
+    model: &'static str,
     marks: Marks,
     state: Mutex<State>,
 }
 
 impl Index {
-    /// The index in `folder` of the journal that `marks` knows. Nothing is read yet.
-    pub fn new(folder: PathBuf, marks: Marks) -> Self {
-        Self { folder, marks, state: Mutex::default() }
+    /// The index in `folder`, with vectors of `model`, of the journal that `marks` knows. Nothing is read yet.
+    pub fn new(folder: PathBuf, model: &'static str, marks: Marks) -> Self {
+        Self { folder, model, marks, state: Mutex::default() }
     }
 
     /// The present view: what is on disk now, and this process's tail.
@@ -277,6 +278,7 @@ impl Index {
             length,
             documents: built.documents,
             text_bytes: built.text_bytes,
+            model: self.model.to_owned(),
             dead: Vec::new(),
         })
     }
@@ -337,7 +339,11 @@ impl Index {
             if state.stamp == Some(stamp) {
                 return Ok(());
             }
-            let manifest = Manifest::read(&self.folder)?;
+            let mut manifest = Manifest::read(&self.folder)?;
+            if manifest.segments.iter().any(|note| note.model != self.model) {
+                // Vectors of another model: all is built anew.
+                manifest = Manifest::default();
+            }
             if manifest.sequence > 0 && (self.marks)(manifest.sequence).as_ref() != Some(&manifest.mark) {
                 return Err(Error::damaged("manifest", "it has followed another journal"));
             }

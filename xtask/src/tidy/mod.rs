@@ -51,7 +51,8 @@ pub fn run(arguments: Arguments) -> Result<()> {
 
 /// Crates that own bytes on disk say what those bytes mean.
 fn missing_formats(files: &[SourceFile]) -> Vec<Finding> {
-    const OWNERS: [&str; 3] = ["crates/blocks", "crates/catalog", "crates/engine"];
+    const OWNERS: [&str; 5] =
+        ["crates/blocks", "crates/catalog", "crates/embed", "crates/engine", "crates/index"];
     let lacks = |owner: &&&str| {
         let page = format!("{owner}/FORMAT.md");
         !files.iter().any(|file| file.path == page)

@@ -25,6 +25,7 @@ use parking_lot::Mutex;
 use prepare::Preparing;
 use shelf_base::{Call, Fault, Kind};
 use shelf_catalog::{Catalog, Changed};
+use shelf_embed::BUILT_IN;
 use shelf_index::{Builder, Change, Index, Lease, Marks, Sizes, Staged, View};
 
 use crate::{House, Result, blobs::Blobs};
@@ -72,7 +73,7 @@ impl Indexing {
     pub(crate) fn new(folder: PathBuf, blobs: Blobs, model: Option<EndpointSettings>) -> Result<Self> {
         Ok(Self {
             other: deep::open_other(&folder, model)?,
-            index: Index::new(folder, marks(blobs.catalog.clone())),
+            index: Index::new(folder, BUILT_IN, marks(blobs.catalog.clone())),
             blobs,
             catching: Mutex::default(),
             writes: AtomicU64::new(0),
@@ -114,6 +115,18 @@ impl Indexing {
         }
         self.index.wipe(&lease)?;
         Ok(self.index.view()?)
+    }
+
+    /// Brings the index on disk up to now, so that no process needs the journal's past any more.
+    pub(crate) fn write_out(self: &Arc<Self>, call: &Call) -> Result<()> {
+        loop {
+            let target = self.view(call)?.sequence();
+            let lease = self.wait_for_lease(call)?;
+            self.index.flush(&lease)?;
+            if self.index.written()? >= target {
+                return Ok(());
+            }
+        }
     }
 
     /// Throws the index away; the next view builds it anew.

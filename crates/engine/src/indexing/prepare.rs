@@ -63,13 +63,14 @@ impl Preparing {
     ) -> Result<()> {
         let passages = text.map(|text| self.passages(text)).unwrap_or_default();
         let kept = text.filter(|text| !text.as_stored);
-        // Patterns see text in two-byte encodings as ripgrep shows it: decoded.
-        let decoded = kept.filter(|_| bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]));
-        let grep = match (document.is_text, decoded) {
-            (false, _) => Grep::Never,
-            (true, _) if document.size > TRIGRAM_BYTES || bytes.len() as u64 != document.size => Grep::Always,
-            (true, Some(decoded)) => Grep::Bytes(decoded.text.as_bytes()),
-            (true, None) => Grep::Bytes(bytes),
+        // Patterns see text in two-byte encodings as ripgrep shows it, decoded; its bytes say nothing then.
+        let decoded = bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]);
+        let grep = match document.is_text {
+            false => Grep::Never,
+            true if decoded || document.size > TRIGRAM_BYTES || bytes.len() as u64 != document.size => {
+                Grep::Always
+            }
+            true => Grep::Bytes(bytes),
         };
         let entry = Entry {
             number: document.number,

@@ -113,7 +113,7 @@ impl House {
     pub fn collect(&self, retention: &Retention, call: &Call) -> Result<CollectPlan> {
         let _alone = self.locks.collect().map_err(Error::Lock)?;
         // The index learns of deleted documents by asking for them, which it can only while they are there.
-        self.index_now(call)?;
+        self.indexing.write_out(call)?;
         call.report(0, None, "planning");
         let plan = self.plan_collection(retention, call)?;
         call.check()?;

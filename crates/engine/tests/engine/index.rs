@@ -185,3 +185,22 @@ fn cancelling_stops_indexing_and_loses_nothing() {
     let expected = answers(&house);
     assert_eq!(expected, answers(&house));
 }
+
+#[test]
+fn a_collection_of_deleted_documents_leaves_true_totals_to_all() {
+    let place = Place::new();
+    let house = place.open();
+    fill(&house, 300);
+    house.reindex(&Call::new()).unwrap();
+    let other = place.open();
+    answers(&other);
+    let gone = DeleteRequest { pattern: Some("reports/1?.txt".into()), ..DeleteRequest::default() };
+    house.delete(&Caller::owner(), &gone, &Call::new()).unwrap();
+    let retention = shelf_engine::maintain::Retention { keep_last: Some(1), ..Default::default() };
+    house.collect(&retention, &Call::new()).unwrap();
+    for house in [&house, &other, &place.open()] {
+        let request = SearchRequest { kind: SearchKind::Keyword, ..SearchRequest::new("report") };
+        let found = house.search(&Caller::owner(), &request, &Call::new()).unwrap();
+        assert_eq!(found.total, 290);
+    }
+}

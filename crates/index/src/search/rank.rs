@@ -94,14 +94,14 @@ pub(super) fn page(search: &Search<'_>, wanted: &Wanted<'_>) -> Result<Hits> {
     };
     let total = found.len() as u64;
     let most = wanted.from.saturating_add(wanted.limit);
-    if wanted.kind == Kind::Hybrid {
-        order_hybrid(search, &mut found, wanted, most);
-    } else {
-        order(search, &mut found, most, |a, b| (b.full, b.score).partial_cmp(&(a.full, a.score)));
-    }
     let largest = found.iter().map(|candidate| candidate.words).fold(0.0, f32::max);
-    if wanted.kind == Kind::Keyword {
-        level_keyword(&mut found, largest);
+    match wanted.kind {
+        Kind::Hybrid => order_hybrid(search, &mut found, wanted, most),
+        Kind::Semantic => order(search, &mut found, most, |a, b| b.score.partial_cmp(&a.score)),
+        Kind::Keyword => {
+            level_keyword(&mut found, largest);
+            order(search, &mut found, most, |a, b| b.score.partial_cmp(&a.score));
+        }
     }
     let hits =
         found.iter().skip(wanted.from).take(wanted.limit).map(|candidate| hit(search, candidate, largest));

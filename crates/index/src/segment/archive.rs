@@ -116,6 +116,9 @@ impl Archive {
         if &footer[44..] != MAGIC {
             return Err(damaged("its footer is not one"));
         }
+        if version == 0 {
+            return Err(damaged("its version is none"));
+        }
         if version > VERSION {
             return Err(Error::TooNew { found: version, known: VERSION });
         }

@@ -29,7 +29,7 @@ fn paths(reply: &Value) -> Vec<&str> {
     reply["results"].as_array().unwrap().iter().map(|hit| hit["path"].as_str().unwrap()).collect()
 }
 
-fn first<'a>(reply: &'a Value) -> &'a str {
+fn first(reply: &Value) -> &str {
     paths(reply).first().copied().unwrap_or_default()
 }
 
@@ -362,6 +362,23 @@ fn binary_documents_are_found_by_name_and_texts_by_any_line() {
     let snippet = reply["results"][0]["snippet"].as_str().unwrap();
     assert!(snippet.contains("needle") && snippet.chars().count() < 500, "{snippet}");
     assert_eq!(reply["results"][0]["line_number"], 1);
+}
+
+#[test]
+fn patterns_find_what_is_not_in_the_text_of_a_page() {
+    let house = TestHouse::new();
+    let page = "<html><body class=\"zebrafish_tank_red\"><p>Nothing else</p></body></html>";
+    let wide: Vec<u8> =
+        [0xFF, 0xFE].into_iter().chain(page.encode_utf16().flat_map(u16::to_le_bytes)).collect();
+    let narrow = house.write("narrow.html", page);
+    let wide = house.write("wide.html", wide);
+    house.ok("add", json!({ "path": narrow }));
+    house.ok("add", json!({ "path": wide }));
+    for pattern in ["zebrafish", "zebrafish_tank_red", "z.?e.?b", "class="] {
+        assert_eq!(house.ok("grep", json!({ "pattern": pattern }))["total_files"], 2, "{pattern}");
+    }
+    assert!(keyword(&house, "zebrafish").is_empty(), "an attribute is no text");
+    assert_eq!(keyword(&house, "nothing").len(), 2);
 }
 
 #[test]
