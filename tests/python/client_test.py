@@ -39,6 +39,7 @@ CONTENT = "# First\n\nA note with an umlaut: \u00fc, and a line break.\n"
 FIGURES = ("total_objects", "total_bytes", "unique_blocks", "deduplicated_bytes", "dedup_ratio")
 TOOLS = (
     "hello",
+    "search",
     "add",
     "grep",
     "get",
@@ -101,6 +102,10 @@ async def check_reading_and_writing(client):
     await call(client, "list_collections", {})
     found = await call(client, "grep", {"pattern": "umlaut: .,", "line_numbers": True})
     require(found["total_matches"] >= 1 and found["matches"][0]["path"] == NAME, f"grep gave {found}")
+    for kind in ("keyword", "semantic", "hybrid"):
+        found = await call(client, "search", {"query": "note about an umlaut", "type": kind})
+        require(found["type"] == kind and found["results"][0]["path"] == NAME, f"{kind} search gave {found}")
+        require(found["results"][0]["address"].startswith("text://"), f"no address in {found}")
     await call(client, "list_snapshots", {})
 
 

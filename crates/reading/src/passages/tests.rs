@@ -160,7 +160,7 @@ fn no_spaces_one_line_and_windows_lines() {
 
 #[test]
 fn pages_are_spans() {
-    let content = format!("{}\n{}\n{}\n", words(200), words(300), words(10));
+    let content = format!("{}\n{}\n{}\n", words(320), words(300), words(10));
     let second = content.find('\n').unwrap() as u32 + 1;
     let third = content.trim_end().rfind('\n').unwrap() as u32 + 1;
     let text = Text { pages: vec![0, second, third], ..text(&content, Markup::Plain) };
