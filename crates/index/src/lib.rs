@@ -16,7 +16,7 @@ pub use error::Error;
 pub use search::{Correction, Hit, Hits, Kind, Question, Resolved, Search, Unit, Wanted, folded};
 pub use segment::{Builder, Built, Entry, EntryPassage, Grep, Span};
 pub use store::{Change, Index, Lease, Marks, Staged};
-pub use trigram::{Needs, needed_words};
+pub use trigram::{Needs, Word, needed_words};
 pub use vector::DIMENSIONS;
 pub use view::{Candidate, Filter, Sizes, View};
 /// Shorthand for this crate's results.

@@ -4,7 +4,12 @@ use std::{collections::HashSet, sync::Arc};
 
 use shelf_base::{Digest, ids::CollectionId};
 
-use crate::{Result, bits::Bits, segment::Segment, trigram::Needs};
+use crate::{
+    Result,
+    bits::Bits,
+    segment::Segment,
+    trigram::{Needs, Word},
+};
 
 /// A segment in a view.
 #[derive(Clone)]
@@ -109,7 +114,7 @@ impl View {
     pub fn candidates_with(
         &self,
         needs: &Needs,
-        words: &[String],
+        words: &[Word],
         filter: &Filter,
     ) -> Result<(Vec<Candidate>, u64)> {
         let mut found = Vec::new();

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use shelf_base::{Call, Digest, Fault, Kind, bounds};
 use shelf_catalog::{Chosen, Filter};
-use shelf_index::{Needs, needed_words};
+use shelf_index::{Needs, Word, needed_words};
 
 use crate::{Caller, Error, FailedFile, House, Result, pattern::Patterns};
 
@@ -281,7 +281,7 @@ impl<'a> Paths<'a> {
 
 /// What a document must hold for the pattern to match, trigrams and whole words; nothing when lines or documents
 /// without it are asked for.
-fn needs(request: &GrepRequest) -> (Needs, Vec<String>) {
+fn needs(request: &GrepRequest) -> (Needs, Vec<Word>) {
     if request.invert || request.show == GrepShow::FilesWithoutMatch {
         return (Needs::Anything, Vec::new());
     }

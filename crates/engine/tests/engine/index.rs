@@ -204,3 +204,93 @@ fn a_collection_of_deleted_documents_leaves_true_totals_to_all() {
         assert_eq!(found.total, 290);
     }
 }
+
+/// A small generator: the same numbers on every machine.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % sides
+    }
+}
+
+/// Text that is hard on words: identifiers, runs without spaces, other scripts, odd separators, long lines.
+fn odd_text(dice: &mut Dice) -> String {
+    const PIECES: [&str; 24] = [
+        "alpha",
+        "beta2",
+        "Gamma",
+        "DELTA",
+        "_",
+        "__",
+        " ",
+        "\n",
+        "é",
+        "中",
+        "x",
+        "connection_pool",
+        "HttpServer",
+        "-",
+        ".",
+        "(",
+        "::",
+        "\t",
+        "the",
+        "ß",
+        "\u{301}",
+        "zz9",
+        "\u{a0}",
+        "'s",
+    ];
+    let spaceless = dice.roll(3) == 0;
+    let mut text = String::new();
+    for _ in 0..400 + dice.roll(1_200) {
+        let piece = PIECES[dice.roll(PIECES.len())];
+        if !spaceless || !piece.chars().any(char::is_whitespace) {
+            text.push_str(piece);
+        }
+    }
+    text
+}
+
+#[test]
+fn any_piece_of_any_text_is_found_by_pattern() {
+    let place = Place::new();
+    let house = place.open();
+    let mut dice = Dice(42);
+    let texts: Vec<String> = (0..60).map(|_| odd_text(&mut dice)).collect();
+    for (number, text) in texts.iter().enumerate() {
+        add(&house, &format!("odd/{number:02}.txt"), text);
+    }
+    for turn in 0..600 {
+        if turn == 300 {
+            house.reindex(&Call::new()).unwrap();
+        }
+        let text = &texts[dice.roll(texts.len())];
+        let line = text.lines().nth(dice.roll(text.lines().count().max(1))).unwrap_or_default();
+        let characters: Vec<char> = line.chars().collect();
+        if characters.len() < 4 {
+            continue;
+        }
+        let start = dice.roll(characters.len() - 3);
+        let length = 3 + dice.roll((characters.len() - start - 2).min(40));
+        let piece: String = characters[start..start + length.min(characters.len() - start)].iter().collect();
+        let request = shelf_engine::GrepRequest {
+            pattern: escaped(&piece),
+            show: shelf_engine::GrepShow::FilesWithMatches,
+            page_chars: usize::MAX,
+            ..shelf_engine::GrepRequest::default()
+        };
+        let found = house.grep(&Caller::owner(), &request, &Call::new()).unwrap();
+        let expected = texts.iter().filter(|text| text.lines().any(|line| line.contains(&piece))).count();
+        assert_eq!(found.total_files, expected as u64, "{piece:?}");
+    }
+}
+
+fn escaped(text: &str) -> String {
+    let plain = |character: char| character.is_alphanumeric() || character == '_' || !character.is_ascii();
+    text.chars()
+        .map(|character| if plain(character) { character.to_string() } else { format!("\\{character}") })
+        .collect()
+}

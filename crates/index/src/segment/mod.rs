@@ -24,13 +24,15 @@ use crate::{
     Error, Result,
     bits::Bits,
     text::{self, Fields, Stems},
-    trigram::{Needs, Trigrams},
+    trigram::{Needs, Trigrams, Word},
     vector::Vectors,
 };
 
 /// Bytes of a kept text at most; what claims to be larger is damaged.
 const TEXT_BYTES: usize = 256 << 20;
 
+/// Words that may share a beginning for it to be worth looking them up.
+const BEGINNINGS: usize = 256;
 /// So few candidates are read faster than narrowed down.
 const FEW: usize = 2;
 
@@ -153,7 +155,7 @@ impl Segment {
 
     /// Documents that a pattern with these needs may match. Where words decide more than trigrams they are looked up;
     /// a document whose words are not those of its bytes is not judged by them.
-    pub(crate) fn candidates(&self, needs: &Needs, words: &[String]) -> Result<Bits> {
+    pub(crate) fn candidates(&self, needs: &Needs, words: &[Word]) -> Result<Bits> {
         let mut bits = needs.documents(&self.trigrams, self.documents());
         bits.unite(&self.tables.always);
         bits.intersect(&self.tables.patterns);
@@ -161,7 +163,7 @@ impl Segment {
             if bits.count() <= FEW {
                 break;
             }
-            let mut holders = self.holders(word)?;
+            let Some(mut holders) = self.holders(word)? else { continue };
             for at in bits.iter().filter(|at| !self.tables.worded.has(*at)) {
                 holders.set(at);
             }
@@ -170,17 +172,32 @@ impl Segment {
         Ok(bits)
     }
 
-    /// Documents with this word in their text.
-    fn holders(&self, word: &str) -> Result<Bits> {
-        let mut bits = Bits::none(self.documents());
+    /// Documents with this word in their text; `None` when too many words begin so.
+    fn holders(&self, word: &Word) -> Result<Option<Bits>> {
         let words = self.body()?;
-        let Some(info) = words.terms().get(word.as_bytes())? else { return Ok(bits) };
-        let mut postings = words.read_block_postings_from_terminfo(&info, IndexRecordOption::Basic)?;
-        while !postings.docs().is_empty() {
-            postings.docs().iter().for_each(|passage| bits.set(self.document_of(*passage as usize)));
-            postings.advance();
+        let mut bits = Bits::none(self.documents());
+        let infos = match word {
+            Word::Whole(word) => words.terms().get(word.as_bytes())?.into_iter().collect(),
+            Word::Beginning(start) => {
+                let mut infos = Vec::new();
+                let mut found = words.terms().range().ge(start.as_bytes()).into_stream()?;
+                while found.advance() && found.key().starts_with(start.as_bytes()) {
+                    if infos.len() == BEGINNINGS {
+                        return Ok(None);
+                    }
+                    infos.push(found.value().clone());
+                }
+                infos
+            }
+        };
+        for info in infos {
+            let mut postings = words.read_block_postings_from_terminfo(&info, IndexRecordOption::Basic)?;
+            while !postings.docs().is_empty() {
+                postings.docs().iter().for_each(|passage| bits.set(self.document_of(*passage as usize)));
+                postings.advance();
+            }
         }
-        Ok(bits)
+        Ok(Some(bits))
     }
 
     /// How many of these documents patterns can search.

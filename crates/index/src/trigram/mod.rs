@@ -7,7 +7,7 @@ mod plan;
 
 pub(crate) use build::{MOST_DOCUMENTS, TrigramsBuilder};
 pub(crate) use lists::Trigrams;
-pub use plan::{Needs, needed_words};
+pub use plan::{Needs, Word, needed_words};
 
 /// Three bytes as a number.
 const fn gram(a: u8, b: u8, c: u8) -> u32 {
