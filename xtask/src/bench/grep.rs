@@ -116,8 +116,8 @@ fn cases(patterns: Patterns) -> Vec<Case> {
         held_to: HeldTo::Milliseconds(MANY_TARGET),
     };
     vec![
-        few("rare word", patterns.rare),
-        few("no match", patterns.absent),
+        few("rare identifier", patterns.rare),
+        few("no such identifier", patterns.absent),
         many("literal, many hits", patterns.many),
         many("regex, many hits", REGEXES.map(str::to_owned).to_vec()),
         Case {
