@@ -45,6 +45,7 @@ const TEXT_TYPES: &[(&str, &str)] = &[
     ("rb", "text/x-ruby"),
     ("rs", "text/x-rust"),
     ("rst", "text/x-rst"),
+    ("rtf", "application/rtf"),
     ("scala", "text/x-scala"),
     ("sh", "text/x-shellscript"),
     ("sql", "text/x-sql"),
@@ -111,24 +112,28 @@ fn is_textual(mime: &str) -> bool {
         )
 }
 
+/// Text is what has no zero bytes and hardly any control characters. What begins as a known binary format does is text
+/// all the same when it reads as Unicode: many formats begin with plain letters (`BM`, `MZ`, `ID3`), and so do notes.
 fn is_text(sample: &[u8]) -> bool {
     if sample.starts_with(&[0xFF, 0xFE]) || sample.starts_with(&[0xFE, 0xFF]) {
         return infer::get(sample).is_none();
     }
-    if sample.contains(&0) || infer::get(sample).is_some_and(|found| !is_textual(found.mime_type())) {
+    if sample.starts_with(b"%PDF-") || sample.contains(&0) || has_controls(sample) {
         return false;
     }
     match std::str::from_utf8(sample) {
         Ok(_) => true,
         // A character cut by the end of the sample is no fault.
         Err(error) if error.error_len().is_none() => true,
-        // Older one-byte encodings: text when it has almost no control characters.
-        Err(_) => {
-            let control = |byte: &&u8| **byte < 32 && !matches!(**byte, b'\t' | b'\n' | b'\r' | 0x0C | 0x1B);
-            sample.iter().filter(control).count() * 100 <= sample.len()
-                && sample.iter().filter(|byte| **byte >= 128).count() * 3 <= sample.len()
-        }
+        // Older encodings, and Unicode with a few broken bytes.
+        Err(_) => infer::get(sample).is_none_or(|found| is_textual(found.mime_type())),
     }
+}
+
+/// Bytes without meaning have ten control characters in a hundred; texts have next to none.
+fn has_controls(sample: &[u8]) -> bool {
+    let control = |byte: &&u8| **byte < 32 && !matches!(**byte, b'\t' | b'\n' | b'\r' | 0x0C | 0x1B);
+    sample.iter().filter(control).count() * 50 > sample.len()
 }
 
 #[cfg(test)]
@@ -150,6 +155,16 @@ mod tests {
         check("notes.txt", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "image/png", false);
         check("x.bin", &[0, 1, 2, 3], "application/octet-stream", false);
         check("caf\u{e9}.txt", b"caf\xe9 au lait, s'il vous pla\xeet", "text/plain", true);
+        check("car.txt", b"BMW sells cars", "text/plain", true);
+        check("money.txt", b"MZM (or Money Zero Maturity) is a measure", "text/plain", true);
+        check("notes.rtf", b"{\\rtf1\\ansi Hello}", "application/rtf", true);
+        check("thesis.pdf", b"%PDF-1.4\n1 0 obj\n<< >>", "application/pdf", false);
+        let broken = [&"данные hello world\n".repeat(30).into_bytes()[..], b"\xff\nzebrafish\n"].concat();
+        check("c.txt", &broken, "text/plain", true);
+        let koi8: Vec<u8> =
+            (0..400).map(|at| if at % 7 == 0 { b' ' } else { 0xC0 + at as u8 % 32 }).collect();
+        check("koi8.txt", &koi8, "text/plain", true);
+        check("small.bin", &[0x1F, 0x8B, 8, 4, 1, 2, 3, 0xF1, 9, 7, 5], "application/gzip", false);
         check("page", b"<!DOCTYPE html><html></html>", "text/html", true);
         check("b.txt", "é".repeat(SAMPLE).as_bytes(), "text/plain", true);
     }

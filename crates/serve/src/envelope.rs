@@ -77,6 +77,10 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), Fault> {
         Err(_) => return Err(Fault::new(-32700, "the message is not valid JSON", None)),
     };
     let id = envelope.id.clone().filter(|id| id.is_string() || id.is_i64() || id.is_u64());
+    // Half a surrogate pair passes as long as nobody reads the text; only where one may stand is the whole read here.
+    if (text.contains("\\ud") || text.contains("\\uD")) && serde_json::from_str::<Value>(text).is_err() {
+        return Err(Fault::new(-32700, "the message holds text that is not Unicode", id));
+    }
     let refuse = |code, text: &str| Err(Fault::new(code, text, id.clone()));
     if envelope.jsonrpc.is_none_or(|version| version.get() != "\"2.0\"") {
         return refuse(-32600, "jsonrpc must be \"2.0\"");
@@ -139,6 +143,10 @@ mod tests {
             answer(r#"{"jsonrpc":"2.0","id":10,"method":"tools/list","params":[]}"#),
             Some((-32602, json!(10)))
         );
+        let half = r#"{"jsonrpc":"2.0","id":6,"method":"m","params":{"x":"\ud83d"}}"#;
+        assert_eq!(answer(half), Some((-32700, json!(6))));
+        let pair = r#"{"jsonrpc":"2.0","id":6,"method":"m","params":{"x":"\ud83d\ude42"}}"#;
+        assert_eq!(answer(pair), None);
         let deep = format!(
             r#"{{"jsonrpc":"2.0","id":7,"method":"m","params":{{"x":{}1{}}}}}"#,
             "[".repeat(200),

@@ -65,7 +65,8 @@ pub(super) fn searcher(request: &GrepRequest) -> Searcher {
         .max_matches(request.max_count)
         .before_context(if lines { request.before } else { 0 })
         .after_context(if lines { request.after } else { 0 })
-        .binary_detection(BinaryDetection::quit(0))
+        // A document that was taken for text is text to its end, whatever bytes come.
+        .binary_detection(BinaryDetection::none())
         .build()
 }
 

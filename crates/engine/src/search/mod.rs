@@ -41,6 +41,8 @@ pub struct SearchRequest {
     pub filter: Filter,
     /// Path patterns of which one must fit.
     pub patterns: Vec<String>,
+    /// Further path patterns of which one must fit too.
+    pub include: Vec<String>,
     /// Lines of context before a match.
     pub before: usize,
     /// Lines of context after a match.
@@ -65,6 +67,7 @@ impl SearchRequest {
             hash: None,
             filter: Filter::default(),
             patterns: Vec::new(),
+            include: Vec::new(),
             before: 0,
             after: 0,
             exact_lines: false,
@@ -101,6 +104,8 @@ impl Searched {
 pub struct SearchHit {
     /// The document. Its version is the one that was found.
     pub document: Document,
+    /// Its place among all hits, from 0.
+    pub rank: usize,
     /// From 0 to 1, to be compared within one answer.
     pub score: f32,
     /// The word leg's own score.
@@ -172,7 +177,8 @@ impl House {
             None => 0,
         };
         let view = self.indexing.view(call)?;
-        let filter = self.index_filter(caller, &view, &request.filter, &request.patterns)?;
+        let filter =
+            self.index_filter(caller, &view, &request.filter, &[&request.patterns, &request.include])?;
         let search = view.search(&Question::new(&request.query), request.similarity, &filter)?;
         let corrected = search.resolved.corrected(&request.query);
         let (vector, meant) = match request.kind {
@@ -191,7 +197,7 @@ impl House {
             limit: request.limit,
         };
         let found = search.page(&wanted)?;
-        let hits = self.show(caller, request, &search, &found.hits, call)?;
+        let hits = self.show(caller, request, &search, &found.hits, from, call)?;
         let end = from + found.hits.len();
         let next_cursor = if (end as u64) < found.total && !found.hits.is_empty() {
             Some(self.seal_cursor(caller, &question_text, &Bookmark { from: end })?)
@@ -209,20 +215,9 @@ impl House {
         })
     }
 
-    /// The cursor of a page that ends `left` hits before the page that `request` asked for does.
-    pub fn search_cursor(
-        &self,
-        caller: &Caller,
-        request: &SearchRequest,
-        left: usize,
-    ) -> Result<Option<String>> {
-        let question_text = question(request);
-        let from = match &request.cursor {
-            Some(cursor) => self.open_cursor::<Bookmark>(caller, &question_text, cursor)?.from,
-            None => 0,
-        };
-        let bookmark = Bookmark { from: from + request.limit.saturating_sub(left) };
-        self.seal_cursor(caller, &question_text, &bookmark).map(Some)
+    /// The cursor of a page that begins with `hit`.
+    pub fn search_cursor(&self, caller: &Caller, request: &SearchRequest, hit: &SearchHit) -> Result<String> {
+        self.seal_cursor(caller, &question(request), &Bookmark { from: hit.rank })
     }
 
     /// What the caller and the filter leave, in the index's terms.
@@ -231,7 +226,7 @@ impl House {
         caller: &Caller,
         view: &View,
         filter: &Filter,
-        patterns: &[String],
+        patterns: &[&[String]],
     ) -> Result<IndexFilter> {
         let scope = caller.pass.scope();
         let collections = match (scope, &filter.collection) {
@@ -246,8 +241,8 @@ impl House {
             let numbers = self.catalog.numbers(scope, filter)?;
             allowed.numbers = Some(numbers.into_iter().map(|number| number as usize).collect());
         }
-        if !patterns.is_empty() {
-            let patterns = Patterns::with_folders("path_pattern", patterns)?;
+        for patterns in patterns.iter().filter(|patterns| !patterns.is_empty()) {
+            let patterns = Patterns::with_folders("the path pattern", patterns)?;
             allowed.numbers = Some(view.numbers_where(&allowed, &|path| patterns.fits(path)));
         }
         Ok(allowed)
@@ -260,6 +255,7 @@ impl House {
         request: &SearchRequest,
         search: &Search<'_>,
         hits: &[Hit],
+        from: usize,
         call: &Call,
     ) -> Result<Vec<SearchHit>> {
         let numbers: Vec<i64> = hits.iter().map(|hit| hit.number).collect();
@@ -267,7 +263,7 @@ impl House {
         let mut documents: HashMap<i64, Document> =
             documents.into_iter().map(|document| (document.number, document)).collect();
         let mut shown = Vec::with_capacity(hits.len());
-        for hit in hits {
+        for (rank, hit) in (from..).zip(hits) {
             call.check()?;
             let Some(mut document) = documents.remove(&hit.number) else { continue };
             if document.version.hash != hit.hash {
@@ -284,6 +280,7 @@ impl House {
             shown.push(SearchHit {
                 address: address(&document, span.as_ref()),
                 document,
+                rank,
                 score: hit.score,
                 keyword: hit.keyword,
                 semantic: hit.semantic,
@@ -309,17 +306,26 @@ impl House {
         } else {
             Some(self.catalog.numbers(scope, &request.filter)?)
         };
-        let patterns = Patterns::with_folders("path_pattern", &request.patterns)?;
+        for patterns in
+            [&request.patterns, &request.include].into_iter().filter(|patterns| !patterns.is_empty())
+        {
+            let patterns = Patterns::with_folders("the path pattern", patterns)?;
+            found.retain(|(document, _)| patterns.fits(&document.path));
+        }
         found.retain(|(document, _)| {
             numbers.as_ref().is_none_or(|numbers| numbers.binary_search(&document.number).is_ok())
-                && (request.patterns.is_empty() || patterns.fits(&document.path))
         });
         if found.is_empty() {
             return Ok(None);
         }
         let total = found.len() as u64;
+        let from = match &request.cursor {
+            Some(cursor) => self.open_cursor::<Bookmark>(caller, &question(request), cursor)?.from,
+            None => 0,
+        };
         let mut hits = Vec::new();
-        for (mut document, version) in found.into_iter().take(request.limit) {
+        let end = from.saturating_add(request.limit);
+        for (rank, (mut document, version)) in found.into_iter().enumerate().take(end).skip(from) {
             call.check()?;
             document.version = version;
             let snippet = if document.is_text && request.show {
@@ -330,6 +336,7 @@ impl House {
             hits.push(SearchHit {
                 address: address(&document, None),
                 document,
+                rank,
                 score: 1.0,
                 keyword: None,
                 semantic: None,
@@ -337,6 +344,11 @@ impl House {
                 snippet,
             });
         }
+        let next_cursor = if (end as u64) < total {
+            Some(self.seal_cursor(caller, &question(request), &Bookmark { from: end })?)
+        } else {
+            None
+        };
         Ok(Some(SearchReply {
             total,
             searched: Searched::Hash,
@@ -344,7 +356,7 @@ impl House {
             corrections: Vec::new(),
             model: None,
             note: None,
-            next_cursor: None,
+            next_cursor,
         }))
     }
 }
@@ -414,6 +426,7 @@ fn question(request: &SearchRequest) -> String {
         hash,
         filter,
         patterns,
+        include,
         before: _,
         after: _,
         exact_lines: _,
@@ -421,5 +434,5 @@ fn question(request: &SearchRequest) -> String {
         limit: _,
         cursor: _,
     } = request;
-    format!("search {query:?} {kind:?} {similarity:?} {hash:?} {filter:?} {patterns:?}")
+    format!("search {query:?} {kind:?} {similarity:?} {hash:?} {filter:?} {patterns:?} {include:?}")
 }

@@ -18,6 +18,9 @@ const AROUND: u64 = 4 << 10;
 /// Documents up to this size are read whole.
 const WHOLE: u64 = 16 << 10;
 
+/// The same when lines around the match are wanted, which may be long.
+const WHOLE_WITH_CONTEXT: u64 = 4 << 20;
+
 /// What a hit shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snippet {
@@ -73,8 +76,9 @@ impl House {
         let size = document.version.size;
         let around = AROUND + 200 * request.before.max(request.after) as u64;
         let (start, end) = (u64::from(span.start), u64::from(span.end));
+        let whole = if request.before + request.after > 0 { WHOLE_WITH_CONTEXT } else { WHOLE };
         let range =
-            if size <= WHOLE { 0..size } else { start.saturating_sub(around)..(end + around).min(size) };
+            if size <= whole { 0..size } else { start.saturating_sub(around)..(end + around).min(size) };
         let bytes = self.blobs.read_range(call, &document.version.hash, range.clone())?;
         let before = &bytes[..(start - range.start) as usize];
         let first_line =
@@ -142,6 +146,7 @@ fn lines_of(region: &Region) -> Vec<(u32, &str, bool)> {
         let range = at..at + line.len();
         at = range.end;
         let inside = range.start < region.passage.end && range.end > region.passage.start;
+        let line = if number == 1 { line.trim_start_matches('\u{feff}') } else { line };
         lines.push((number, line.trim_end_matches(['\n', '\r']), inside));
     }
     lines

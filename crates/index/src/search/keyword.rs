@@ -129,9 +129,7 @@ fn add_up_groups(segment: &Segment, at: usize, found: &[Found], measure: &Measur
             (document, found.name_weight * frequency.min(1.0), bit)
         }));
     }
-    if found.len() > 1 {
-        scores.touched.sort_unstable();
-    }
+    scores.touched.sort_unstable();
 }
 
 /// What BM25 must know of the whole.

@@ -105,6 +105,7 @@ impl Question {
                 side_by_side.push(word.clone());
             }
         }
+        side_by_side.truncate(MOST_WORDS);
         if !side_by_side.is_empty() {
             self.add(Asked::Quoted(side_by_side));
         }

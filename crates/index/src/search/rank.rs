@@ -350,7 +350,7 @@ fn order_hybrid(search: &Search<'_>, found: &mut Vec<Candidate>, wanted: &Wanted
         };
     }
     let smallest = pool.iter().map(|one| one.score).fold(1.0, f32::min);
-    order(search, &mut pool, most, |a, b| b.score.partial_cmp(&a.score));
+    order(search, &mut pool, most, |a, b| (b.score, b.words).partial_cmp(&(a.score, a.words)));
     if pool.len() < most && !rest.is_empty() {
         order(search, &mut rest, most - pool.len(), |a, b| {
             (b.words, b.cosine).partial_cmp(&(a.words, a.cosine))

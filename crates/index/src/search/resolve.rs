@@ -27,6 +27,9 @@ const CORRECTIONS: usize = 8;
 /// Words that one beginning may stand for.
 const PREFIXED: usize = 4_096;
 
+/// What a correction that begins with another letter counts.
+const OTHER_START: f32 = 0.4;
+
 /// How a group of forms is looked for.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Manner {
@@ -54,6 +57,8 @@ pub struct Correction {
     pub asked: String,
     /// As it was looked for first of all.
     pub meant: String,
+    /// Other words that it may have been meant to be, and that were looked for too.
+    pub also: Vec<String>,
 }
 
 /// A question in the words of the library.
@@ -149,8 +154,9 @@ impl View {
         }
         let Some(similarity) = similarity else { return Ok(any(vec![(word.to_owned(), 1.0)])) };
         let near = self.near(word, similarity, allowed)?;
-        if let Some((meant, _)) = near.first() {
-            corrections.push(Correction { asked: word.to_owned(), meant: meant.clone() });
+        if let Some(((meant, _), others)) = near.split_first() {
+            let also = others.iter().map(|(other, _)| other.clone()).collect();
+            corrections.push(Correction { asked: word.to_owned(), meant: meant.clone(), also });
         }
         let mut weighted: Vec<(String, f32)> = Vec::new();
         for (form, weight) in near {
@@ -261,12 +267,14 @@ impl View {
             .collect();
         likely.sort();
         let mut kept = Vec::new();
-        for (distance, _, _, other) in likely {
+        for (distance, other_start, _, other) in likely {
             if kept.len() >= CORRECTIONS {
                 break;
             }
             if self.stands_anywhere(std::slice::from_ref(&other), allowed)? {
-                kept.push((other, 0.9_f32.powi(distance as i32)));
+                // Hardly anybody mistypes the first letter.
+                let weight = if other_start { OTHER_START } else { 1.0 };
+                kept.push((other, weight * 0.9_f32.powi(distance as i32)));
             }
         }
         Ok(kept)

@@ -116,11 +116,9 @@ impl Archive {
         if &footer[44..] != MAGIC {
             return Err(damaged("its footer is not one"));
         }
-        if version == 0 {
-            return Err(damaged("its version is none"));
-        }
-        if version > VERSION {
-            return Err(Error::TooNew { found: version, known: VERSION });
+        // The manifest has a format that is known, so this one cannot be newer.
+        if version != VERSION {
+            return Err(damaged("its version is none that its manifest allows"));
         }
         let table_length = footer[..8].try_into().map(u64::from_le_bytes).unwrap_or_default() as usize;
         let body = file.len() - FOOTER;

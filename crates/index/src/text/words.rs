@@ -182,7 +182,12 @@ pub(crate) fn fold(text: &str, word: &mut String) {
         return;
     }
     for character in text.nfkd().filter(|character| character.is_alphanumeric() || *character == '_') {
-        word.extend(character.to_lowercase().filter(|character| !is_combining_mark(*character)));
+        // Two letters that change with their place or size, and would keep a word from being found.
+        match character {
+            'ß' | 'ẞ' => word.push_str("ss"),
+            'ς' => word.push('σ'),
+            _ => word.extend(character.to_lowercase().filter(|character| !is_combining_mark(*character))),
+        }
         if word.len() >= LONGEST {
             break;
         }
@@ -231,6 +236,8 @@ mod tests {
         check("__init__", &[("init", 0, Plain)]);
         check("SHA256 README", &[("sha256", 0, Plain), ("readme", 1, Plain)]);
         check("Café Überraschung", &[("cafe", 0, Plain), ("uberraschung", 1, Plain)]);
+        check("Straße ΣΊΣΥΦΟΣ", &[("strasse", 0, Plain), ("σισυφοσ", 1, Plain)]);
+        check("Σίσυφος", &[("σισυφοσ", 0, Plain)]);
         check("中文 x", &[("中", 0, Character), ("文", 1, Character), ("x", 2, Plain)]);
         check("___ - \u{301}", &[]);
     }

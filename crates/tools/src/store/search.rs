@@ -135,7 +135,8 @@ fn request(arguments: Arguments) -> Result<SearchRequest, Trouble> {
             match_all_tags: arguments.match_all_tags,
             ..Filter::default()
         },
-        patterns: arguments.path_pattern.into_iter().chain(arguments.include_patterns).collect(),
+        patterns: arguments.path_pattern.into_iter().collect(),
+        include: arguments.include_patterns,
         cursor: arguments.cursor,
         query: arguments.query,
     })
@@ -161,9 +162,8 @@ fn fit(
         room = room.saturating_sub(size);
         views.push(view);
     }
-    if views.len() < found.hits.len() {
-        let left = found.hits.len() - views.len();
-        found.next_cursor = context.house.search_cursor(context.caller, request, left)?;
+    if let Some(next) = found.hits.get(views.len()) {
+        found.next_cursor = Some(context.house.search_cursor(context.caller, request, next)?);
     }
     Ok(views)
 }
@@ -209,7 +209,11 @@ fn view(found: SearchReply, views: Vec<HitView>, paths_only: bool, began: Instan
         corrections: found
             .corrections
             .into_iter()
-            .map(|correction| CorrectionView { asked: correction.asked, meant: correction.meant })
+            .map(|correction| CorrectionView {
+                asked: correction.asked,
+                meant: correction.meant,
+                also: correction.also,
+            })
             .collect(),
         model: found.model,
         note: found.note,
@@ -250,6 +254,9 @@ struct CorrectionView {
     asked: String,
     /// The word that was looked for in its place
     meant: String,
+    /// Other words that were looked for too
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    also: Vec<String>,
 }
 
 #[derive(Serialize, JsonSchema)]

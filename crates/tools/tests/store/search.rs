@@ -325,6 +325,62 @@ fn cursors_lead_through_everything_once() {
 }
 
 #[test]
+fn a_page_that_is_full_goes_on_where_it_ended() {
+    let house = TestHouse::new();
+    for number in 0..120 {
+        let content = format!("zebra {}", format!("word{number} ").repeat(60));
+        house.ok("add", json!({ "name": format!("{number}.txt"), "content": content }));
+    }
+    for (kind, limit) in [("keyword", 100), ("keyword", 1_000), ("hybrid", 120), ("semantic", 1_000)] {
+        let mut arguments = json!({ "query": "zebra", "type": kind, "limit": limit });
+        let (mut all, mut total) = (Vec::new(), 0);
+        loop {
+            let page = house.ok("search", arguments.clone());
+            assert!(page.to_string().len() < 45_000);
+            all.extend(paths(&page).into_iter().map(str::to_owned));
+            total = total.max(page["total"].as_u64().unwrap() as usize);
+            match page["next_cursor"].as_str() {
+                Some(cursor) => arguments["cursor"] = json!(cursor),
+                None => break,
+            }
+        }
+        let distinct: std::collections::HashSet<&String> = all.iter().collect();
+        assert_eq!((all.len(), distinct.len()), (total, total), "{kind} {limit}");
+    }
+}
+
+#[test]
+fn a_document_is_one_hit_whatever_forms_its_passages_have() {
+    let house = TestHouse::new();
+    let filler = "alpha beta gamma delta omega ".repeat(40);
+    house.ok(
+        "add",
+        json!({ "name": "a.txt", "content": format!("{filler}. zebras end. {filler}. zebras end.") }),
+    );
+    house.ok(
+        "add",
+        json!({ "name": "b.txt", "content": format!("{filler}. zebra end. {filler}. zebras end.") }),
+    );
+    for kind in ["keyword", "hybrid"] {
+        let reply = house.ok("search", json!({ "query": "zebra", "type": kind }));
+        assert_eq!((reply["total"].as_u64(), paths(&reply).len()), (Some(2), 2), "{kind}");
+    }
+}
+
+#[test]
+fn both_sorts_of_path_pattern_must_fit() {
+    let house = library();
+    let ask = |path: &str, include: &[&str]| {
+        let arguments = json!({ "query": "tomatoes database", "type": "keyword", "path_pattern": path, "include_patterns": include });
+        house.ok("search", arguments)["total"].clone()
+    };
+    assert_eq!(
+        (ask("notes/", &[]), ask("notes/", &["garden.md"]), ask("notes/", &["src/"])),
+        (json!(2), json!(1), json!(0))
+    );
+}
+
+#[test]
 fn only_paths_when_only_paths_are_wanted() {
     let house = library();
     let reply = house.ok("search", json!({ "query": "database", "type": "keyword", "paths_only": true }));
