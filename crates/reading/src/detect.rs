@@ -112,13 +112,14 @@ fn is_textual(mime: &str) -> bool {
         )
 }
 
-/// Text is what has no zero bytes and hardly any control characters. What begins as a known binary format does is text
-/// all the same when it reads as Unicode: many formats begin with plain letters (`BM`, `MZ`, `ID3`), and so do notes.
+/// Text is what has no zero bytes and reads as Unicode, even when it begins as a known binary format does: many begin
+/// with plain letters (`BM`, `MZ`, `ID3`), and so do notes. In older encodings it has hardly any control characters.
 fn is_text(sample: &[u8]) -> bool {
     if sample.starts_with(&[0xFF, 0xFE]) || sample.starts_with(&[0xFE, 0xFF]) {
         return infer::get(sample).is_none();
     }
-    if sample.starts_with(b"%PDF-") || sample.contains(&0) || has_controls(sample) {
+    let is_pdf = sample.strip_prefix(b"%PDF-").and_then(|rest| rest.first()).is_some_and(u8::is_ascii_digit);
+    if is_pdf || sample.contains(&0) {
         return false;
     }
     match std::str::from_utf8(sample) {
@@ -126,7 +127,9 @@ fn is_text(sample: &[u8]) -> bool {
         // A character cut by the end of the sample is no fault.
         Err(error) if error.error_len().is_none() => true,
         // Older encodings, and Unicode with a few broken bytes.
-        Err(_) => infer::get(sample).is_none_or(|found| is_textual(found.mime_type())),
+        Err(_) => {
+            !has_controls(sample) && infer::get(sample).is_none_or(|found| is_textual(found.mime_type()))
+        }
     }
 }
 
@@ -164,6 +167,7 @@ mod tests {
         let koi8: Vec<u8> =
             (0..400).map(|at| if at % 7 == 0 { b' ' } else { 0xC0 + at as u8 % 32 }).collect();
         check("koi8.txt", &koi8, "text/plain", true);
+        check("bell.txt", b"ding\x07\x07\x07 zebrafish", "text/plain", true);
         check("small.bin", &[0x1F, 0x8B, 8, 4, 1, 2, 3, 0xF1, 9, 7, 5], "application/gzip", false);
         check("page", b"<!DOCTYPE html><html></html>", "text/html", true);
         check("b.txt", "é".repeat(SAMPLE).as_bytes(), "text/plain", true);
