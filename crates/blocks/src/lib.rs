@@ -13,6 +13,7 @@
 //! Very small writes need not make a pack each: a [`Loose`] block is encoded here but kept by the caller (in the
 //! catalog's own transaction, one sync for both) until enough of them are folded into a pack.
 
+mod cache;
 pub mod cut;
 mod error;
 mod frame;

@@ -1,7 +1,7 @@
 //! The store: batches that write packs, and verified reads from all of them.
 
 use std::{
-    collections::{HashMap, HashSet, VecDeque},
+    collections::{HashMap, HashSet},
     io,
     sync::Arc,
 };
@@ -10,26 +10,21 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::{
     BlockId, BlockRef, Error,
+    cache::Frames,
     frame::{self, Packer},
     objects::Objects,
     pack::{self, Builder, Index},
 };
-
-/// Unpacked frames that are kept for the next block of the same frame.
-const CACHED_FRAMES: usize = 32;
 
 /// Packs of blocks in object storage. Many processes may use one storage at once; each sees the others' packs when it
 /// misses a block.
 pub struct Store {
     objects: Arc<dyn Objects>,
     packs: RwLock<Packs>,
-    frames: Mutex<VecDeque<CachedFrame>>,
+    frames: Frames,
     /// Blocks that were found damaged: they count as absent, so that storing their content again heals them.
     damaged: RwLock<HashSet<BlockId>>,
 }
-
-/// The pack's number, the frame's number, its raw bytes.
-type CachedFrame = (u64, u32, Arc<Vec<u8>>);
 
 #[derive(Default)]
 struct Packs {
@@ -68,7 +63,7 @@ pub struct Problem {
 impl Store {
     /// A store over `objects`. Nothing is read until a block is asked for.
     pub fn new(objects: Arc<dyn Objects>) -> Self {
-        Self { objects, packs: RwLock::default(), frames: Mutex::default(), damaged: RwLock::default() }
+        Self { objects, packs: RwLock::default(), frames: Frames::default(), damaged: RwLock::default() }
     }
 
     pub(crate) fn objects(&self) -> &dyn Objects {
@@ -268,15 +263,11 @@ impl Store {
     }
 
     fn frame(&self, number: u64, pack: &Index, frame: u32) -> Result<Arc<Vec<u8>>, Error> {
-        let mut cached = self.frames.lock();
-        if let Some(at) = cached.iter().position(|(p, f, _)| (*p, *f) == (number, frame)) {
-            return Ok(cached[at].2.clone());
+        if let Some(found) = self.frames.get((number, frame)) {
+            return Ok(found);
         }
-        drop(cached);
         let raw = Arc::new(pack.read_frame(&*self.objects, frame)?);
-        cached = self.frames.lock();
-        cached.push_front((number, frame, raw.clone()));
-        cached.truncate(CACHED_FRAMES);
+        self.frames.keep((number, frame), &raw);
         Ok(raw)
     }
 }
