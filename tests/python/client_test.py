@@ -39,6 +39,8 @@ CONTENT = "# First\n\nA note with an umlaut: \u00fc, and a line break.\n"
 FIGURES = ("total_objects", "total_bytes", "unique_blocks", "deduplicated_bytes", "dedup_ratio")
 TOOLS = (
     "hello",
+    "read_repo_file",
+    "write_memory_entry",
     "search",
     "add",
     "grep",

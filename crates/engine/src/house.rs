@@ -26,6 +26,7 @@ use crate::{
     ingest::Folding,
     locks::Locks,
     status::Figures,
+    workspace::{Workspace, WorkspaceSettings},
 };
 
 /// Where the library may read and write files on behalf of callers who are not the OS user.
@@ -35,6 +36,8 @@ pub struct Options {
     pub import_roots: Vec<PathBuf>,
     /// Folders that `get` and `restore` may write to over HTTP.
     pub export_roots: Vec<PathBuf>,
+    /// The workspace whose files and memory agents may use.
+    pub workspace: Option<WorkspaceSettings>,
     /// A model elsewhere that collections may be searched with.
     pub embedding: Option<EndpointSettings>,
 }
@@ -82,6 +85,7 @@ pub struct House {
     pub(crate) blocks: Arc<Store>,
     pub(crate) blobs: Blobs,
     pub(crate) indexing: Arc<Indexing>,
+    pub(crate) workspace: Option<Workspace>,
     pub(crate) locks: Locks,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) options: Options,
@@ -124,6 +128,7 @@ impl House {
                 options.embedding.clone(),
             )?),
             blobs,
+            workspace: options.workspace.as_ref().map(Workspace::open).transpose()?,
             locks,
             clock,
             options,

@@ -27,6 +27,7 @@ mod status;
 mod tree;
 mod update;
 mod validate;
+mod workspace;
 
 pub use delete::{DeleteRequest, Deleted};
 pub use error::Error;
@@ -48,6 +49,7 @@ pub use shelf_catalog::{
 pub use status::{Figures, StatusReply};
 pub use tree::{Entry, Listing};
 pub use update::{UpdateReply, UpdateRequest};
+pub use workspace::{Appended, MemoryFile, RepoFile, RepoWindow, WorkspaceError, WorkspaceSettings};
 
 /// Shorthand for this crate's results.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

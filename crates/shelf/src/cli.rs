@@ -130,6 +130,9 @@ pub(crate) struct Serve {
     /// Address of Prometheus metrics, or off
     #[arg(long, value_name = "ADDR")]
     pub admin_listen: Option<String>,
+    /// Folder of the workspace tools
+    #[arg(long, value_name = "DIR")]
+    pub workspace: Option<PathBuf>,
     /// Families of tools to offer, separated by commas
     #[arg(long, value_name = "LIST")]
     pub toolsets: Option<String>,

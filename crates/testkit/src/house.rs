@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::{Map, Value};
 use shelf_base::{Call, bounds::PAGE_CHARS};
-use shelf_engine::{Caller, House, Options};
+use shelf_engine::{Caller, House, Options, WorkspaceSettings};
 use shelf_tools::{Context, Failure, Limits, policy::Selection};
 use tempfile::TempDir;
 
@@ -24,9 +24,15 @@ impl TestHouse {
         Self::with(Options::default())
     }
 
-    /// An empty library with options.
-    pub fn with(options: Options) -> Self {
+    /// An empty library with options. Its workspace, unless they name one, is a folder `workspace` beside it.
+    pub fn with(mut options: Options) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
+        let workspace = options.workspace.get_or_insert_with(|| WorkspaceSettings {
+            root: folder.path().join("workspace"),
+            also: Vec::new(),
+        });
+        fs::create_dir_all(workspace.root.join("docs")).expect("a workspace");
+        fs::write(workspace.root.join("docs/README.md"), "# Read me\n").expect("a file");
         let house = House::open(&folder.path().join("library"), options).expect("a new library");
         Self { folder, house }
     }

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use shelf_base::{Fault, Kind};
+use shelf_engine::WorkspaceError;
 
 /// A tool family: one of the contracts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +18,8 @@ pub enum Family {
 pub(crate) enum Trouble {
     /// The engine failed.
     Engine(shelf_engine::Error),
+    /// The workspace refused.
+    Workspace(WorkspaceError),
     /// An argument is wrong.
     Argument {
         /// What is wrong.
@@ -47,6 +50,7 @@ impl Trouble {
     fn kind(&self) -> Kind {
         match self {
             Self::Engine(error) => error.kind(),
+            Self::Workspace(error) => workspace_kind(error),
             Self::Argument { .. } => Kind::Invalid,
             Self::RateLimited { .. } => Kind::RateLimited,
             Self::Refused(_) => Kind::Denied,
@@ -57,6 +61,7 @@ impl Trouble {
     fn message(&self) -> String {
         match self {
             Self::Engine(error) => error.to_string(),
+            Self::Workspace(error) => error.to_string(),
             Self::Argument { message, .. } => message.clone(),
             Self::RateLimited { tool, per_minute, retry_after_seconds } => {
                 format!(
@@ -74,7 +79,7 @@ impl Trouble {
         match self {
             Self::Engine(error) => error.hints(),
             Self::Argument { hints, .. } => hints.clone(),
-            Self::RateLimited { .. } | Self::Refused(_) | Self::Defect => Vec::new(),
+            Self::Workspace(_) | Self::RateLimited { .. } | Self::Refused(_) | Self::Defect => Vec::new(),
         }
     }
 }
@@ -82,6 +87,23 @@ impl Trouble {
 impl From<shelf_engine::Error> for Trouble {
     fn from(error: shelf_engine::Error) -> Self {
         Self::Engine(error)
+    }
+}
+
+impl From<WorkspaceError> for Trouble {
+    fn from(error: WorkspaceError) -> Self {
+        Self::Workspace(error)
+    }
+}
+
+fn workspace_kind(error: &WorkspaceError) -> Kind {
+    match error {
+        WorkspaceError::PathNotAllowed(_) | WorkspaceError::WriteNotAllowed { .. } => Kind::Denied,
+        WorkspaceError::NotFound { .. } => Kind::NotFound,
+        WorkspaceError::EntryTooLarge { .. } => Kind::TooLarge,
+        WorkspaceError::Invalid(_) => Kind::Invalid,
+        WorkspaceError::Absent => Kind::Unavailable,
+        WorkspaceError::Io(error) => Kind::of_io(error),
     }
 }
 
@@ -119,7 +141,12 @@ impl Family {
                 lines.join("\n")
             }
             Self::Workspace => {
-                let mut error = json!({ "code": workspace_code(kind), "message": message });
+                let code = match trouble {
+                    Trouble::Workspace(WorkspaceError::WriteNotAllowed { .. }) => "WRITE_NOT_ALLOWED",
+                    Trouble::Workspace(WorkspaceError::Io(_)) => "INTERNAL_ERROR",
+                    _ => workspace_code(kind),
+                };
+                let mut error = json!({ "code": code, "message": message });
                 if let Trouble::RateLimited { retry_after_seconds, .. } = trouble {
                     error["retry_after_seconds"] = (*retry_after_seconds).into();
                 }

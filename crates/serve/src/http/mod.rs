@@ -2,6 +2,7 @@
 //! their own.
 
 mod auth;
+mod bare;
 mod guard;
 mod message;
 mod metrics;
@@ -127,6 +128,8 @@ fn router(shared: Shared, stop: &CancellationToken) -> Router {
         )
         .route("/api/v1/tools", get(rest::list))
         .route("/api/v1/tools/{name}", post(rest::call))
+        .route("/tools", post(bare::call))
+        .route("/tools/{name}", post(bare::call_named))
         .layer(axum::extract::DefaultBodyLimit::max(REQUEST_BYTES))
         .layer(middleware::from_fn_with_state(shared.clone(), auth::admit));
     Router::new()

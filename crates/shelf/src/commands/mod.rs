@@ -14,12 +14,13 @@ mod upkeep;
 use std::{
     collections::{BTreeMap, HashMap},
     io::IsTerminal,
+    path::PathBuf,
     time::Duration,
 };
 
 use serde_json::{Map, Value, json};
 use shelf_base::{Call, Kind, Secret, bounds};
-use shelf_engine::{Caller, EndpointSettings, House, Options};
+use shelf_engine::{Caller, EndpointSettings, House, Options, WorkspaceSettings};
 use shelf_tools::{Context, Limits, policy::Selection};
 
 use crate::{
@@ -76,6 +77,7 @@ fn flags(arguments: &Arguments) -> BTreeMap<&'static str, toml::Value> {
     if let Command::Serve(serve) = &arguments.command {
         text("http.listen", serve.http.clone().filter(|address| !address.is_empty()));
         text("http.admin_listen", serve.admin_listen.clone());
+        text("workspace.root", serve.workspace.as_ref().map(|path| path.display().to_string()));
         for (key, list) in [
             ("tools.toolsets", &serve.toolsets),
             ("tools.only", &serve.tools),
@@ -116,11 +118,18 @@ fn start_logging(settings: &Settings) -> Outcome {
     Ok(())
 }
 
-/// Opens the library.
+/// Opens the library, with the working directory as its workspace unless another is configured.
 fn open(settings: &Settings) -> Outcome<House> {
+    open_with(settings, std::env::current_dir().ok())
+}
+
+fn open_with(settings: &Settings, folder: Option<PathBuf>) -> Outcome<House> {
+    let root = Some(settings.text("workspace.root")).filter(|root| !root.is_empty()).map(PathBuf::from);
+    let also = settings.texts("workspace.read");
     let options = Options {
         import_roots: settings.texts("http.import_roots").into_iter().map(Into::into).collect(),
         export_roots: settings.texts("http.export_roots").into_iter().map(Into::into).collect(),
+        workspace: root.or(folder).map(|root| WorkspaceSettings { root, also }),
         embedding: embedding(settings)?,
     };
     Ok(House::open(&settings.data_dir()?, options)?)
@@ -142,8 +151,10 @@ fn embedding(settings: &Settings) -> Outcome<Option<EndpointSettings>> {
 
 /// The rate limits that are configured.
 fn limits(settings: &Settings) -> Limits {
-    let per_minute = |key| u32::try_from(settings.number(key)).unwrap_or(u32::MAX);
-    Limits::new(HashMap::from([("hello".to_owned(), per_minute("limits.hello_per_minute"))]))
+    let per_minute = |key: &str| u32::try_from(settings.number(key)).unwrap_or(u32::MAX);
+    let limited = ["hello", "read_repo_file", "write_memory_entry"];
+    let limit = |tool: &str| (tool.to_owned(), per_minute(&format!("limits.{tool}_per_minute")));
+    Limits::new(limited.into_iter().map(limit).collect::<HashMap<_, _>>())
 }
 
 /// Calls a tool as the owner.

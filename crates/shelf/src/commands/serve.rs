@@ -9,7 +9,7 @@ use shelf_tools::policy::Selection;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::{connect, limits, open};
+use super::{connect, limits, open, open_with};
 use crate::{
     cli,
     outcome::{Outcome, Trouble},
@@ -19,7 +19,8 @@ use crate::{
 
 pub(super) fn run(command: &cli::Serve, settings: &Settings, output: &Output) -> Outcome {
     let selection = selection(settings)?;
-    let house = open(settings)?;
+    // Over HTTP nobody's working directory is anybody's workspace.
+    let house = if command.http.is_some() { open_with(settings, None)? } else { open(settings)? };
     let call = match settings.number("limits.call_seconds") {
         0 => None,
         seconds => Some(Duration::from_secs(seconds)),

@@ -65,6 +65,26 @@ pub(crate) const SETTINGS: &[Setting] = &[
         "SHELF_CALL_SECONDS",
         "Seconds that one tool call may take; 0 for no limit",
     ),
+    setting(
+        "workspace.root",
+        "SHELF_WORKSPACE",
+        "Folder of the workspace tools; empty: the working directory on stdio, none over HTTP",
+    ),
+    setting(
+        "workspace.read",
+        "SHELF_WORKSPACE_READ",
+        "Globs that read_repo_file may read beside the usual folders",
+    ),
+    setting(
+        "limits.read_repo_file_per_minute",
+        "SHELF_READ_REPO_FILE_PER_MINUTE",
+        "Calls of `read_repo_file` a minute; 0 for no limit",
+    ),
+    setting(
+        "limits.write_memory_entry_per_minute",
+        "SHELF_WRITE_MEMORY_ENTRY_PER_MINUTE",
+        "Calls of `write_memory_entry` a minute; 0 for no limit",
+    ),
     setting("limits.hello_per_minute", "SHELF_HELLO_PER_MINUTE", "Calls of `hello` a minute; 0 for no limit"),
     setting("log.level", "SHELF_LOG_LEVEL", "error, warn, info, debug, trace, or a filter"),
     setting("log.format", "SHELF_LOG_FORMAT", "text or json"),

@@ -179,7 +179,7 @@ fn rest_and_mcp_give_the_same_and_paths_narrow() {
         count("/mcp/x/store/readonly", &[]),
         known(|tool| tool.family.word() == "store" && tool.hints.read_only)
     );
-    assert_eq!(count("/mcp", &[("X-MCP-Toolsets", "workspace")]), 1);
+    assert_eq!(count("/mcp", &[("X-MCP-Toolsets", "workspace")]), 3);
     assert_eq!(count("/mcp/x/workspace", &[("X-MCP-Toolsets", "store")]), 0);
     assert_eq!(server.mcp("/mcp/x/nonsense", &[], &list).0, 404);
     let (_, refused) = server.mcp("/mcp/x/store/readonly", &[], &call("delete_by_name"));
@@ -235,4 +235,44 @@ fn a_term_signal_stops_gracefully() {
     assert_eq!(server.tool("x", "status", &json!({})).0, 200);
     Command::new("kill").args(["-TERM", &server.child.id().to_string()]).status().unwrap();
     assert_eq!(server.child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn the_workspace_answers_in_the_contracts_own_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let (library, workspace) = (folder.path().join("library"), folder.path().join("workspace"));
+    std::fs::create_dir_all(workspace.join("docs")).unwrap();
+    std::fs::write(workspace.join("docs/a.md"), "hello").unwrap();
+    let server = Server::start(&library, &["--no-auth", "--workspace", workspace.to_str().unwrap()]);
+    let post = |path: &str, body: Value| {
+        let (status, _, body) = server.request("POST", path, &[], &body.to_string());
+        (status, serde_json::from_str::<Value>(&body).unwrap())
+    };
+    let read = json!({ "content": "hello", "path": "docs/a.md", "size_bytes": 5 });
+    assert_eq!(
+        post("/tools/read_repo_file", json!({ "input": { "path": "docs/a.md" } })),
+        (200, read.clone())
+    );
+    assert_eq!(
+        post("/tools", json!({ "tool": "read_repo_file", "input": { "path": "docs/a.md" } })),
+        (200, read)
+    );
+    let (status, refused) = post("/tools", json!({ "tool": "read_repo_file", "input": { "path": "../x" } }));
+    assert_eq!((status, refused["error"]["code"].as_str()), (403, Some("PATH_NOT_ALLOWED")));
+    let entry = json!({ "timestamp": "2026-01-07T14:00:00Z", "event": "x" });
+    let input = json!({ "input": { "file": "decisions.jsonl", "entry": entry } });
+    for count in 1..=30 {
+        assert_eq!(post("/tools/write_memory_entry", input.clone()).1["entry_count"], count);
+    }
+    let (status, limited) = post("/tools/write_memory_entry", input);
+    assert_eq!((status, limited["error"]["code"].as_str()), (429, Some("RATE_LIMITED")));
+    assert!(limited["error"]["retry_after_seconds"].as_u64().unwrap() >= 1);
+    assert_eq!(post("/tools", json!({ "tool": "add" })).1["error"]["code"], "INVALID_INPUT");
+    assert!(post("/tools/hello", json!({})).1["message"].as_str().unwrap().starts_with("Hello from"));
+    drop(server);
+    // Without a configured folder there is no workspace over HTTP.
+    let server = Server::start(&library, &["--no-auth"]);
+    let (_, _, body) =
+        server.request("POST", "/tools/read_repo_file", &[], r#"{"input": {"path": "docs/a.md"}}"#);
+    assert!(body.contains("PATH_NOT_ALLOWED"), "{body}");
 }

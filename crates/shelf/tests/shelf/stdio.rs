@@ -170,7 +170,10 @@ fn a_selection_hides_and_refuses() {
         .iter()
         .map(|tool| tool["name"].as_str().unwrap())
         .collect();
-    assert_eq!(names, ["hello", "search", "grep", "get", "list", "list_collections", "list_snapshots"]);
+    assert_eq!(
+        names,
+        ["hello", "read_repo_file", "search", "grep", "get", "list", "list_collections", "list_snapshots"]
+    );
     let hidden = [
         ("add", "Error: Insufficient permissions: write access required"),
         ("status", "Error: This tool is not offered here"),

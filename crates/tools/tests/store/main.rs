@@ -10,3 +10,4 @@ mod restore;
 mod search;
 mod status;
 mod update;
+mod workspace;

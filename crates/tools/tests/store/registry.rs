@@ -33,6 +33,8 @@ fn names_are_those_of_the_contracts() {
     let names: Vec<&str> = registry().map(|tool| tool.name).collect();
     let expected = [
         "hello",
+        "read_repo_file",
+        "write_memory_entry",
         "search",
         "add",
         "grep",

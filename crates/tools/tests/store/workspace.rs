@@ -1,0 +1,251 @@
+//! The workspace family: what may be read, what may not and says nothing, and lines that are never torn.
+
+use std::{fs, os::unix::fs::symlink, time::Duration};
+
+use serde_json::{Value, json};
+use shelf_testkit::TestHouse;
+
+fn house() -> TestHouse {
+    let house = TestHouse::new();
+    for (name, text) in [
+        ("workspace/paths/Beginner/README.md", "# Beginner Dashboard\nTwo\nThree\n"),
+        ("workspace/docs/secretary.md", "fine"),
+        ("workspace/docs/.env", "KEY=1"),
+        ("workspace/docs/secrets/plan.txt", "hidden"),
+        ("workspace/docs/server.key", "hidden"),
+        ("workspace/.git/config", "hidden"),
+        ("workspace/src/main.rs", "not allowed"),
+        ("workspacex/docs/evil.md", "sibling"),
+        ("outside.txt", "outside"),
+    ] {
+        house.write(name, text);
+    }
+    house
+}
+
+/// The code and message of a call that must fail.
+fn refused(house: &TestHouse, tool: &str, arguments: Value) -> (String, String) {
+    let text = house.call(tool, arguments).expect_err("a failure").text;
+    let error: Value = serde_json::from_str(&text).unwrap();
+    let field = |name: &str| error["error"][name].as_str().unwrap().to_owned();
+    (field("code"), field("message"))
+}
+
+fn code(house: &TestHouse, path: &str) -> String {
+    refused(house, "read_repo_file", json!({ "path": path })).0
+}
+
+#[test]
+fn files_are_read_as_the_contract_says() {
+    let house = house();
+    let reply = house.ok("read_repo_file", json!({ "path": "paths/Beginner/README.md" }));
+    assert_eq!(
+        reply,
+        json!({ "content": "# Beginner Dashboard\nTwo\nThree\n", "path": "paths/Beginner/README.md", "size_bytes": 31 })
+    );
+    let lines = |window: Value| {
+        let mut arguments = json!({ "path": "./paths/Beginner/README.md" });
+        arguments.as_object_mut().unwrap().extend(window.as_object().unwrap().clone());
+        house.ok("read_repo_file", arguments)["content"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(lines(json!({ "start_line": 2, "end_line": 2 })), "Two\n");
+    assert_eq!(lines(json!({ "tail": 1 })), "Three\n");
+    assert_eq!(lines(json!({ "start_line": 99 })), "");
+    assert_eq!(house.ok("read_repo_file", json!({ "path": "docs/secretary.md" }))["content"], "fine");
+    house.write("workspace/docs/bytes.bin", [0xFF, 0xFE, 0x00]);
+    let binary = house.ok("read_repo_file", json!({ "path": "docs/bytes.bin" }));
+    assert_eq!((binary["encoding"].as_str(), binary["content"].as_str()), (Some("base64"), Some("//4A")));
+    house.write("workspace/docs/large.txt", "é".repeat(600_000));
+    let large = house.ok("read_repo_file", json!({ "path": "docs/large.txt" }));
+    assert_eq!((large["truncated"].as_bool(), large["size_bytes"].as_u64()), (Some(true), Some(1_200_000)));
+    assert!(large["content"].as_str().unwrap().len() <= 1_000_000);
+}
+
+#[test]
+fn what_is_closed_says_nothing_about_being_there() {
+    let house = house();
+    symlink("../../outside.txt", house.path("workspace/docs/out")).unwrap();
+    symlink("../../absent.txt", house.path("workspace/docs/out-dangling")).unwrap();
+    symlink("../.git", house.path("workspace/docs/git")).unwrap();
+    symlink("secrets/plan.txt", house.path("workspace/docs/alias.md")).unwrap();
+    symlink("/etc", house.path("workspace/docs/etc")).unwrap();
+    symlink("chain2", house.path("workspace/docs/chain1")).unwrap();
+    symlink("../../outside.txt", house.path("workspace/docs/chain2")).unwrap();
+    let attacks = [
+        "../outside.txt",
+        "docs/../../outside.txt",
+        "docs/../docs/../.git/config",
+        "/etc/passwd",
+        "docs//../../outside.txt",
+        "..%2foutside.txt",
+        "docs/%2e%2e/%2e%2e/outside.txt",
+        "docs\\..\\..\\outside.txt",
+        "docs/\u{0}",
+        "",
+        ".",
+        "..",
+        ".git/config",
+        ".GIT/config",
+        "docs/.env",
+        "docs/.ENV",
+        "docs/.env.local",
+        "docs/secrets/plan.txt",
+        "docs/Secrets/plan.txt",
+        "docs/secrets",
+        "docs/server.key",
+        "docs/SERVER.KEY",
+        "src/main.rs",
+        "README.md",
+        "docs/out",
+        "docs/out-dangling",
+        "docs/git/config",
+        "docs/alias.md",
+        "docs/etc/passwd",
+        "docs/chain1",
+        "../workspacex/docs/evil.md",
+        "workspacex/docs/evil.md",
+        "docs/.git/HEAD",
+        "paths/../docs/secretary.md",
+        "docs/id_rsa",
+        "docs/cert.pem",
+        "docs/credentials.json",
+        "file:///etc/passwd",
+        "~/x",
+        "C:\\x",
+    ];
+    for path in attacks {
+        assert_eq!(code(&house, path), "PATH_NOT_ALLOWED", "{path:?}");
+    }
+    // Word for word the same, whether the file is there or not.
+    for (there, absent) in [
+        ("docs/.env", "paths/.env"),
+        ("docs/secrets/plan.txt", "docs/secrets/none.txt"),
+        ("docs/out", "docs/out-dangling"),
+    ] {
+        let message =
+            |path: &str| refused(&house, "read_repo_file", json!({ "path": path })).1.replace(path, "");
+        assert_eq!(message(there), message(absent));
+    }
+    assert_eq!(code(&house, "docs/absent.md"), "FILE_NOT_FOUND");
+    let (_, message) = refused(&house, "read_repo_file", json!({ "path": "paths/beginner/README.md" }));
+    assert!(message.contains("paths/Beginner/README.md"), "{message}");
+    assert_eq!(code(&house, "docs"), "PATH_NOT_ALLOWED");
+    assert_eq!(refused(&house, "read_repo_file", json!({})).0, "INVALID_INPUT");
+    assert_eq!(refused(&house, "read_repo_file", json!({ "path": 5 })).0, "INVALID_INPUT");
+    let pipe = house.path("workspace/docs/pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert_eq!(code(&house, "docs/pipe"), "INVALID_INPUT");
+}
+
+#[test]
+fn a_link_that_is_swapped_meanwhile_leads_nowhere() {
+    let house = house();
+    let place = house.path("workspace/docs/swap.md");
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                let _ = fs::remove_file(&place);
+                let _ = fs::write(&place, "inside");
+                let _ = fs::remove_file(&place);
+                let _ = symlink("../../outside.txt", &place);
+                let _ = fs::remove_file(&place);
+                let _ = symlink("../.git/config", &place);
+            }
+        });
+        let end = std::time::Instant::now() + Duration::from_secs(2);
+        while std::time::Instant::now() < end {
+            if let Ok(reply) = house.call("read_repo_file", json!({ "path": "docs/swap.md" })) {
+                assert!(["inside", ""].contains(&reply["content"].as_str().unwrap()), "{reply}");
+            }
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+}
+
+fn entry(number: usize) -> Value {
+    json!({ "zeta": number, "timestamp": "2026-01-07T14:00:00Z", "event": "task_completed", "alpha": [1, 2.5, "ü"] })
+}
+
+#[test]
+fn entries_are_appended_and_counted() {
+    let house = house();
+    let file = house.path("workspace/.claude/memory/progress_log.jsonl");
+    let write = |entry: Value| {
+        house.ok("write_memory_entry", json!({ "file": "progress_log.jsonl", "entry": entry }))
+    };
+    assert_eq!(write(entry(1)), json!({ "success": true, "file": "progress_log.jsonl", "entry_count": 1 }));
+    assert_eq!(
+        fs::read_to_string(&file).unwrap(),
+        "{\"zeta\":1,\"timestamp\":\"2026-01-07T14:00:00Z\",\"event\":\"task_completed\",\"alpha\":[1,2.5,\"ü\"]}\n"
+    );
+    // Somebody's editor left a broken line without an end.
+    let mut text = fs::read_to_string(&file).unwrap();
+    text.push_str("{\"half\": ");
+    fs::write(&file, &text).unwrap();
+    let reply = write(json!({ "timestamp": "2026-01-07T14:00:00", "decision": "go on" }));
+    assert_eq!((reply["entry_count"].as_u64(), reply["invalid_lines"].as_u64()), (Some(2), Some(1)));
+    let now = fs::read_to_string(&file).unwrap();
+    assert!(now.starts_with(&text) && now.ends_with("\n") && now.lines().count() == 3);
+}
+
+#[test]
+fn what_may_not_be_written_is_refused_with_its_code() {
+    let house = house();
+    let refuse = |file: &str, entry: Value| {
+        refused(&house, "write_memory_entry", json!({ "file": file, "entry": entry }))
+    };
+    for file in
+        ["learner_profile.json", "best_practices.md", "../decisions.jsonl", "other.jsonl", "/etc/passwd"]
+    {
+        assert_eq!(refuse(file, entry(1)).0, "WRITE_NOT_ALLOWED", "{file}");
+    }
+    for wrong in [
+        json!({}),
+        json!({ "event": "x" }),
+        json!({ "timestamp": "2026-01-07T14:00:00Z" }),
+        json!({ "timestamp": "yesterday", "event": "x" }),
+        json!({ "timestamp": "2026-01-07", "event": "x" }),
+        json!({ "timestamp": 5, "event": "x" }),
+        json!({ "timestamp": "2026-01-07T14:00:00Z", "event": " " }),
+    ] {
+        assert_eq!(refuse("decisions.jsonl", wrong.clone()).0, "INVALID_INPUT", "{wrong}");
+    }
+    let arguments = json!({ "file": "decisions.jsonl", "entry": "text" });
+    assert_eq!(refused(&house, "write_memory_entry", arguments).0, "INVALID_INPUT");
+    let sized = |length: usize| json!({ "timestamp": "2026-01-07T14:00:00Z", "event": "x".repeat(length) });
+    let frame = sized(0).to_string().len();
+    house.ok("write_memory_entry", json!({ "file": "decisions.jsonl", "entry": sized(10_240 - frame) }));
+    assert_eq!(refuse("decisions.jsonl", sized(10_241 - frame)).0, "ENTRY_TOO_LARGE");
+    let secret = json!({ "timestamp": "2026-01-07T14:00:00Z", "event": "x", "note": "AKIAIOSFODNN7EXAMPLE" });
+    let (code, message) = refuse("decisions.jsonl", secret);
+    assert!(code == "INVALID_INPUT" && message.contains("entry.note") && !message.contains("AKIA"));
+    fs::remove_file(house.path("workspace/.claude/memory/decisions.jsonl")).unwrap();
+    symlink("../../../outside.txt", house.path("workspace/.claude/memory/decisions.jsonl")).unwrap();
+    assert_eq!(refuse("decisions.jsonl", entry(1)).0, "WRITE_NOT_ALLOWED");
+    assert_eq!(fs::read_to_string(house.path("outside.txt")).unwrap(), "outside");
+}
+
+#[test]
+fn many_writers_leave_whole_lines() {
+    let house = house();
+    let (writers, each) = (16, 200);
+    std::thread::scope(|scope| {
+        for writer in 0..writers {
+            let house = &house;
+            scope.spawn(move || {
+                for number in 0..each {
+                    let entry = entry(writer * each + number);
+                    house.ok("write_memory_entry", json!({ "file": "decisions.jsonl", "entry": entry }));
+                }
+            });
+        }
+    });
+    let text = fs::read_to_string(house.path("workspace/.claude/memory/decisions.jsonl")).unwrap();
+    let mut numbers: Vec<u64> = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["zeta"].as_u64().unwrap())
+        .collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (0..(writers * each) as u64).collect::<Vec<_>>());
+}
