@@ -1,13 +1,16 @@
 //! Appending to the memory files: one whole line at a time, whoever else appends, and durable before it is told.
 
 use std::{
+    collections::HashSet,
     io::{Read, Seek, SeekFrom, Write},
     os::fd::AsFd,
+    path::PathBuf,
 };
 
 use cap_std::fs::OpenOptions;
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Map, Value};
+use shelf_base::Digest;
 
 use super::{Workspace, WorkspaceError, secrets};
 use crate::{Caller, House};
@@ -55,6 +58,8 @@ pub struct Appended {
     pub entry_count: u64,
     /// Lines that are no entries; they stay as they are.
     pub invalid_lines: u64,
+    /// Whether the entry was there already, under the same key.
+    pub was_there: bool,
 }
 
 impl House {
@@ -64,17 +69,26 @@ impl House {
         caller: &Caller,
         file: MemoryFile,
         entry: &Map<String, Value>,
+        key: Option<&str>,
     ) -> Result<Appended, WorkspaceError> {
         let why = "write access is required";
         caller
             .must_write()
             .map_err(|_| WorkspaceError::WriteNotAllowed { file: file.name().to_owned(), why })?;
-        self.workspace()?.append(file, entry)
+        let workspace = self.workspace()?;
+        let root = Digest::of(workspace.root.as_os_str().as_encoded_bytes());
+        let keys = self.folder().join("memory").join(format!("{root}-{}.keys", file.name()));
+        workspace.append(file, entry, key.map(|key| Keys { path: keys, key }))
     }
 }
 
 impl Workspace {
-    fn append(&self, file: MemoryFile, entry: &Map<String, Value>) -> Result<Appended, WorkspaceError> {
+    fn append(
+        &self,
+        file: MemoryFile,
+        entry: &Map<String, Value>,
+        keys: Option<Keys<'_>>,
+    ) -> Result<Appended, WorkspaceError> {
         let line = line_of(entry)?;
         self.folder.create_dir_all(FOLDER)?;
         let folder = self.folder.open_dir(FOLDER)?;
@@ -90,6 +104,11 @@ impl Workspace {
         open.seek(SeekFrom::Start(0))?;
         open.read_to_end(&mut before)?;
         let (valid, invalid_lines) = count(&before);
+        if let Some(keys) = keys
+            && keys.find_or_note(&line, &before)?
+        {
+            return Ok(Appended { entry_count: valid, invalid_lines, was_there: true });
+        }
         // A line that was never ended must not swallow this one.
         let mut bytes =
             if before.last().is_some_and(|last| *last != b'\n') { vec![b'\n'] } else { Vec::new() };
@@ -97,7 +116,52 @@ impl Workspace {
         bytes.push(b'\n');
         open.write_all(&bytes)?;
         open.sync_data()?;
-        Ok(Appended { entry_count: valid + 1, invalid_lines })
+        Ok(Appended { entry_count: valid + 1, invalid_lines, was_there: false })
+    }
+}
+
+/// Bytes of a key at most.
+const KEY_BYTES: usize = 200;
+
+/// The keys under which entries of one file were appended. Used only while the file is locked.
+struct Keys<'a> {
+    path: PathBuf,
+    key: &'a str,
+}
+
+impl Keys<'_> {
+    /// Whether this key has brought its line into the file already. If not, the key is noted first: a stop before the
+    /// line is written leaves a key without a line, and the next call writes it.
+    fn find_or_note(&self, line: &str, file: &[u8]) -> Result<bool, WorkspaceError> {
+        if self.key.trim().is_empty() || self.key.len() > KEY_BYTES {
+            let text = format!("idempotency_key must have 1 to {KEY_BYTES} bytes");
+            return Err(WorkspaceError::Invalid(text));
+        }
+        let noted = std::fs::read_to_string(&self.path).unwrap_or_default();
+        let hash = Digest::of(line.as_bytes()).to_string();
+        let lines: HashSet<String> =
+            file.split(|byte| *byte == b'\n').map(|line| Digest::of(line).to_string()).collect();
+        let known = noted
+            .lines()
+            .filter_map(|row| row.split_once(' '))
+            .filter(|(_, key)| *key == self.key.escape_default().to_string());
+        for (known, _) in known {
+            if lines.contains(known) {
+                return if known == hash {
+                    Ok(true)
+                } else {
+                    Err(WorkspaceError::Invalid("idempotency_key was used for another entry".into()))
+                };
+            }
+        }
+        if let Some(folder) = self.path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        let mut notes = std::fs::OpenOptions::new().create(true).append(true).open(&self.path)?;
+        let start = if noted.is_empty() || noted.ends_with('\n') { "" } else { "\n" };
+        notes.write_all(format!("{start}{hash} {}\n", self.key.escape_default()).as_bytes())?;
+        notes.sync_data()?;
+        Ok(false)
     }
 }
 

@@ -21,12 +21,18 @@ pub(crate) const TOOL: Tool = Tool {
     run: |context, arguments| {
         let arguments: Arguments = arguments::read(arguments)?;
         let file = MemoryFile::named(&arguments.file)?;
-        let appended = context.house.write_memory_entry(context.caller, file, &arguments.entry)?;
+        let appended = context.house.write_memory_entry(
+            context.caller,
+            file,
+            &arguments.entry,
+            arguments.idempotency_key.as_deref(),
+        )?;
         reply(&Reply {
             success: true,
             file: file.name().to_owned(),
             entry_count: appended.entry_count,
             invalid_lines: (appended.invalid_lines > 0).then_some(appended.invalid_lines),
+            duplicate: appended.was_there.then_some(true),
         })
     },
 };
@@ -38,6 +44,8 @@ struct Arguments {
     file: String,
     /// JSON object to append
     entry: Map<String, Value>,
+    /// The same key and entry again add nothing
+    idempotency_key: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -51,4 +59,7 @@ struct Reply {
     /// Lines of the file that are no entries; they stay as they are
     #[serde(skip_serializing_if = "Option::is_none")]
     invalid_lines: Option<u64>,
+    /// True when the entry was there already, under the same idempotency_key
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duplicate: Option<bool>,
 }

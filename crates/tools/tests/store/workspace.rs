@@ -249,3 +249,22 @@ fn many_writers_leave_whole_lines() {
     numbers.sort_unstable();
     assert_eq!(numbers, (0..(writers * each) as u64).collect::<Vec<_>>());
 }
+
+#[test]
+fn the_same_key_adds_nothing_twice() {
+    let house = house();
+    let write = |key: &str, number: usize| {
+        house.call(
+            "write_memory_entry",
+            json!({ "file": "decisions.jsonl", "entry": entry(number), "idempotency_key": key }),
+        )
+    };
+    assert_eq!(write("a b\n", 1).unwrap()["entry_count"], 1);
+    let again = write("a b\n", 1).unwrap();
+    assert_eq!((again["entry_count"].as_u64(), again["duplicate"].as_bool()), (Some(1), Some(true)));
+    assert_eq!(write("other", 1).unwrap()["entry_count"], 2);
+    assert!(write("other", 2).is_err() && write("", 3).is_err());
+    // A key whose line never came to be is as good as new.
+    fs::write(house.path("workspace/.claude/memory/decisions.jsonl"), "").unwrap();
+    assert_eq!(write("other", 1).unwrap()["entry_count"], 1);
+}
