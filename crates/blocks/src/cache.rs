@@ -11,7 +11,7 @@ use std::{
 use parking_lot::Mutex;
 
 /// Bytes that are kept.
-const KEPT: usize = 16 << 20;
+const KEPT: usize = 8 << 20;
 
 /// A frame by its pack's number and its own.
 type Key = (u64, u32);
