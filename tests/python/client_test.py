@@ -2,7 +2,7 @@
 
 Usage: client_test.py PATH_OF_SHELF
 
-Every transport (stdio, HTTP, HTTP with a token) is tried in both protocol eras. Each try has a
+Every transport (stdio, HTTP, HTTP with a token, the older SSE) is tried in the protocol eras that it has. Each try has a
 fresh library and a time limit, so the script ends by itself.
 """
 
@@ -24,6 +24,7 @@ from pathlib import Path
 
 import httpx2
 from mcp import Client, StdioServerParameters
+from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
 LEGACY = "2025-11-25"
@@ -52,7 +53,28 @@ TOOLS = (
     "list_snapshots",
     "restore",
     "delete_by_name",
+    "store_document_tool",
+    "search_documents_tool",
+    "get_document_tool",
+    "list_documents_tool",
+    "update_document_tool",
+    "delete_document_tool",
+    "create_collection_tool",
+    "list_collections_tool",
+    "get_collection_tool",
+    "delete_collection_tool",
+    "rename_collection_tool",
+    "create_cat_tool",
+    "list_cats_tool",
+    "revoke_cat_tool",
+    "rotate_cat_tool",
+    "list_users_tool",
+    "search_users_tool",
+    "get_user_tool",
+    "update_user_tool",
+    "delete_user_tool",
 )
+DOCUMENT_TOOLS = set(TOOLS[14:20])
 
 
 def require(condition, what):
@@ -66,8 +88,13 @@ async def call(client, tool, arguments):
     result = await asyncio.wait_for(client.call_tool(tool, arguments), CALL_SECONDS)
     text = result.content[0].text
     require(not result.is_error, f"{tool} {arguments} failed: {text}")
-    require(result.structured_content == json.loads(text), f"{tool}: structuredContent differs from the text: {text}")
-    return result.structured_content
+    value = json.loads(text)
+    # Before 2026-07-28 structured content is an object, so a bare array stands in one.
+    wrapped = {"result": value} if isinstance(value, list) and client.protocol_version != MODERN else value
+    require(result.structured_content == wrapped, f"{tool}: structuredContent differs from the text: {text}")
+    if isinstance(value, list):
+        require("shelfmark/total" in (result.meta or {}), f"{tool} does not say how many there are: {result.meta}")
+    return value
 
 
 async def check_identity(client, era):
@@ -134,10 +161,44 @@ async def check_removal_and_errors(client):
     require(text.startswith("Error:"), f"the error does not start with `Error:`: {text}")
 
 
+async def check_documents(client):
+    """The documents family, one call of each kind; the client checks every reply against its schema."""
+    made = await call(client, "create_collection_tool", {"name": "papers"})
+    stored = await call(
+        client,
+        "store_document_tool",
+        {"title": "Herons", "content": "# Herons\n\nThey wait by the river.", "collection_id": made["id"]},
+    )
+    found = await call(client, "search_documents_tool", {"query": "who waits by a river?", "max_tokens": 300})
+    require(found["results"][0]["document_id"] == stored["document_id"], f"search gave {found}")
+    require(found["tokens_used"] <= 300 and "## Herons" in found["formatted_context"], f"search gave {found}")
+    await call(client, "update_document_tool", {"document_id": stored["document_id"], "title": "Grey herons"})
+    got = await call(client, "get_document_tool", {"document_id": stored["document_id"]})
+    require(got["title"] == "Grey herons", f"get gave {got}")
+    listed = await call(client, "list_documents_tool", {"collection_id": made["id"]})
+    require([item["title"] for item in listed] == ["Grey herons"], f"list gave {listed}")
+    token = await call(
+        client, "create_cat_tool", {"label": "reader", "collection_id": made["id"], "permission": "read"}
+    )
+    listed = await call(client, "list_cats_tool", {})
+    require(listed[0]["is_active"] and listed[0]["expires_at"] is None, f"list_cats gave {listed}")
+    await call(client, "rotate_cat_tool", {"key_id": token["id"]})
+    await call(client, "revoke_cat_tool", {"key_id": token["id"]})
+    await call(client, "rename_collection_tool", {"collection_id": made["id"], "name": "birds"})
+    collections = await call(client, "list_collections_tool", {})
+    require("birds" in [item["name"] for item in collections], f"list_collections gave {collections}")
+    await call(client, "delete_document_tool", {"document_id": stored["document_id"]})
+    await call(client, "delete_collection_tool", {"collection_id": made["id"]})
+    require(await call(client, "list_users_tool", {}) == [], "there are users already")
+    result = await asyncio.wait_for(client.call_tool("get_document_tool", {"document_id": "none"}), CALL_SECONDS)
+    require(result.content[0].text == "Document not found", f"the error is {result.content[0].text}")
+
+
 async def drive(client, era, folder):
     await check_identity(client, era)
     await check_tools(client)
     await check_reading_and_writing(client)
+    await check_documents(client)
     await check_folders(client, folder)
     await check_removal_and_errors(client)
 
@@ -167,6 +228,24 @@ async def over_http_with_token(shelf, era, folder):
             transport = streamable_http_client(f"{address}/mcp", http_client=http)
             async with Client(transport, mode=mode(era), cache=None) as client:
                 await drive(client, era, folder)
+
+
+async def over_sse(shelf, era, folder):
+    """The transport of 2024-11-05, and a collection token on it that sees six tools."""
+    with serving(shelf, folder, []) as (address, token):
+        transport = sse_client(f"{address}/sse", headers={"Authorization": f"Bearer {token}"})
+        async with Client(transport, mode=mode(era), cache=None) as client:
+            await drive(client, era, folder)
+            made = await call(client, "create_collection_tool", {"name": "shared"})
+            arguments = {"label": "colleague", "collection_id": made["id"], "permission": "read_write"}
+            shared = await call(client, "create_cat_tool", arguments)
+        transport = sse_client(f"{address}/sse", headers={"Authorization": f"Bearer {shared['key']}"})
+        async with Client(transport, mode=mode(era), cache=None) as client:
+            listed = {tool.name for tool in (await asyncio.wait_for(client.list_tools(), CALL_SECONDS)).tools}
+            require(listed == DOCUMENT_TOOLS, f"a collection token sees {sorted(listed)}")
+            await call(client, "store_document_tool", {"title": "T", "content": "from a colleague"})
+            result = await asyncio.wait_for(client.call_tool("status", {}), CALL_SECONDS)
+            require("PAT required" in result.content[0].text, f"a hidden tool said {result.content[0].text}")
 
 
 def status_without_token(url):
@@ -234,8 +313,14 @@ def main():
         sys.exit("usage: client_test.py PATH_OF_SHELF")
     shelf = str(Path(sys.argv[1]).resolve())
     passed = failed = 0
-    for label, test in (("stdio", over_stdio), ("http", over_http), ("http with token", over_http_with_token)):
-        for era in (LEGACY, MODERN):
+    tests = (
+        ("stdio", over_stdio, (LEGACY, MODERN)),
+        ("http", over_http, (LEGACY, MODERN)),
+        ("http with token", over_http_with_token, (LEGACY, MODERN)),
+        ("sse", over_sse, (LEGACY,)),
+    )
+    for label, test, eras in tests:
+        for era in eras:
             try:
                 asyncio.run(attempt(test, shelf, era))
                 passed += 1

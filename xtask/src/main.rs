@@ -4,6 +4,7 @@
 mod arguments;
 mod bench;
 mod conformance;
+mod described;
 mod docs;
 mod needs;
 mod places;

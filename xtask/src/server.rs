@@ -40,6 +40,11 @@ impl Server {
         Ok(server)
     }
 
+    /// Host and port.
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
     /// The address of the MCP endpoint.
     pub fn endpoint(&self) -> String {
         format!("http://127.0.0.1:{}/mcp", self.port)

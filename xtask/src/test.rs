@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::arguments::Arguments;
-use crate::{conformance, needs, places, python, step};
+use crate::{conformance, described, needs, places, python, step};
 
 /// Runs the tests. With filters only the Rust tests whose names match run; the rest needs no filter.
 pub fn run(mut arguments: Arguments) -> Result<()> {
@@ -20,6 +20,7 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
     }
     if full {
         conformance::run()?;
+        described::run(&shelf)?;
     }
     println!("test: all passed");
     Ok(())

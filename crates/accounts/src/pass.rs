@@ -1,7 +1,7 @@
 //! The pass: an identity whose proof has been checked.
 
-use shelf_base::ids::AccountId;
-use shelf_catalog::{Actor, Scope, scopes};
+use shelf_base::ids::{AccountId, CollectionId, SessionId, TokenId};
+use shelf_catalog::{Account, Actor, Scope, scopes};
 
 /// What kind of identity holds the pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +12,8 @@ pub enum Bearer {
     Personal,
     /// A collection access token.
     Collection,
+    /// A person who has logged in; only REST takes it.
+    Web,
 }
 
 /// Proof that a caller was identified, and what it may touch.
@@ -21,6 +23,8 @@ pub struct Pass {
     actor: Actor,
     scope: Scope,
     scopes: u8,
+    token: Option<TokenId>,
+    session: Option<SessionId>,
 }
 
 impl Pass {
@@ -28,11 +32,30 @@ impl Pass {
     pub const fn owner() -> Self {
         let actor = Actor::local();
         let scope = Scope::Account(actor.account);
-        Self { bearer: Bearer::Owner, actor, scope, scopes: scopes::READ | scopes::WRITE | scopes::ADMIN }
+        let scopes = scopes::READ | scopes::WRITE | scopes::ADMIN;
+        Self { bearer: Bearer::Owner, actor, scope, scopes, token: None, session: None }
     }
 
-    pub(crate) const fn of_token(bearer: Bearer, actor: Actor, scope: Scope, scopes: u8) -> Self {
-        Self { bearer, actor, scope, scopes }
+    pub(crate) const fn of_token(
+        bearer: Bearer,
+        actor: Actor,
+        scope: Scope,
+        scopes: u8,
+        token: TokenId,
+    ) -> Self {
+        Self { bearer, actor, scope, scopes, token: Some(token), session: None }
+    }
+
+    pub(crate) const fn of_session(account: &Account, session: SessionId) -> Self {
+        let admin = if account.is_superuser { scopes::ADMIN } else { 0 };
+        Self {
+            bearer: Bearer::Web,
+            actor: Actor { account: account.id, token: None },
+            scope: Scope::Account(account.id),
+            scopes: scopes::READ | scopes::WRITE | admin,
+            token: None,
+            session: Some(session),
+        }
     }
 
     /// The kind of identity.
@@ -53,6 +76,27 @@ impl Pass {
     /// What queries cover.
     pub const fn scope(&self) -> &Scope {
         &self.scope
+    }
+
+    /// What things named by their id are looked for in: an administrator reaches those of others this way.
+    pub fn reach(&self) -> Scope {
+        if self.may_administer() { Scope::Library } else { self.scope.clone() }
+    }
+
+    /// The same identity, looking at one collection only. Whether it reaches that collection is the caller's to check.
+    #[must_use]
+    pub fn within(&self, collection: CollectionId) -> Self {
+        Self { scope: Scope::Collection(collection), ..self.clone() }
+    }
+
+    /// The token that was shown.
+    pub const fn token(&self) -> Option<TokenId> {
+        self.token
+    }
+
+    /// The session that goes on.
+    pub const fn session(&self) -> Option<SessionId> {
+        self.session
     }
 
     /// Whether it may read.

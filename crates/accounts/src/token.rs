@@ -2,168 +2,176 @@
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use shelf_base::{
-    Digest, Fault, Kind, Moment, Secret,
+    Digest, Moment, Secret,
     ids::{AccountId, TokenId},
 };
-use shelf_catalog::{Actor, Catalog, NewToken, Scope, Token, TokenKind, scopes};
+use shelf_catalog::{Accounts, Actor, Holder, NewToken, Scope, Token, TokenKind, scopes};
 
-use crate::{Bearer, Pass};
+use crate::{Bearer, Error, Pass, Refusal, Result, check_label, web_token};
 
 const PERSONAL: &str = "pat_live_";
 const COLLECTION: &str = "cat_live_";
 const RANDOM_BYTES: usize = 24;
+/// The longest life that a token may be given, in days.
+const MOST_DAYS: u64 = 3_650;
 
 /// A token that was just made; its text is shown once.
 #[derive(Debug)]
 pub struct Minted {
-    /// Its id.
-    pub id: TokenId,
+    /// The token as it is kept.
+    pub token: NewToken,
     /// Its text.
     pub text: Secret,
+}
+
+/// A token that is wanted.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// Whose it is to be.
+    pub account: AccountId,
+    /// Of which kind.
+    pub kind: TokenKind,
     /// What its owner calls it.
     pub label: String,
+    /// What it may do.
+    pub scopes: u8,
+    /// After how many days it stops working.
+    pub days: Option<u64>,
 }
 
-/// A token could not be made.
-#[derive(Debug, thiserror::Error)]
-pub enum MintError {
-    /// The catalog failed.
-    #[error(transparent)]
-    Catalog(#[from] shelf_catalog::Error),
-    /// The system gave no random bytes.
-    #[error("the system gave no random bytes: {0}")]
-    Random(getrandom::Error),
-}
-
-impl Fault for MintError {
-    fn kind(&self) -> Kind {
-        match self {
-            Self::Catalog(error) => error.kind(),
-            Self::Random(_) => Kind::Io,
-        }
-    }
-}
-
-/// Makes a personal access token for `account` with READ and WRITE, and ADMIN when `administrator`.
-pub fn mint_personal(
-    catalog: &dyn Catalog,
-    account: AccountId,
-    label: &str,
-    administrator: bool,
-    now: Moment,
-    expires_at: Option<Moment>,
-) -> Result<Minted, MintError> {
+fn random_text(kind: TokenKind) -> Result<String> {
     let mut random = [0; RANDOM_BYTES];
-    getrandom::fill(&mut random).map_err(MintError::Random)?;
-    let text = format!("{PERSONAL}{}", URL_SAFE_NO_PAD.encode(random));
-    let id = TokenId::fresh();
-    let admin = if administrator { scopes::ADMIN } else { 0 };
-    let token = NewToken {
-        id,
-        account,
-        kind: TokenKind::Personal,
-        label: label.to_owned(),
-        hash: Digest::of(text.as_bytes()),
-        scopes: scopes::READ | scopes::WRITE | admin,
-        created_at: now,
-        expires_at,
+    getrandom::fill(&mut random).map_err(Error::Random)?;
+    let prefix = match kind {
+        TokenKind::Personal => PERSONAL,
+        TokenKind::Collection(_) => COLLECTION,
     };
-    catalog.add_token(&Actor { account, token: None }, &token)?;
-    Ok(Minted { id, text: Secret::new(text), label: label.to_owned() })
+    Ok(format!("{prefix}{}", URL_SAFE_NO_PAD.encode(random)))
 }
 
-/// Why a caller was turned away; the sentences are the contract's.
-#[derive(Debug, thiserror::Error)]
-pub enum Refusal {
-    /// No or malformed header.
-    #[error("Missing or invalid Authorization header")]
-    NoHeader,
-    /// An unknown, revoked or expired personal token.
-    #[error("Invalid PAT token")]
-    Personal,
-    /// An unknown, revoked or expired collection token.
-    #[error("Invalid CAT")]
-    Collection,
-    /// A JSON web token where none is taken.
-    #[error("JWT tokens not accepted for MCP")]
-    WebToken,
-    /// Anything else.
-    #[error("Not authenticated")]
-    Unknown,
-    /// The catalog could not be asked.
-    #[error(transparent)]
-    Catalog(#[from] shelf_catalog::Error),
+/// Makes a token.
+pub fn mint(catalog: &dyn Accounts, actor: &Actor, wanted: Wanted, now: Moment) -> Result<Minted> {
+    check_label(&wanted.label)?;
+    let text = random_text(wanted.kind)?;
+    let token = NewToken {
+        id: TokenId::fresh(),
+        account: wanted.account,
+        kind: wanted.kind,
+        label: wanted.label,
+        hash: Digest::of(text.as_bytes()),
+        scopes: wanted.scopes,
+        created_at: now,
+        expires_at: wanted.days.map(|days| expiry(days, now)).transpose()?,
+    };
+    catalog.add_token(actor, &token)?;
+    Ok(Minted { token, text: Secret::new(text) })
 }
 
-impl Fault for Refusal {
-    fn kind(&self) -> Kind {
-        match self {
-            Self::Catalog(error) => error.kind(),
-            _ => Kind::Unauthenticated,
-        }
+fn expiry(days: u64, now: Moment) -> Result<Moment> {
+    if !(1..=MOST_DAYS).contains(&days) {
+        return Err(Error::invalid("expires_in_days", format!("must be from 1 to {MOST_DAYS}")));
     }
+    Ok(Moment::from_micros(now.micros() + days as i64 * 86_400_000_000))
+}
+
+/// Gives a token another text; the old one stops at once. `None` when the holder has no such token that works.
+pub fn remint(
+    catalog: &dyn Accounts,
+    actor: &Actor,
+    holder: &Holder,
+    id: TokenId,
+    now: Moment,
+) -> Result<Option<(Token, Secret)>> {
+    let kind = match holder {
+        Holder::Personal(_) => TokenKind::Personal,
+        // Which collection does not matter for the text.
+        Holder::Collections(_) => TokenKind::Collection(shelf_base::ids::CollectionId::fresh()),
+    };
+    let text = random_text(kind)?;
+    let rotated = catalog.rotate_token(actor, holder, id, &Digest::of(text.as_bytes()), now)?;
+    Ok(rotated.map(|token| (token, Secret::new(text))))
 }
 
 /// Checks a token's text. The look-up is by hash, so that neither its time nor the database shows how much of a
 /// guess was right.
-pub fn verify(catalog: &dyn Catalog, text: &str, now: Moment) -> Result<Pass, Refusal> {
+pub fn verify(catalog: &dyn Accounts, text: &str, now: Moment) -> Result<Pass, Refusal> {
     let refusal = match text {
         _ if text.starts_with(PERSONAL) => Refusal::Personal,
         _ if text.starts_with(COLLECTION) => Refusal::Collection,
-        _ if looks_like_web_token(text) => return Err(Refusal::WebToken),
+        _ if web_token::looks_like_one(text) => return Err(Refusal::WebToken),
         _ => return Err(Refusal::Unknown),
     };
     let found = catalog.token(&Digest::of(text.as_bytes()))?;
-    found.filter(|token| works(token, now)).map(pass).ok_or(refusal)
-}
-
-fn looks_like_web_token(text: &str) -> bool {
-    text.starts_with("eyJ") && text.split('.').count() == 3
-}
-
-fn works(token: &Token, now: Moment) -> bool {
-    token.revoked_at.is_none()
-        && token.account_active
-        && token.token.expires_at.is_none_or(|expiry| now < expiry)
+    found.filter(|token| token.is_active(now)).map(pass).ok_or(refusal)
 }
 
 fn pass(found: Token) -> Pass {
     let token = found.token;
     let actor = Actor { account: token.account, token: Some(token.label) };
-    // ADMIN counts only while the account is a superuser.
-    let allowed = if found.account_superuser { token.scopes } else { token.scopes & !scopes::ADMIN };
     match token.kind {
         TokenKind::Personal => {
-            Pass::of_token(Bearer::Personal, actor, Scope::Account(token.account), allowed)
+            // ADMIN counts only while the account is a superuser.
+            let allowed = if found.account_superuser { token.scopes } else { token.scopes & !scopes::ADMIN };
+            Pass::of_token(Bearer::Personal, actor, Scope::Account(token.account), allowed, token.id)
         }
         TokenKind::Collection(id) => {
-            Pass::of_token(Bearer::Collection, actor, Scope::Collection(id), allowed)
+            // A collection token is never more than its one collection, whatever its row says.
+            let allowed = token.scopes & !scopes::ADMIN;
+            Pass::of_token(Bearer::Collection, actor, Scope::Collection(id), allowed, token.id)
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use shelf_base::ids::LOCAL_ACCOUNT;
     use shelf_catalog::sqlite::SqliteCatalog;
 
     use super::*;
 
+    fn personal(scopes: u8, days: Option<u64>) -> Wanted {
+        Wanted { account: LOCAL_ACCOUNT, kind: TokenKind::Personal, label: "laptop".into(), scopes, days }
+    }
+
+    fn day(days: i64) -> Moment {
+        Moment::from_micros(days * 86_400_000_000)
+    }
+
     #[test]
     fn a_token_works_until_it_is_revoked_or_expires() {
         let folder = tempfile::tempdir().unwrap();
         let catalog = SqliteCatalog::open(folder.path()).unwrap();
-        let now = Moment::from_micros(1_000);
-        let later = Moment::from_micros(2_000);
-        let minted = mint_personal(&catalog, LOCAL_ACCOUNT, "laptop", false, now, Some(later)).unwrap();
+        let wanted = personal(scopes::READ | scopes::WRITE, Some(2));
+        let minted = mint(&catalog, &Actor::local(), wanted, day(1)).unwrap();
         let text = minted.text.reveal();
         assert_eq!(text.len(), PERSONAL.len() + 32);
-        let pass = verify(&catalog, text, now).unwrap();
+        let pass = verify(&catalog, text, day(2)).unwrap();
         assert_eq!((pass.may_write(), pass.may_administer(), pass.bearer()), (true, false, Bearer::Personal));
-        assert!(matches!(verify(&catalog, text, later), Err(Refusal::Personal)));
-        assert!(catalog.revoke_token(&Actor::local(), minted.id, now).unwrap());
-        assert!(matches!(verify(&catalog, text, now), Err(Refusal::Personal)));
-        assert!(!catalog.revoke_token(&Actor::local(), minted.id, now).unwrap());
+        assert!(matches!(verify(&catalog, text, day(3)), Err(Refusal::Personal)));
+        let holder = Holder::Personal(LOCAL_ACCOUNT);
+        let revoke = || catalog.revoke_token(&Actor::local(), &holder, minted.token.id, day(1)).unwrap();
+        assert!(revoke());
+        assert!(matches!(verify(&catalog, text, day(1)), Err(Refusal::Personal)));
+        assert!(!revoke());
+        assert!(remint(&catalog, &Actor::local(), &holder, minted.token.id, day(1)).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_rotated_token_keeps_its_length_of_life() {
+        let folder = tempfile::tempdir().unwrap();
+        let catalog = SqliteCatalog::open(folder.path()).unwrap();
+        let minted = mint(&catalog, &Actor::local(), personal(scopes::READ, Some(10)), day(0)).unwrap();
+        let holder = Holder::Personal(LOCAL_ACCOUNT);
+        for round in 1..=2 {
+            let now = day(20 * round);
+            let (token, text) =
+                remint(&catalog, &Actor::local(), &holder, minted.token.id, now).unwrap().unwrap();
+            assert_eq!(token.token.expires_at, Some(day(20 * round + 10)));
+            assert_eq!((token.token.id, token.token.scopes), (minted.token.id, scopes::READ));
+            assert!(verify(&catalog, text.reveal(), now).is_ok());
+            assert!(verify(&catalog, minted.text.reveal(), now).is_err(), "the old text");
+        }
     }
 
     #[test]
@@ -176,5 +184,30 @@ mod tests {
         assert_eq!(says("eyJhbGciOiJIUzI1NiJ9.e30.c2ln"), "JWT tokens not accepted for MCP");
         assert_eq!(says("hunter2"), "Not authenticated");
         assert_eq!(Refusal::NoHeader.to_string(), "Missing or invalid Authorization header");
+    }
+
+    #[test]
+    fn lives_and_labels_are_bounded() {
+        let folder = tempfile::tempdir().unwrap();
+        let catalog = SqliteCatalog::open(folder.path()).unwrap();
+        for days in [0, MOST_DAYS + 1, u64::MAX] {
+            assert!(mint(&catalog, &Actor::local(), personal(1, Some(days)), day(0)).is_err());
+        }
+        let nameless = Wanted { label: "  ".into(), ..personal(1, None) };
+        assert!(mint(&catalog, &Actor::local(), nameless, day(0)).is_err());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn a_token_with_a_changed_character_is_unknown(place in 9_usize..41, letter in "[A-Za-z0-9_-]") {
+            let folder = tempfile::tempdir().unwrap();
+            let catalog = SqliteCatalog::open(folder.path()).unwrap();
+            let minted = mint(&catalog, &Actor::local(), personal(1, None), day(0)).unwrap();
+            let mut text = minted.text.reveal().to_owned();
+            text.replace_range(place..=place, &letter);
+            let is_same = text == minted.text.reveal();
+            prop_assert_eq!(verify(&catalog, &text, day(0)).is_ok(), is_same);
+        }
     }
 }

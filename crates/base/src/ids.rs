@@ -58,6 +58,8 @@ uuid_id! {
     DocumentId,
     /// A personal or collection access token.
     TokenId,
+    /// A login that goes on.
+    SessionId,
 }
 
 /// The account that every library has: the OS user who can open the data directory.

@@ -35,6 +35,24 @@ pub enum Error {
         /// The bound, with its unit.
         limit: String,
     },
+    /// Another account has this address.
+    #[error("Email already registered")]
+    EmailTaken,
+    /// Another account has this name.
+    #[error("Username already taken")]
+    UsernameTaken,
+    /// An ordinary account cannot be the first.
+    #[error("there is no administrator yet: the first account is made on the machine of the library itself")]
+    NoAdministrator,
+    /// The library would be left without an administrator.
+    #[error("the last superuser cannot be demoted, deactivated or deleted")]
+    LastSuperuser,
+    /// The account has a collection of this name.
+    #[error("you already have a collection named '{0}'")]
+    CollectionTaken(String),
+    /// Tokens of the collection still work.
+    #[error("Cannot delete collection with active CATs")]
+    ActiveTokens,
     /// The collection vanished while it was written to.
     #[error("the collection no longer exists")]
     NoCollection,
@@ -71,7 +89,13 @@ impl Fault for Error {
             Self::Files(error) => Kind::of_io(error),
             Self::TooNew { .. } => Kind::Unavailable,
             Self::Unreadable(_) => Kind::Corrupt,
-            Self::ResourceIdTaken(_) => Kind::Conflict,
+            Self::ResourceIdTaken(_)
+            | Self::EmailTaken
+            | Self::UsernameTaken
+            | Self::LastSuperuser
+            | Self::CollectionTaken(_)
+            | Self::ActiveTokens => Kind::Conflict,
+            Self::NoAdministrator => Kind::Denied,
             Self::OverBound { .. } => Kind::TooLarge,
             Self::NoCollection => Kind::NotFound,
             Self::Closed => Kind::Busy,
@@ -79,6 +103,11 @@ impl Fault for Error {
     }
 
     fn hints(&self) -> Vec<String> {
+        match self {
+            Self::NoAdministrator => return vec!["on that machine, run `shelf user create --admin`".into()],
+            Self::ActiveTokens => return vec!["revoke all CATs of the collection first".into()],
+            _ => {}
+        }
         match self.kind() {
             Kind::StorageFull => vec!["free some disk space, then repeat the call; nothing was lost".into()],
             Kind::Corrupt => vec!["run `shelf check` to see what is affected".into()],

@@ -14,34 +14,58 @@ pub enum Operation {
     Replace,
     /// Metadata or tags changed.
     Update,
+    /// The title or type of a document changed, its content did not.
+    Retitle,
     /// A document was deleted.
     Delete,
     /// A snapshot was made.
     Snapshot,
     /// A collection was made.
     CreateCollection,
+    /// A collection got another name.
+    RenameCollection,
+    /// A collection was deleted with all that is in it.
+    DeleteCollection,
     /// A collection is searched with another model from now on.
     SetModel,
+    /// An account was made.
+    CreateAccount,
+    /// An account was changed.
+    UpdateAccount,
+    /// An account was deleted with all that is its own.
+    DeleteAccount,
+    /// A session was ended because its token was used twice.
+    RevokeSession,
     /// A token was made.
     CreateToken,
     /// A token was revoked.
     RevokeToken,
+    /// A token's text was replaced.
+    RotateToken,
     /// Unneeded blobs and snapshots were removed.
     Collect,
 }
 
 impl Operation {
     /// Every operation.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 18] = [
         Self::Add,
         Self::Replace,
         Self::Update,
+        Self::Retitle,
         Self::Delete,
         Self::Snapshot,
         Self::CreateCollection,
+        Self::RenameCollection,
+        Self::DeleteCollection,
         Self::SetModel,
+        Self::CreateAccount,
+        Self::UpdateAccount,
+        Self::DeleteAccount,
+        Self::RevokeSession,
         Self::CreateToken,
         Self::RevokeToken,
+        Self::RotateToken,
         Self::Collect,
     ];
 
@@ -51,12 +75,20 @@ impl Operation {
             Self::Add => "add",
             Self::Replace => "replace",
             Self::Update => "update",
+            Self::Retitle => "retitle",
             Self::Delete => "delete",
             Self::Snapshot => "snapshot",
             Self::CreateCollection => "create_collection",
+            Self::RenameCollection => "rename_collection",
+            Self::DeleteCollection => "delete_collection",
             Self::SetModel => "set_model",
+            Self::CreateAccount => "create_account",
+            Self::UpdateAccount => "update_account",
+            Self::DeleteAccount => "delete_account",
+            Self::RevokeSession => "revoke_session",
             Self::CreateToken => "create_token",
             Self::RevokeToken => "revoke_token",
+            Self::RotateToken => "rotate_token",
             Self::Collect => "collect",
         }
     }

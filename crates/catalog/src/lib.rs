@@ -7,24 +7,29 @@
 //!
 //! Tenancy is a [`Scope`] that every query takes: it is part of the `WHERE`, never a check afterwards.
 
+mod accounts;
 mod error;
 mod journal;
 mod model;
 pub mod sqlite;
 pub mod suite;
 
+pub use accounts::{
+    Account, AccountChange, Accounts, Holder, NewAccount, NewToken, Rank, Rotation, Session, Token,
+    TokenKind, scopes,
+};
 pub use error::Error;
 pub use journal::{Operation, Record};
 pub use model::{
-    Account, Actor, BlobRow, BlocksOf, Changed, Chosen, Collection, CollectionKind, CollectionSummary,
-    Document, Filter, Listed, LooseBlock, Metadata, NewToken, Order, Page, Purge, Put, PutDocument,
-    PutResult, PutState, Scope, Shelf, Snapshot, SnapshotDraft, SortBy, Source, TagChange, Token, TokenKind,
-    TypeFigures, Update, Version, scopes,
+    Actor, BlobRow, BlocksOf, Changed, Chosen, Collection, CollectionKind, CollectionSummary, Document,
+    DocumentChange, Filter, Listed, LooseBlock, Metadata, NewContent, NewType, Order, Page, Purge, Put,
+    PutDocument, PutResult, PutState, Scope, Shelf, Snapshot, SnapshotDraft, SortBy, Source, TagChange,
+    TypeFigures, Update, Version,
 };
 
 use shelf_base::{
     Digest, Moment,
-    ids::{AccountId, CollectionId, DocumentId, TokenId},
+    ids::{CollectionId, DocumentId},
 };
 
 /// Shorthand for this crate's results.
@@ -32,20 +37,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What the house asks of a catalog. All methods may be called from many threads and many processes at once; each
 /// read sees every write that any process had acknowledged before it started.
-pub trait Catalog: Send + Sync {
-    /// An account by id.
-    fn account(&self, id: AccountId) -> Result<Option<Account>>;
-    /// Stores a token; only its hash is kept.
-    fn add_token(&self, actor: &Actor, token: &NewToken) -> Result<()>;
-    /// A token by the hash of its text, revoked and expired ones included.
-    fn token(&self, hash: &Digest) -> Result<Option<Token>>;
-    /// All tokens of an account, newest first.
-    fn tokens(&self, account: AccountId) -> Result<Vec<Token>>;
-    /// Revokes a token; `false` when the account has no such active token.
-    fn revoke_token(&self, actor: &Actor, id: TokenId, now: Moment) -> Result<bool>;
-    /// A random secret of this library, made from `fresh` when it is first asked for.
-    fn secret(&self, name: &str, fresh: [u8; 32]) -> Result<[u8; 32]>;
-
+pub trait Catalog: Accounts {
     /// The collections in scope with their figures, by name.
     fn collections(&self, scope: &Scope) -> Result<Vec<CollectionSummary>>;
     /// A collection in scope by name.
@@ -55,6 +47,25 @@ pub trait Catalog: Send + Sync {
     /// The account's collection of that name, made when it is not there.
     fn ensure_collection(&self, actor: &Actor, name: &str, now: Moment) -> Result<Collection>;
 
+    /// A collection in scope by id, with its figures.
+    fn collection_by_id(&self, scope: &Scope, id: CollectionId) -> Result<Option<CollectionSummary>>;
+    /// How many tokens of a collection work.
+    fn active_tokens(&self, id: CollectionId, now: Moment) -> Result<u64>;
+    /// Makes a collection of the actor's account; an error when the name is taken.
+    fn create_collection(&self, actor: &Actor, name: &str, now: Moment) -> Result<Collection>;
+    /// Gives a collection in scope another name; `None` when there is none, an error when the name is taken.
+    fn rename_collection(
+        &self,
+        actor: &Actor,
+        scope: &Scope,
+        id: CollectionId,
+        name: &str,
+        now: Moment,
+    ) -> Result<Option<Collection>>;
+    /// Deletes a collection in scope with its documents, snapshots and tokens; `false` when there is none, an error
+    /// when a token of it still works.
+    fn delete_collection(&self, actor: &Actor, scope: &Scope, id: CollectionId, now: Moment) -> Result<bool>;
+
     /// Records the embedding model that a collection is searched with; `None` is the built-in one.
     fn set_model(&self, actor: &Actor, id: CollectionId, model: Option<&str>, now: Moment) -> Result<()>;
     /// The models of the collections in scope, by collection.
@@ -62,6 +73,18 @@ pub trait Catalog: Send + Sync {
 
     /// Writes documents, loose blocks and a snapshot in one transaction.
     fn put(&self, put: Put) -> Result<(Vec<PutResult>, Option<Snapshot>)>;
+    /// Writes the one document of `put`, unless the collection has one with its title and content already, which then
+    /// gets the type and metadata that came along.
+    fn store(&self, put: Put) -> Result<(DocumentId, PutState)>;
+    /// Changes a document in scope, all of it in one transaction; `None` when there is none.
+    fn change(
+        &self,
+        actor: &Actor,
+        scope: &Scope,
+        id: DocumentId,
+        change: DocumentChange,
+        now: Moment,
+    ) -> Result<Option<Document>>;
     /// Changes metadata and tags of one document.
     fn update(
         &self,

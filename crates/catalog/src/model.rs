@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 use shelf_base::{
     Digest, Moment,
-    ids::{AccountId, CollectionId, DocumentId, LOCAL_ACCOUNT, TokenId},
+    ids::{AccountId, CollectionId, DocumentId, LOCAL_ACCOUNT},
 };
 
 /// A document's metadata: a JSON object.
@@ -36,74 +36,6 @@ impl Actor {
     pub const fn local() -> Self {
         Self { account: LOCAL_ACCOUNT, token: None }
     }
-}
-
-/// An account.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Account {
-    /// Its id.
-    pub id: AccountId,
-    /// Its name.
-    pub username: String,
-    /// Whether it may do everything.
-    pub is_superuser: bool,
-    /// Whether its tokens work.
-    pub is_active: bool,
-    /// When it was made.
-    pub created_at: Moment,
-}
-
-/// Bits of what a token may do.
-pub mod scopes {
-    /// Read.
-    pub const READ: u8 = 1;
-    /// Write.
-    pub const WRITE: u8 = 2;
-    /// Administer.
-    pub const ADMIN: u8 = 4;
-}
-
-/// The two kinds of token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TokenKind {
-    /// Personal: acts as its account.
-    Personal,
-    /// Collection: acts on one collection.
-    Collection(CollectionId),
-}
-
-/// A token to be stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewToken {
-    /// Its id.
-    pub id: TokenId,
-    /// Whose it is.
-    pub account: AccountId,
-    /// Its kind.
-    pub kind: TokenKind,
-    /// What its owner calls it.
-    pub label: String,
-    /// SHA-256 of its text.
-    pub hash: Digest,
-    /// Bits of [`scopes`].
-    pub scopes: u8,
-    /// When it was made.
-    pub created_at: Moment,
-    /// When it stops working.
-    pub expires_at: Option<Moment>,
-}
-
-/// A stored token with its state.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Token {
-    /// What was stored.
-    pub token: NewToken,
-    /// When it was revoked.
-    pub revoked_at: Option<Moment>,
-    /// Whether its account is active.
-    pub account_active: bool,
-    /// Whether its account is a superuser.
-    pub account_superuser: bool,
 }
 
 /// The kind of a collection.
@@ -180,6 +112,8 @@ pub struct Document {
     pub mime: String,
     /// Whether its bytes are text.
     pub is_text: bool,
+    /// What its author called its type, when somebody did.
+    pub document_type: Option<String>,
     /// The present version.
     pub version: Version,
     /// When the document was made.
@@ -210,6 +144,8 @@ pub struct Version {
 /// One document to be written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PutDocument {
+    /// The id to give it when it is new; a fresh one otherwise.
+    pub id: Option<DocumentId>,
     /// Its path.
     pub path: String,
     /// Its title.
@@ -240,6 +176,49 @@ pub struct PutDocument {
     pub metadata: Metadata,
     /// Resource id to give.
     pub resource_id: Option<String>,
+    /// What its author calls its type.
+    pub document_type: Option<String>,
+}
+
+/// New content of a document, or the old under another type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewContent {
+    /// The content.
+    pub hash: Digest,
+    /// Its length.
+    pub size: u64,
+    /// Its manifest, encoded.
+    pub manifest: Vec<u8>,
+    /// Its blocks, short names and lengths.
+    pub blocks: Vec<(i64, u32)>,
+    /// Blocks kept in the catalog for now.
+    pub loose: Vec<LooseBlock>,
+}
+
+/// How a document's bytes are to be understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewType {
+    /// What its author calls its type.
+    pub document_type: String,
+    /// Extension with the dot.
+    pub extension: String,
+    /// MIME type.
+    pub mime: String,
+    /// Whether it is text.
+    pub is_text: bool,
+}
+
+/// What to change of a document; `None` stays.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DocumentChange {
+    /// New title.
+    pub title: Option<String>,
+    /// New type.
+    pub r#type: Option<NewType>,
+    /// New metadata, in place of the old.
+    pub metadata: Option<Metadata>,
+    /// New content.
+    pub content: Option<NewContent>,
 }
 
 /// The collection that a put goes to.
@@ -488,6 +467,8 @@ pub struct Changed {
     pub number: i64,
     /// Whether it lives.
     pub is_live: bool,
+    /// Whether its title or type changed, so that the same content is to be indexed anew.
+    pub is_renamed: bool,
     /// Its collection.
     pub collection: CollectionId,
     /// Its path.

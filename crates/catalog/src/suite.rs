@@ -3,6 +3,8 @@
 //! Written as part of the library so that a backend in another crate, or another process, can be put through the same
 //! suite. Every check panics with what it saw.
 
+mod people;
+
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 use shelf_base::{Digest, Moment, ids::CollectionId, ids::LOCAL_ACCOUNT};
@@ -27,6 +29,11 @@ pub fn run(open: impl Fn() -> Arc<dyn Catalog>) {
     the_journal_has_no_gaps_and_holds_together(open());
     a_purge_keeps_what_it_must(&*open());
     secrets_and_loose_blocks_stay(&*open());
+    people::accounts_are_unique_and_somebody_administers(&*open());
+    people::sessions_rotate_once(&*open());
+    people::tokens_belong_to_their_holder(&*open());
+    people::collections_end_with_all_that_is_in_them(&*open());
+    people::titled_documents_are_stored_once_and_change_whole(&*open());
 }
 
 fn a_collection_remembers_its_model(catalog: &dyn Catalog) {
@@ -52,6 +59,7 @@ fn at(second: i64) -> Moment {
 /// A document with made-up content.
 pub fn sample(path: &str, content: &str) -> PutDocument {
     PutDocument {
+        id: None,
         path: path.to_owned(),
         title: path.rsplit('/').next().unwrap_or_default().to_owned(),
         extension: ".txt".into(),
@@ -67,6 +75,7 @@ pub fn sample(path: &str, content: &str) -> PutDocument {
         tags: BTreeSet::new(),
         metadata: Metadata::new(),
         resource_id: None,
+        document_type: None,
     }
 }
 

@@ -85,9 +85,9 @@ pub enum Error {
     /// The search index failed.
     #[error(transparent)]
     Index(#[from] shelf_index::Error),
-    /// A token could not be made.
+    /// Something about accounts or tokens failed.
     #[error(transparent)]
-    Mint(#[from] shelf_accounts::MintError),
+    Accounts(#[from] shelf_accounts::Error),
     /// The locks of the data directory failed.
     #[error("the data directory cannot be locked: {0}")]
     Lock(#[source] io::Error),
@@ -134,7 +134,7 @@ impl Fault for Error {
             Self::Blocks(error) => error.kind(),
             Self::Catalog(error) => error.kind(),
             Self::Index(error) => error.kind(),
-            Self::Mint(error) => error.kind(),
+            Self::Accounts(error) => error.kind(),
             Self::Lock(error) => Kind::of_io(error),
         }
     }
@@ -153,6 +153,7 @@ impl Fault for Error {
             Self::Blocks(error) => error.hints(),
             Self::Catalog(error) => error.hints(),
             Self::Index(error) => error.hints(),
+            Self::Accounts(error) => error.hints(),
             Self::File { .. } if self.kind() == Kind::StorageFull => {
                 vec!["free some disk space, then repeat".into()]
             }

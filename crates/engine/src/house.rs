@@ -8,19 +8,17 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use shelf_accounts::{Minted, Pass, Refusal};
-use shelf_base::{
-    Clock, Moment, SystemClock,
-    ids::{LOCAL_ACCOUNT, TokenId},
-};
+use shelf_accounts::Pass;
+use shelf_base::{Clock, Moment, SystemClock};
 use shelf_blocks::{
     Store,
     objects::{Folder, Objects},
 };
-use shelf_catalog::{Actor, Catalog, Scope, Token, sqlite::SqliteCatalog};
+use shelf_catalog::{Catalog, Scope, sqlite::SqliteCatalog};
 
 use crate::{
     Error, Result,
+    accounts::Desk,
     blobs::Blobs,
     indexing::{EndpointSettings, Indexing},
     ingest::Folding,
@@ -40,6 +38,8 @@ pub struct Options {
     pub workspace: Option<WorkspaceSettings>,
     /// A model elsewhere that collections may be searched with.
     pub embedding: Option<EndpointSettings>,
+    /// Whether nobody may register by himself.
+    pub registration_closed: bool,
 }
 
 /// Which files of the machine a caller reaches.
@@ -52,7 +52,7 @@ pub enum Reach {
 }
 
 /// Who asks, and what of the machine it reaches.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
     /// The checked identity.
     pub pass: Pass,
@@ -86,6 +86,7 @@ pub struct House {
     pub(crate) blobs: Blobs,
     pub(crate) indexing: Arc<Indexing>,
     pub(crate) workspace: Option<Workspace>,
+    pub(crate) desk: Desk,
     pub(crate) locks: Locks,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) options: Options,
@@ -129,6 +130,7 @@ impl House {
             )?),
             blobs,
             workspace: options.workspace.as_ref().map(Workspace::open).transpose()?,
+            desk: Desk::default(),
             locks,
             clock,
             options,
@@ -152,34 +154,6 @@ impl House {
     /// The last sequence number of the journal.
     pub fn sequence(&self) -> Result<u64> {
         Ok(self.catalog.sequence()?)
-    }
-
-    /// Checks the text of a token.
-    pub fn verify_token(&self, text: &str) -> Result<Pass, Refusal> {
-        shelf_accounts::verify(&*self.catalog, text, self.now())
-    }
-
-    /// Makes a personal token for the account `local`.
-    pub fn mint_local_token(&self, label: &str, expires_at: Option<Moment>) -> Result<Minted> {
-        let minted = shelf_accounts::mint_personal(
-            &*self.catalog,
-            LOCAL_ACCOUNT,
-            label,
-            true,
-            self.now(),
-            expires_at,
-        )?;
-        Ok(minted)
-    }
-
-    /// The tokens of the account `local`, newest first.
-    pub fn local_tokens(&self) -> Result<Vec<Token>> {
-        Ok(self.catalog.tokens(LOCAL_ACCOUNT)?)
-    }
-
-    /// Revokes a token of the account `local`; `false` when there is no such active one.
-    pub fn revoke_local_token(&self, id: TokenId) -> Result<bool> {
-        Ok(self.catalog.revoke_token(&Actor::local(), id, self.now())?)
     }
 
     /// A 32-byte secret of this library, for signing what goes out and must come back unchanged.

@@ -7,9 +7,12 @@
 //! Writing goes one way: blocks are stored first (idempotent, durable), then one catalog transaction makes the write
 //! true. Reading goes the other way: the catalog says which blob, the blocks give its bytes, verified.
 
+mod accounts;
 mod blobs;
+mod collections;
 mod cursor;
 mod delete;
+mod documents;
 mod error;
 mod get;
 mod grep;
@@ -29,7 +32,9 @@ mod update;
 mod validate;
 mod workspace;
 
+pub use accounts::{AccountUpdate, Door, KeyRequest, Permission, PersonalScope, Registration, Usage};
 pub use delete::{DeleteRequest, Deleted};
+pub use documents::{ChangeRequest, DocumentType, StoreRequest, StoredDocument, WholeDocument};
 pub use error::Error;
 pub use get::{Content, GetRequest, Got, Window};
 pub use grep::{GrepFile, GrepLine, GrepReply, GrepRequest, GrepShow};
@@ -39,12 +44,13 @@ pub use ingest::{AddReply, AddRequest, FailedFile, What};
 pub use list::{ListReply, ListRequest};
 pub use restore::{RestoreReply, RestoreRequest, Restored};
 pub use search::{
-    Correction, SearchHit, SearchKind, SearchReply, SearchRequest, Searched, Snippet, SnippetLine,
+    Correction, FoundPassage, PassageReply, PassageRequest, SearchHit, SearchKind, SearchReply,
+    SearchRequest, Searched, Snippet, SnippetLine,
 };
-pub use shelf_accounts::{Bearer, MintError, Minted, Pass, Refusal};
+pub use shelf_accounts::{Bearer, Minted, Pass, Refusal, Tokens};
 pub use shelf_catalog::{
-    CollectionSummary, Document, Filter, Metadata, Order, Snapshot, SortBy, TagChange, Token as TokenRow,
-    TypeFigures, Version,
+    Account, Collection, CollectionSummary, Document, Filter, Metadata, Order, Snapshot, SortBy, TagChange,
+    Token as TokenRow, TokenKind, TypeFigures, Version,
 };
 pub use status::{Figures, StatusReply};
 pub use tree::{Entry, Listing};

@@ -66,11 +66,15 @@ pub(crate) fn metadata(metadata: &Metadata) -> Result<()> {
 }
 
 pub(crate) fn collection(name: &str) -> Result<()> {
+    collection_name("collection", name)
+}
+
+pub(crate) fn collection_name(field: &str, name: &str) -> Result<()> {
     let count = name.chars().count();
     if name.trim().is_empty() || count > bounds::COLLECTION_CHARS || name.chars().any(char::is_control) {
         let expected =
             format!("must be 1 to {} characters without control characters", bounds::COLLECTION_CHARS);
-        return Err(Error::invalid("collection", expected));
+        return Err(Error::invalid(field, expected));
     }
     Ok(())
 }

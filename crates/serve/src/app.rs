@@ -8,7 +8,7 @@ use std::{
 use serde_json::{Map, Value};
 use shelf_base::{Call, Kind, bounds::PAGE_CHARS};
 use shelf_engine::{Caller, House};
-use shelf_tools::{Context, Failure, Limits, Tool, policy::Selection};
+use shelf_tools::{Answer, Context, Failure, Limits, Tool, policy::Selection};
 use tokio::sync::Semaphore;
 
 /// How long calls may take.
@@ -53,7 +53,7 @@ impl App {
         caller: Caller,
         call: Call,
         arguments: Map<String, Value>,
-    ) -> Result<Value, Failure> {
+    ) -> Result<Answer, Failure> {
         let started = Instant::now();
         let outcome = self
             .blocking(call.clone(), move |app| {
@@ -94,7 +94,7 @@ impl Drop for CancelOnDrop {
     }
 }
 
-fn note(tool: &Tool, started: Instant, outcome: &Result<Value, Failure>) {
+fn note(tool: &Tool, started: Instant, outcome: &Result<Answer, Failure>) {
     let seconds = started.elapsed().as_secs_f64();
     let code = outcome.as_ref().map_or_else(|failure| failure.kind.row().code, |_| "ok");
     metrics::counter!("shelf_tool_calls_total", "tool" => tool.name, "outcome" => code).increment(1);

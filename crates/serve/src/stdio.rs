@@ -6,26 +6,21 @@
 
 use std::{
     io::{self, BufRead, Read, Write},
-    pin::Pin,
     sync::{Arc, mpsc as threads},
-    task::{Context, Poll},
     thread,
     time::Duration,
 };
 
 use rmcp::{ServiceExt, service::ServerInitializeError, transport::async_rw::AsyncRwTransport};
-use shelf_base::bounds::REQUEST_BYTES;
-use shelf_engine::Caller;
-use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
-    sync::{mpsc, oneshot},
-};
+use shelf_base::{Secret, bounds::REQUEST_BYTES};
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     App,
     envelope::{self, Fault},
-    mcp::Handler,
+    lines::{LineReader, LineSender},
+    mcp::{Handler, Who},
 };
 
 /// How long work that is under way at the end of input may take to answer.
@@ -33,11 +28,20 @@ const GRACE: Duration = Duration::from_millis(700);
 /// Requests that may wait between the reading thread and the library.
 const WAITING: usize = 256;
 
+/// Whom a client on stdio is.
+#[derive(Clone, Debug)]
+pub enum Identity {
+    /// The OS user who started the server.
+    Owner,
+    /// Whoever this token stands for; it is checked anew for every request, so that revoking it counts at once.
+    Token(Secret),
+}
+
 /// Serves one client on stdin and stdout until the end of input or `stop`.
 ///
 /// A thread of its own reads and another writes: with a runtime of one thread that makes four changes of thread for a
 /// call, where the runtime's own stdin and stdout would make nine.
-pub async fn serve(app: Arc<App>, caller: Caller, stop: CancellationToken) -> io::Result<()> {
+pub async fn serve(app: Arc<App>, identity: Identity, stop: CancellationToken) -> io::Result<()> {
     let (outgoing, lines) = threads::channel();
     let (incoming, requests) = mpsc::channel(WAITING);
     let (ended, end_of_input) = oneshot::channel();
@@ -45,11 +49,11 @@ pub async fn serve(app: Arc<App>, caller: Caller, stop: CancellationToken) -> io
     thread::Builder::new().name("stdout".into()).spawn(move || write_lines(&lines, written))?;
     let answers = outgoing.clone();
     thread::Builder::new().name("stdin".into()).spawn(move || read_lines(&incoming, &answers, ended))?;
-    let reader = LineReader { requests, line: Vec::new(), at: 0 };
-    let writer = LineSender { line: Vec::new(), outgoing };
+    let reader = LineReader::new(requests);
+    let writer = LineSender::new(move |line| outgoing.send(line).is_ok());
     let transport = AsyncRwTransport::new_server(reader, writer).with_max_line_length(usize::MAX);
     let served = async {
-        match Handler::new(app, Some(caller)).serve_with_ct(transport, stop.child_token()).await {
+        match Handler::new(app, Who::Process(identity)).serve_with_ct(transport, stop.child_token()).await {
             Ok(running) => running.waiting().await.map(drop).map_err(io::Error::other),
             Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
             Err(error) => Err(io::Error::other(error)),
@@ -132,58 +136,4 @@ fn write_lines(lines: &threads::Receiver<Vec<u8>>, written: oneshot::Sender<()>)
         }
     }
     let _ = written.send(());
-}
-
-/// Gives the lines to the library.
-struct LineReader {
-    requests: mpsc::Receiver<Vec<u8>>,
-    line: Vec<u8>,
-    at: usize,
-}
-
-impl AsyncRead for LineReader {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        if self.at == self.line.len() {
-            match self.requests.poll_recv(context) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(None) => return Poll::Ready(Ok(())),
-                Poll::Ready(Some(line)) => (self.line, self.at) = (line, 0),
-            }
-        }
-        let count = buffer.remaining().min(self.line.len() - self.at);
-        buffer.put_slice(&self.line[self.at..self.at + count]);
-        self.at += count;
-        Poll::Ready(Ok(()))
-    }
-}
-
-/// Gathers what the library writes into whole lines.
-struct LineSender {
-    line: Vec<u8>,
-    outgoing: threads::Sender<Vec<u8>>,
-}
-
-impl AsyncWrite for LineSender {
-    fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.line.extend_from_slice(bytes);
-        if bytes.last() == Some(&b'\n') {
-            let line = std::mem::take(&mut self.line);
-            if self.outgoing.send(line).is_err() {
-                return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
-            }
-        }
-        Poll::Ready(Ok(bytes.len()))
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
 }

@@ -1,9 +1,12 @@
 //! The command line, as clap sees it.
 
+mod user;
+
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+pub(crate) use user::{Update as UserUpdate, User};
 
 /// A library for AI agents and people: store anything once, find it fast, cite it exactly.
 #[derive(Parser)]
@@ -77,6 +80,9 @@ pub(crate) enum Command {
     Delete(Delete),
     /// Call any tool with JSON arguments, as an agent would
     Call(CallTool),
+    /// Make, list, change and delete accounts
+    #[command(subcommand)]
+    User(User),
     /// Make, list and revoke tokens for HTTP
     #[command(subcommand)]
     Token(Token),

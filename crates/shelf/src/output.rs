@@ -112,6 +112,11 @@ impl Output {
         let _ = writeln!(anstream::stderr().lock(), "{text}");
     }
 
+    /// The same without the end of a line, for a question.
+    pub(crate) fn tell_inline(&self, text: &str) {
+        let _ = write!(anstream::stderr().lock(), "{text}");
+    }
+
     /// How the run failed.
     pub(crate) fn trouble(&self, trouble: &Trouble) {
         let Trouble { code, message, hints, exit: _ } = trouble;

@@ -3,10 +3,13 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
 };
 
 use serde_json::{Map, Value};
-use shelf_base::{Call, bounds::PAGE_CHARS};
+use shelf_base::{Call, ManualClock, Moment, bounds::PAGE_CHARS};
+use shelf_blocks::objects::Folder;
 use shelf_engine::{Caller, House, Options, WorkspaceSettings};
 use shelf_tools::{Context, Failure, Limits, policy::Selection};
 use tempfile::TempDir;
@@ -16,6 +19,8 @@ pub struct TestHouse {
     folder: TempDir,
     /// The library.
     pub house: House,
+    /// Its clock, when a test moves it by hand.
+    pub clock: Option<Arc<ManualClock>>,
 }
 
 impl TestHouse {
@@ -34,7 +39,24 @@ impl TestHouse {
         fs::create_dir_all(workspace.root.join("docs")).expect("a workspace");
         fs::write(workspace.root.join("docs/README.md"), "# Read me\n").expect("a file");
         let house = House::open(&folder.path().join("library"), options).expect("a new library");
-        Self { folder, house }
+        Self { folder, house, clock: None }
+    }
+
+    /// An empty library whose clock stands still until the test moves it.
+    pub fn with_clock() -> Self {
+        let mut made = Self::new();
+        let clock = Arc::new(ManualClock::at(Moment::from_micros(1_790_000_000_000_000)));
+        let library = made.folder.path().join("library");
+        let packs = Arc::new(Folder::new(library.join("packs")));
+        made.house = House::with(&library, packs, clock.clone(), Options::default()).expect("the library");
+        made.clock = Some(clock);
+        made
+    }
+
+    /// Moves the clock forward by whole days.
+    pub fn days_pass(&self, days: u64) {
+        let clock = self.clock.as_ref().expect("a clock that is moved by hand");
+        clock.advance(Duration::from_secs(days * 86_400));
     }
 
     /// A path beside the library.
@@ -73,7 +95,7 @@ impl TestHouse {
             page_chars: PAGE_CHARS,
         };
         let arguments: Map<String, Value> = arguments.as_object().cloned().expect("an object");
-        shelf_tools::call(tool, &context, arguments)
+        shelf_tools::call(tool, &context, arguments).map(|answer| answer.value)
     }
 
     /// Calls a tool that must succeed.

@@ -9,6 +9,8 @@ use shelf_engine::WorkspaceError;
 pub enum Family {
     /// The content store.
     Store,
+    /// Documents, collections, tokens and users.
+    Documents,
     /// Repository files and memory.
     Workspace,
 }
@@ -127,19 +129,26 @@ impl Family {
     pub const fn word(self) -> &'static str {
         match self {
             Self::Store => "store",
+            Self::Documents => "documents",
             Self::Workspace => "workspace",
         }
     }
 
     /// Words a failure as the family's contract does.
     pub(crate) fn shape(self, trouble: &Trouble) -> Failure {
-        let (kind, message, hints) = (trouble.kind(), trouble.message(), trouble.hints());
+        let kind = trouble.kind();
+        let (message, hints) = match self {
+            Self::Documents => (document_sentence(trouble), trouble.hints()),
+            Self::Store | Self::Workspace => (trouble.message(), trouble.hints()),
+        };
         let text = match self {
             Self::Store => {
                 let lines: Vec<String> =
                     std::iter::once(format!("Error: {message}")).chain(hints.iter().cloned()).collect();
                 lines.join("\n")
             }
+            // The contract shows bare sentences and nothing else.
+            Self::Documents => message.clone(),
             Self::Workspace => {
                 let code = match trouble {
                     Trouble::Workspace(WorkspaceError::WriteNotAllowed { .. }) => "WRITE_NOT_ALLOWED",
@@ -159,6 +168,25 @@ impl Family {
         };
         Failure { kind, text, message, hints, retry_after }
     }
+}
+
+/// The contract's way to say that there is no such thing; other sentences stay, begun as sentences are.
+fn document_sentence(trouble: &Trouble) -> String {
+    let sentence = match trouble {
+        Trouble::Engine(shelf_engine::Error::NotFound { what, .. }) => format!("{what} not found"),
+        other => other.message(),
+    };
+    let starts_with_argument = matches!(
+        trouble,
+        Trouble::Argument { .. }
+            | Trouble::Engine(shelf_engine::Error::Invalid { .. } | shelf_engine::Error::TooLarge { .. })
+    );
+    if starts_with_argument { sentence } else { capitalized(&sentence) }
+}
+
+fn capitalized(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
 }
 
 const fn workspace_code(kind: Kind) -> &'static str {

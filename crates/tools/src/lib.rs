@@ -5,6 +5,7 @@
 //! call. Nothing here knows the MCP library or HTTP.
 
 mod arguments;
+mod documents;
 mod family;
 mod limits;
 pub mod policy;
@@ -16,4 +17,4 @@ mod workspace;
 
 pub use family::{Failure, Family};
 pub use limits::Limits;
-pub use registry::{Context, Hints, Tool, call, defect, find, registry};
+pub use registry::{Answer, Context, Hints, Tool, call, defect, find, registry};

@@ -13,6 +13,17 @@ pub enum Access {
     Write,
 }
 
+/// Who may call a tool at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Audience {
+    /// Everybody, collection tokens included.
+    Anyone,
+    /// Everybody but collection tokens.
+    Personal,
+    /// Administrators.
+    Administrators,
+}
+
 /// The answer for one identity and one tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -36,6 +47,9 @@ pub struct Selection {
 }
 
 const NOT_OFFERED: &str = "This tool is not offered here";
+const READ_NEEDED: &str = "Insufficient permissions: read access required";
+const PERSONAL_NEEDED: &str = "Insufficient permissions: PAT required";
+const ADMIN_NEEDED: &str = "Insufficient permissions: ADMIN scope required";
 pub(crate) const WRITE_NEEDED: &str = "Insufficient permissions: write access required";
 
 impl Selection {
@@ -91,16 +105,26 @@ pub fn verdict(pass: &Pass, selection: &Selection, tool: &Tool) -> Verdict {
     if selection.read_only && tool.access == Access::Write {
         return Verdict::Refused(WRITE_NEEDED);
     }
-    match (pass.bearer(), tool.access) {
+    match (pass.bearer(), tool.audience) {
         // The contract gives collection tokens the document tools and nothing else.
-        (Bearer::Collection, _) => Verdict::Refused("Insufficient permissions: PAT required"),
-        (Bearer::Owner | Bearer::Personal, Access::Read) if !pass.may_read() => {
-            Verdict::Refused("Insufficient permissions: read access required")
+        (Bearer::Collection, Audience::Personal | Audience::Administrators) => {
+            return Verdict::Refused(PERSONAL_NEEDED);
         }
-        (Bearer::Owner | Bearer::Personal, Access::Write) if !pass.may_write() => {
-            Verdict::Refused(WRITE_NEEDED)
+        (Bearer::Owner | Bearer::Personal | Bearer::Web, Audience::Administrators)
+            if !pass.may_administer() =>
+        {
+            return Verdict::Refused(ADMIN_NEEDED);
         }
-        (Bearer::Owner | Bearer::Personal, Access::Read | Access::Write) => Verdict::Allowed,
+        (Bearer::Collection, Audience::Anyone)
+        | (
+            Bearer::Owner | Bearer::Personal | Bearer::Web,
+            Audience::Anyone | Audience::Personal | Audience::Administrators,
+        ) => {}
+    }
+    match tool.access {
+        Access::Read if !pass.may_read() => Verdict::Refused(READ_NEEDED),
+        Access::Write if !pass.may_write() => Verdict::Refused(WRITE_NEEDED),
+        Access::Read | Access::Write => Verdict::Allowed,
     }
 }
 

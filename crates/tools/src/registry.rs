@@ -8,9 +8,9 @@ use shelf_base::Call;
 use shelf_engine::{Caller, House};
 
 use crate::{
-    Family, Limits, arguments,
+    Family, Limits, arguments, documents,
     family::{Failure, Trouble},
-    policy::{self, Access, Selection, Verdict},
+    policy::{self, Access, Audience, Selection, Verdict},
     schema, store, workspace,
 };
 
@@ -53,6 +53,8 @@ pub struct Tool {
     pub description: &'static str,
     /// Its family.
     pub family: Family,
+    /// Who may call it at all.
+    pub audience: Audience,
     /// What a caller must be allowed to do.
     pub access: Access,
     /// Its hints.
@@ -61,7 +63,16 @@ pub struct Tool {
     pub example: &'static str,
     pub(crate) input: fn() -> Value,
     pub(crate) output: fn() -> Value,
-    pub(crate) run: fn(&Context<'_>, Map<String, Value>) -> Result<Value, Trouble>,
+    pub(crate) run: fn(&Context<'_>, Map<String, Value>) -> Result<Answer, Trouble>,
+}
+
+/// What a tool answers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// The contract's JSON.
+    pub value: Value,
+    /// What stands beside an array, which has no room for it: `total`, `truncated`, `nextCursor`.
+    pub about: Map<String, Value>,
 }
 
 impl Tool {
@@ -71,6 +82,11 @@ impl Tool {
         schema.entry("properties").or_insert_with(|| Value::Object(Map::new()));
         schema.insert("additionalProperties".into(), Value::Bool(false));
         schema
+    }
+
+    /// Whether its reply is a bare array, as the contract shows it.
+    pub fn answers_with_array(&self) -> bool {
+        (self.output)().get("type").and_then(Value::as_str) == Some("array")
     }
 
     /// The schema of its reply.
@@ -87,7 +103,7 @@ impl std::fmt::Debug for Tool {
 
 /// Every tool, in the order in which they are listed.
 pub fn registry() -> impl Iterator<Item = &'static Tool> {
-    workspace::TOOLS.iter().chain(store::TOOLS)
+    workspace::TOOLS.iter().chain(store::TOOLS).chain(documents::TOOLS)
 }
 
 /// A tool by name.
@@ -96,7 +112,7 @@ pub fn find(name: &str) -> Option<&'static Tool> {
 }
 
 /// Calls a tool: policy, arguments, work, each failure in the family's shape. A defect is contained here.
-pub fn call(tool: &Tool, context: &Context<'_>, arguments: Map<String, Value>) -> Result<Value, Failure> {
+pub fn call(tool: &Tool, context: &Context<'_>, arguments: Map<String, Value>) -> Result<Answer, Failure> {
     let work = || {
         if let Verdict::Refused(sentence) = policy::verdict(&context.caller.pass, context.selection, tool) {
             return Err(Trouble::Refused(sentence));
@@ -115,6 +131,23 @@ pub fn defect(tool: &Tool) -> Failure {
 }
 
 /// Turns a reply into JSON.
-pub(crate) fn reply(value: &impl Serialize) -> Result<Value, Trouble> {
-    serde_json::to_value(value).map_err(|_| Trouble::Defect)
+pub(crate) fn reply(value: &impl Serialize) -> Result<Answer, Trouble> {
+    let value = serde_json::to_value(value).map_err(|_| Trouble::Defect)?;
+    Ok(Answer { value, about: Map::new() })
+}
+
+/// Turns a part of a list into JSON, with what there is to say of the whole.
+pub(crate) fn reply_part<T: Serialize>(
+    items: &[T],
+    total: u64,
+    next_cursor: Option<String>,
+    is_cut: bool,
+) -> Result<Answer, Trouble> {
+    let mut answer = reply(&items)?;
+    answer.about.insert("total".into(), total.into());
+    answer.about.insert("truncated".into(), is_cut.into());
+    if let Some(cursor) = next_cursor {
+        answer.about.insert("nextCursor".into(), cursor.into());
+    }
+    Ok(answer)
 }

@@ -46,7 +46,11 @@ pub struct Read {
 
 /// Resources follow the policy of the tool that reads the same things.
 pub fn allowed(caller: &Caller, selection: &Selection) -> bool {
-    crate::find("get").is_some_and(|tool| policy::verdict(&caller.pass, selection, tool) == Verdict::Allowed)
+    may_call(caller, selection, "get") || may_call(caller, selection, "get_document_tool")
+}
+
+fn may_call(caller: &Caller, selection: &Selection, name: &str) -> bool {
+    crate::find(name).is_some_and(|tool| policy::verdict(&caller.pass, selection, tool) == Verdict::Allowed)
 }
 
 /// A page of the caller's documents.

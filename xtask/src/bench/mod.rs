@@ -11,6 +11,7 @@ mod ingest;
 mod library;
 mod line_client;
 mod machine;
+mod many;
 mod passages;
 mod patterns;
 mod peak;
@@ -43,6 +44,11 @@ pub enum Scale {
 }
 
 impl Scale {
+    /// Whether this is the short form.
+    pub const fn is_quick(self) -> bool {
+        matches!(self, Self::Quick)
+    }
+
     /// `count` at this scale.
     pub fn of(self, count: usize) -> usize {
         match self {

@@ -1,4 +1,4 @@
-//! `bench serve`: what an agent feels on a library of 50,000 documents: start, memory, and small reads.
+//! `bench serve`: what an agent feels on a library of 50,000 documents: start, memory, small reads, and many clients.
 
 use std::fs;
 use std::thread;
@@ -13,8 +13,9 @@ use super::line_client::{Call, LineClient};
 use super::random::Random;
 use super::report::{Report, Target};
 use super::words::Words;
-use super::{Scale, writes};
+use super::{Scale, many, writes};
 use crate::places;
+use crate::server::Server;
 
 /// How many requests are under way at once where it is not one.
 pub const TOGETHER: usize = 16;
@@ -43,6 +44,11 @@ pub fn run(scale: Scale) -> Result<()> {
     small_reads(&mut client, &hashes, scale, &mut report)?;
     memory_after_reads(&mut client, &hashes, scale, &mut report)?;
     client.close()?;
+    let server = Server::start(&library.shelf, &library.data)?;
+    for clients in [TOGETHER, 100] {
+        many::measure(&server, &hashes, clients, scale, &mut report)?;
+    }
+    drop(server);
     writes::measure(&library, &work, scale, &mut report)?;
     corpus::remove(&work.join("stores"))?;
     report.finish()

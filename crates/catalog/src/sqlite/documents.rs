@@ -77,7 +77,7 @@ pub(super) fn hashed(
         conditions.sql()
     );
     let mut query = connection.prepare_cached(&sql)?;
-    collect(query.query(conditions.parameters())?, |row| Ok((document(row)?, version_at(row, 19)?)))
+    collect(query.query(conditions.parameters())?, |row| Ok((document(row)?, version_at(row, 20)?)))
 }
 
 /// The smallest and largest hash that begin with the hexadecimal `prefix`.
@@ -257,9 +257,10 @@ pub(super) fn numbered(connection: &Connection, scope: &Scope, numbers: &[i64]) 
 
 pub(super) fn changes(connection: &Connection, after: u64, until: u64) -> Result<Vec<Changed>> {
     let mut query = connection.prepare_cached(
-        "SELECT d.id, d.deleted_at IS NULL, c.uuid, d.path, d.title, d.mime, d.is_text, b.hash, d.size
-         FROM (SELECT DISTINCT document FROM journal WHERE sequence > ?1 AND sequence <= ?2
-               AND operation IN ('add', 'replace', 'delete')) j
+        "SELECT d.id, d.deleted_at IS NULL, c.uuid, d.path, d.title, d.mime, d.is_text, b.hash, d.size, j.renamed
+         FROM (SELECT document, MAX(operation = 'retitle') AS renamed FROM journal
+               WHERE sequence > ?1 AND sequence <= ?2 AND operation IN ('add', 'replace', 'delete', 'retitle')
+               GROUP BY document) j
          CROSS JOIN documents d ON d.uuid = j.document
          JOIN collections c ON c.id = d.collection JOIN blobs b ON b.id = d.blob ORDER BY d.id",
     )?;
@@ -267,6 +268,7 @@ pub(super) fn changes(connection: &Connection, after: u64, until: u64) -> Result
         Ok(Changed {
             number: row.get(0)?,
             is_live: row.get(1)?,
+            is_renamed: row.get(9)?,
             collection: collection_id(row, 2)?,
             path: row.get(3)?,
             title: row.get(4)?,

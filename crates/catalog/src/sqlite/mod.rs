@@ -3,13 +3,17 @@
 //! Writers of all processes line up at a lock file before they begin a transaction, so that nobody polls and no
 //! "database is locked" ever reaches a caller. Readers never wait.
 
+mod accounts;
 mod documents;
 mod put;
 mod read;
 mod rows;
 mod schema;
+mod shelves;
+mod stored;
 mod tokens;
 mod upkeep;
+mod who;
 mod writer;
 
 use std::{
@@ -22,13 +26,13 @@ use parking_lot::Mutex;
 use rusqlite::{Connection, OpenFlags, config::DbConfig};
 use shelf_base::{
     Digest, Moment,
-    ids::{AccountId, CollectionId, DocumentId, TokenId},
+    ids::{CollectionId, DocumentId},
 };
 
 use crate::{
-    Account, Actor, BlobRow, Catalog, Changed, Chosen, Collection, CollectionSummary, Document, Error,
-    Filter, Listed, LooseBlock, NewToken, Page, Purge, Put, PutResult, Record, Result, Scope, Snapshot,
-    Source, TagChange, Token, TypeFigures, Update, Version,
+    Actor, BlobRow, Catalog, Changed, Chosen, Collection, CollectionSummary, Document, DocumentChange, Error,
+    Filter, Listed, LooseBlock, Page, Purge, Put, PutResult, PutState, Record, Result, Scope, Snapshot,
+    Source, TagChange, TypeFigures, Update, Version,
 };
 use writer::Writer;
 
@@ -147,36 +151,6 @@ fn try_connect(path: &Path) -> Result<Connection> {
 }
 
 impl Catalog for SqliteCatalog {
-    fn account(&self, id: AccountId) -> Result<Option<Account>> {
-        self.read(|connection| tokens::account(connection, id))
-    }
-
-    fn add_token(&self, actor: &Actor, token: &NewToken) -> Result<()> {
-        let (actor, token) = (actor.clone(), token.clone());
-        self.writer.write(move |turn| tokens::add(turn, &actor, &token))
-    }
-
-    fn token(&self, hash: &Digest) -> Result<Option<Token>> {
-        self.read(|connection| tokens::by_hash(connection, hash))
-    }
-
-    fn tokens(&self, account: AccountId) -> Result<Vec<Token>> {
-        self.read(|connection| tokens::of_account(connection, account))
-    }
-
-    fn revoke_token(&self, actor: &Actor, id: TokenId, now: Moment) -> Result<bool> {
-        let actor = actor.clone();
-        self.writer.write(move |turn| tokens::revoke(turn, &actor, id, now))
-    }
-
-    fn secret(&self, name: &str, fresh: [u8; 32]) -> Result<[u8; 32]> {
-        if let Some(found) = self.read(|connection| tokens::secret(connection, name))? {
-            return Ok(found);
-        }
-        let name = name.to_owned();
-        self.writer.write(move |turn| tokens::make_secret(turn, &name, fresh))
-    }
-
     fn collections(&self, scope: &Scope) -> Result<Vec<CollectionSummary>> {
         self.view(|connection| read::collections(connection, scope))
     }
@@ -197,6 +171,36 @@ impl Catalog for SqliteCatalog {
         self.writer.write(move |turn| put::make_collection(turn, &actor, &name, now))
     }
 
+    fn collection_by_id(&self, scope: &Scope, id: CollectionId) -> Result<Option<CollectionSummary>> {
+        self.read(|connection| read::collection_by_id(connection, scope, id))
+    }
+
+    fn active_tokens(&self, id: CollectionId, now: Moment) -> Result<u64> {
+        self.read(|connection| shelves::active_tokens(connection, id, now))
+    }
+
+    fn create_collection(&self, actor: &Actor, name: &str, now: Moment) -> Result<Collection> {
+        let (actor, name) = (actor.clone(), name.to_owned());
+        self.writer.write(move |turn| shelves::create(turn, &actor, &name, now))
+    }
+
+    fn rename_collection(
+        &self,
+        actor: &Actor,
+        scope: &Scope,
+        id: CollectionId,
+        name: &str,
+        now: Moment,
+    ) -> Result<Option<Collection>> {
+        let (actor, scope, name) = (actor.clone(), scope.clone(), name.to_owned());
+        self.writer.write(move |turn| shelves::rename(turn, &actor, &scope, id, &name, now))
+    }
+
+    fn delete_collection(&self, actor: &Actor, scope: &Scope, id: CollectionId, now: Moment) -> Result<bool> {
+        let (actor, scope) = (actor.clone(), scope.clone());
+        self.writer.write(move |turn| shelves::delete(turn, &actor, &scope, id, now))
+    }
+
     fn set_model(&self, actor: &Actor, id: CollectionId, model: Option<&str>, now: Moment) -> Result<()> {
         let (actor, model) = (actor.clone(), model.map(str::to_owned));
         self.writer.write(move |turn| put::set_model(turn, &actor, id, model.as_deref(), now))
@@ -208,6 +212,22 @@ impl Catalog for SqliteCatalog {
 
     fn put(&self, put: Put) -> Result<(Vec<PutResult>, Option<Snapshot>)> {
         self.writer.write(move |turn| put::put(turn, &put))
+    }
+
+    fn store(&self, put: Put) -> Result<(DocumentId, PutState)> {
+        self.writer.write(move |turn| stored::store(turn, &put))
+    }
+
+    fn change(
+        &self,
+        actor: &Actor,
+        scope: &Scope,
+        id: DocumentId,
+        change: DocumentChange,
+        now: Moment,
+    ) -> Result<Option<Document>> {
+        let (actor, scope) = (actor.clone(), scope.clone());
+        self.writer.write(move |turn| stored::change(turn, &actor, &scope, id, &change, now))
     }
 
     fn update(

@@ -57,13 +57,13 @@ pub(super) fn set_model(
 }
 
 /// The collection as the writes need it: its row, its owner's row.
-struct Place {
-    id: CollectionId,
-    row: i64,
-    account: i64,
+pub(super) struct Place {
+    pub id: CollectionId,
+    pub row: i64,
+    pub account: i64,
 }
 
-fn place(turn: &Turn<'_>, id: CollectionId) -> Result<Place> {
+pub(super) fn place(turn: &Turn<'_>, id: CollectionId) -> Result<Place> {
     let found = turn
         .connection
         .query_row("SELECT id, account FROM collections WHERE uuid = ?1", [id.as_bytes()], |row| {
@@ -90,7 +90,7 @@ pub(super) fn put(turn: &Turn<'_>, put: &Put) -> Result<(Vec<PutResult>, Option<
     Ok((results, snapshot))
 }
 
-fn keep_loose(turn: &Turn<'_>, loose: &[LooseBlock]) -> Result<()> {
+pub(super) fn keep_loose(turn: &Turn<'_>, loose: &[LooseBlock]) -> Result<()> {
     let mut insert =
         turn.connection.prepare_cached("INSERT OR IGNORE INTO loose_blocks (id, bytes) VALUES (?1, ?2)")?;
     for block in loose {
@@ -115,7 +115,12 @@ struct Present {
     mode: u32,
 }
 
-fn put_document(turn: &Turn<'_>, put: &Put, place: &Place, document: &PutDocument) -> Result<PutResult> {
+pub(super) fn put_document(
+    turn: &Turn<'_>,
+    put: &Put,
+    place: &Place,
+    document: &PutDocument,
+) -> Result<PutResult> {
     let blob = ensure_blob(turn, &document.hash, document.size, &document.manifest)?;
     let (stored, deduplicated) = account_blocks(turn, place.account, &document.blocks)?;
     let present = present(turn, place.row, &document.path)?;
@@ -129,7 +134,7 @@ fn put_document(turn: &Turn<'_>, put: &Put, place: &Place, document: &PutDocumen
     Ok(PutResult { id, state, stored, deduplicated })
 }
 
-fn ensure_blob(turn: &Turn<'_>, hash: &Digest, size: u64, manifest: &[u8]) -> Result<i64> {
+pub(super) fn ensure_blob(turn: &Turn<'_>, hash: &Digest, size: u64, manifest: &[u8]) -> Result<i64> {
     let mut find = turn.connection.prepare_cached("SELECT id FROM blobs WHERE hash = ?1")?;
     if let Some(id) = find.query_row([hash.as_bytes()], |row| row.get(0)).optional()? {
         return Ok(id);
@@ -141,7 +146,7 @@ fn ensure_blob(turn: &Turn<'_>, hash: &Digest, size: u64, manifest: &[u8]) -> Re
 }
 
 /// Adds the blocks to the account's own and tells new bytes from known ones.
-fn account_blocks(turn: &Turn<'_>, account: i64, blocks: &[(i64, u32)]) -> Result<(u64, u64)> {
+pub(super) fn account_blocks(turn: &Turn<'_>, account: i64, blocks: &[(i64, u32)]) -> Result<(u64, u64)> {
     let mut insert = turn
         .connection
         .prepare_cached("INSERT OR IGNORE INTO account_blocks (account, block) VALUES (?1, ?2)")?;
@@ -201,7 +206,7 @@ fn claim_resource_id(turn: &Turn<'_>, place: &Place, resource_id: &str, own: Opt
     }
 }
 
-fn to_json(value: &impl serde::Serialize) -> Result<String> {
+pub(super) fn to_json(value: &impl serde::Serialize) -> Result<String> {
     serde_json::to_string(value).map_err(|_| Error::Unreadable("tags or metadata"))
 }
 
@@ -212,12 +217,12 @@ fn insert(
     document: &PutDocument,
     blob: i64,
 ) -> Result<DocumentId> {
-    let id = DocumentId::fresh();
+    let id = document.id.unwrap_or_else(DocumentId::fresh);
     let now = put.now.micros();
     let mut insert = turn.connection.prepare_cached(
         "INSERT INTO documents (uuid, collection, path, title, resource_id, extension, mime, is_text, blob, size, version,
-             modified_at, indexed_at, created_at, checked_at, mode, stat, tags, metadata)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 1, ?11, ?12, ?12, ?12, ?13, ?14, ?15, ?16)",
+             modified_at, indexed_at, created_at, checked_at, mode, stat, tags, metadata, document_type)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 1, ?11, ?12, ?12, ?12, ?13, ?14, ?15, ?16, ?17)",
     )?;
     insert.execute(params![
         id.as_bytes(),
@@ -236,9 +241,10 @@ fn insert(
         document.stat,
         to_json(&document.tags)?,
         to_json(&document.metadata)?,
+        document.document_type,
     ])?;
     let row = turn.connection.last_insert_rowid();
-    insert_version(turn, row, 1, blob, document, put.now)?;
+    insert_version(turn, row, 1, blob, (document.modified_at, document.mode), put.now)?;
     insert_tags(turn, row, &document.tags)?;
     record_document(turn, put, place, Operation::Add, id, &document.path, (None, Some(document.hash)))?;
     Ok(id)
@@ -302,7 +308,7 @@ fn replace(
     ])?;
     insert_tags(turn, present.row, &document.tags)?;
     if changed {
-        insert_version(turn, present.row, version, blob, document, put.now)?;
+        insert_version(turn, present.row, version, blob, (document.modified_at, document.mode), put.now)?;
         let hashes = (Some(present.hash), Some(document.hash));
         record_document(turn, put, place, Operation::Replace, present.id, &document.path, hashes)?;
     } else {
@@ -313,7 +319,7 @@ fn replace(
 }
 
 /// The bounds hold for what a document has in the end, not just for what one call adds.
-fn check_bounds(tags: &BTreeSet<String>, metadata: &Metadata) -> Result<()> {
+pub(super) fn check_bounds(tags: &BTreeSet<String>, metadata: &Metadata) -> Result<()> {
     if tags.len() > bounds::TAGS_PER_DOCUMENT {
         return Err(Error::OverBound { what: "tags", limit: format!("{} tags", bounds::TAGS_PER_DOCUMENT) });
     }
@@ -326,18 +332,18 @@ fn check_bounds(tags: &BTreeSet<String>, metadata: &Metadata) -> Result<()> {
     Ok(())
 }
 
-fn insert_version(
+pub(super) fn insert_version(
     turn: &Turn<'_>,
     row: i64,
     number: u32,
     blob: i64,
-    document: &PutDocument,
+    (modified_at, mode): (Moment, u32),
     now: Moment,
 ) -> Result<()> {
     let mut insert = turn.connection.prepare_cached(
         "INSERT INTO versions (document, number, blob, modified_at, indexed_at, mode) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?;
-    insert.execute(params![row, number, blob, document.modified_at.nanos(), now.micros(), document.mode])?;
+    insert.execute(params![row, number, blob, modified_at.nanos(), now.micros(), mode])?;
     Ok(())
 }
 

@@ -31,7 +31,20 @@ fn read_collection(row: &rusqlite::Row<'_>) -> Result<Collection> {
 }
 
 pub(super) fn collections(connection: &Connection, scope: &Scope) -> Result<Vec<CollectionSummary>> {
-    let conditions = Conditions::in_scope(scope);
+    summaries(connection, &Conditions::in_scope(scope))
+}
+
+pub(super) fn collection_by_id(
+    connection: &Connection,
+    scope: &Scope,
+    id: shelf_base::ids::CollectionId,
+) -> Result<Option<CollectionSummary>> {
+    let mut conditions = Conditions::in_scope(scope);
+    conditions.add("c.uuid = ?", id.as_bytes().to_vec());
+    Ok(summaries(connection, &conditions)?.into_iter().next())
+}
+
+fn summaries(connection: &Connection, conditions: &Conditions) -> Result<Vec<CollectionSummary>> {
     let sql = format!(
         "SELECT {COLLECTION},
              (SELECT COUNT(*) FROM documents d WHERE d.collection = c.id AND d.deleted_at IS NULL),

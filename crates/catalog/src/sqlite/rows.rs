@@ -10,7 +10,7 @@ use crate::{Document, Error, Result, Scope, Version};
 
 /// The columns of [`document`], in its order. `d` is the document, `c` its collection, `b` its blob.
 pub(super) const DOCUMENT: &str = "d.id, d.uuid, c.uuid, c.name, d.path, d.title, d.resource_id, d.extension, d.mime, \
-     d.is_text, d.version, b.hash, d.size, d.modified_at, d.indexed_at, d.mode, d.created_at, d.tags, d.metadata";
+     d.is_text, d.version, b.hash, d.size, d.modified_at, d.indexed_at, d.mode, d.created_at, d.tags, d.metadata, d.document_type";
 
 /// The tables of a query over live documents.
 pub(super) const FROM: &str =
@@ -32,6 +32,7 @@ pub(super) fn document(row: &Row<'_>) -> Result<Document> {
         created_at: moment(row, 16)?,
         tags: json(row, 17, "tags")?,
         metadata: json(row, 18, "metadata")?,
+        document_type: row.get(19)?,
     })
 }
 
@@ -133,14 +134,14 @@ impl Conditions {
 
     /// Only the scope, over the collection `c`.
     pub(super) fn in_scope(scope: &Scope) -> Self {
-        let mut conditions = Self::default();
+        let mut conditions = Self { text: vec!["c.deleted_at IS NULL".into()], values: Vec::new() };
         match scope {
             Scope::Account(id) => {
                 conditions
                     .add("c.account = (SELECT id FROM accounts WHERE uuid = ?)", id.as_bytes().to_vec());
             }
             Scope::Collection(id) => conditions.add("c.uuid = ?", id.as_bytes().to_vec()),
-            Scope::Library => conditions.text.push("1".into()),
+            Scope::Library => {}
         }
         conditions
     }

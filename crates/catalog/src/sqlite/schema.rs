@@ -134,6 +134,34 @@ const STEPS: &[&str] = &[
     ",
     // 2: the embedding model that a collection is searched with; NULL is the built-in one.
     "ALTER TABLE collections ADD COLUMN model TEXT;",
+    // 3: people with passwords, sessions, tokens that are rotated, types that authors give, and collections and
+    // accounts that leave a stone behind, because deleted documents and the journal still point at them.
+    "
+    ALTER TABLE accounts ADD COLUMN email TEXT;
+    ALTER TABLE accounts ADD COLUMN password TEXT;
+    ALTER TABLE accounts ADD COLUMN deleted_at INTEGER;
+    CREATE UNIQUE INDEX accounts_by_email ON accounts (email COLLATE NOCASE) WHERE email IS NOT NULL;
+    CREATE UNIQUE INDEX accounts_by_username ON accounts (username COLLATE NOCASE);
+
+    ALTER TABLE collections ADD COLUMN deleted_at INTEGER;
+    ALTER TABLE documents ADD COLUMN document_type TEXT;
+
+    ALTER TABLE tokens ADD COLUMN lifetime INTEGER;
+    ALTER TABLE tokens ADD COLUMN last_used_at INTEGER;
+    UPDATE tokens SET lifetime = expires_at - created_at WHERE expires_at IS NOT NULL;
+    CREATE INDEX tokens_by_account ON tokens (account);
+    CREATE INDEX tokens_by_collection ON tokens (collection) WHERE collection IS NOT NULL;
+
+    CREATE TABLE sessions (
+        id INTEGER PRIMARY KEY,
+        uuid BLOB NOT NULL UNIQUE,
+        account INTEGER NOT NULL REFERENCES accounts (id),
+        refresh BLOB NOT NULL,
+        created_at INTEGER NOT NULL,
+        expires_at INTEGER NOT NULL
+    );
+    CREATE INDEX sessions_by_account ON sessions (account);
+    ",
 ];
 
 /// The newest version that this program knows.

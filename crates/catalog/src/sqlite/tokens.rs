@@ -1,40 +1,27 @@
-//! Accounts, tokens and the library's own secrets.
+//! Tokens and the library's own secrets.
 
-use rusqlite::{Connection, OptionalExtension, Row};
-use shelf_base::{Digest, Moment, ids::AccountId, ids::TokenId};
+use rusqlite::{Connection, OptionalExtension, Row, params, types::ToSql};
+use shelf_base::{Digest, Moment, ids::TokenId};
 
 use super::{
     rows::{account_id, collect, collection_id, digest, moment, optional_moment},
     writer::Turn,
 };
-use crate::{Account, Actor, Error, NewToken, Operation, Result, Token, TokenKind};
-
-pub(super) fn account(connection: &Connection, id: AccountId) -> Result<Option<Account>> {
-    let mut query = connection.prepare_cached(
-        "SELECT uuid, username, is_superuser, is_active, created_at FROM accounts WHERE uuid = ?1",
-    )?;
-    let found = collect(query.query([id.as_bytes()])?, |row| {
-        Ok(Account {
-            id: account_id(row, 0)?,
-            username: row.get(1)?,
-            is_superuser: row.get(2)?,
-            is_active: row.get(3)?,
-            created_at: moment(row, 4)?,
-        })
-    })?;
-    Ok(found.into_iter().next())
-}
+use crate::{Actor, Error, Holder, NewToken, Operation, Result, Scope, Token, TokenKind};
 
 pub(super) fn add(turn: &Turn<'_>, actor: &Actor, token: &NewToken) -> Result<()> {
     let collection = match token.kind {
         TokenKind::Personal => None,
         TokenKind::Collection(id) => Some(id),
     };
-    turn.connection.execute(
-        "INSERT INTO tokens (uuid, account, collection, label, hash, scopes, created_at, expires_at)
-         VALUES (?1, (SELECT id FROM accounts WHERE uuid = ?2), (SELECT id FROM collections WHERE uuid = ?3), ?4, ?5, ?6,
-                 ?7, ?8)",
-        rusqlite::params![
+    let lifetime = token.expires_at.map(|expiry| expiry.micros() - token.created_at.micros());
+    let written = turn.connection.execute(
+        "INSERT INTO tokens (uuid, account, collection, label, hash, scopes, created_at, expires_at, lifetime)
+         SELECT ?1, a.id, (SELECT c.id FROM collections c WHERE c.uuid = ?3 AND c.deleted_at IS NULL), ?4, ?5, ?6, ?7,
+                ?8, ?9
+         FROM accounts a WHERE a.uuid = ?2 AND a.deleted_at IS NULL
+              AND (?3 IS NULL OR EXISTS (SELECT 1 FROM collections c WHERE c.uuid = ?3 AND c.deleted_at IS NULL))",
+        params![
             token.id.as_bytes(),
             token.account.as_bytes(),
             collection.as_ref().map(|id| id.as_bytes()),
@@ -43,8 +30,12 @@ pub(super) fn add(turn: &Turn<'_>, actor: &Actor, token: &NewToken) -> Result<()
             token.scopes,
             token.created_at.micros(),
             token.expires_at.map(Moment::micros),
+            lifetime,
         ],
     )?;
+    if written == 0 {
+        return Err(Error::NoCollection);
+    }
     let mut record = Turn::blank(actor, token.created_at, Operation::CreateToken);
     record.path = format!("{} {}", token.id, token.label);
     record.collection = collection;
@@ -54,7 +45,7 @@ pub(super) fn add(turn: &Turn<'_>, actor: &Actor, token: &NewToken) -> Result<()
 
 const TOKEN: &str =
     "SELECT t.uuid, a.uuid, c.uuid, t.label, t.hash, t.scopes, t.created_at, t.expires_at, t.revoked_at,
-        a.is_active, a.is_superuser
+        a.is_active, a.is_superuser, c.name, t.last_used_at
      FROM tokens t JOIN accounts a ON a.id = t.account LEFT JOIN collections c ON c.id = t.collection";
 
 fn token(row: &Row<'_>) -> Result<Token> {
@@ -77,6 +68,8 @@ fn token(row: &Row<'_>) -> Result<Token> {
         revoked_at: optional_moment(row, 8)?,
         account_active: row.get(9)?,
         account_superuser: row.get(10)?,
+        collection_name: row.get(11)?,
+        last_used_at: optional_moment(row, 12)?,
     })
 }
 
@@ -85,24 +78,85 @@ pub(super) fn by_hash(connection: &Connection, hash: &Digest) -> Result<Option<T
     Ok(collect(query.query([hash.as_bytes()])?, token)?.into_iter().next())
 }
 
-pub(super) fn of_account(connection: &Connection, account: AccountId) -> Result<Vec<Token>> {
-    let mut query = connection.prepare_cached(&format!("{TOKEN} WHERE a.uuid = ?1 ORDER BY t.id DESC"))?;
-    collect(query.query([account.as_bytes()])?, token)
+/// The condition of a holder and its value.
+fn held_by(holder: &Holder) -> (&'static str, Vec<u8>) {
+    match holder {
+        Holder::Personal(id) => ("t.collection IS NULL AND a.uuid = ?1", id.as_bytes().to_vec()),
+        Holder::Collections(Scope::Account(id)) => (
+            "c.account = (SELECT o.id FROM accounts o WHERE o.uuid = ?1) AND c.deleted_at IS NULL",
+            id.as_bytes().to_vec(),
+        ),
+        Holder::Collections(Scope::Collection(id)) => {
+            ("c.uuid = ?1 AND c.deleted_at IS NULL", id.as_bytes().to_vec())
+        }
+        Holder::Collections(Scope::Library) => {
+            ("c.deleted_at IS NULL AND c.id IS NOT NULL AND ?1 = X''", Vec::new())
+        }
+    }
 }
 
-pub(super) fn revoke(turn: &Turn<'_>, actor: &Actor, id: TokenId, now: Moment) -> Result<bool> {
-    let changed = turn.connection.execute(
-        "UPDATE tokens SET revoked_at = ?1
-         WHERE uuid = ?2 AND revoked_at IS NULL AND account = (SELECT id FROM accounts WHERE uuid = ?3)",
-        rusqlite::params![now.micros(), id.as_bytes(), actor.account.as_bytes()],
-    )?;
-    if changed == 0 {
-        return Ok(false);
-    }
-    let mut record = Turn::blank(actor, now, Operation::RevokeToken);
-    record.path = id.to_string();
-    turn.record(record)?;
+pub(super) fn of_holder(connection: &Connection, holder: &Holder) -> Result<Vec<Token>> {
+    let (condition, value) = held_by(holder);
+    let mut query = connection
+        .prepare_cached(&format!("{TOKEN} WHERE {condition} ORDER BY t.created_at DESC, t.id DESC"))?;
+    collect(query.query([value])?, token)
+}
+
+fn one(connection: &Connection, holder: &Holder, id: TokenId) -> Result<Option<Token>> {
+    let (condition, value) = held_by(holder);
+    let mut query = connection.prepare_cached(&format!("{TOKEN} WHERE {condition} AND t.uuid = ?2"))?;
+    let parameters: [&dyn ToSql; 2] = [&value, id.as_bytes()];
+    Ok(collect(query.query(&parameters[..])?, token)?.into_iter().next())
+}
+
+pub(super) fn revoke(
+    turn: &Turn<'_>,
+    actor: &Actor,
+    holder: &Holder,
+    id: TokenId,
+    now: Moment,
+) -> Result<bool> {
+    let found = one(turn.connection, holder, id)?.filter(|found| found.revoked_at.is_none());
+    let Some(found) = found else { return Ok(false) };
+    turn.connection
+        .execute("UPDATE tokens SET revoked_at = ?2 WHERE uuid = ?1", params![id.as_bytes(), now.micros()])?;
+    note(turn, actor, Operation::RevokeToken, &found, now)?;
     Ok(true)
+}
+
+pub(super) fn rotate(
+    turn: &Turn<'_>,
+    actor: &Actor,
+    holder: &Holder,
+    id: TokenId,
+    hash: &Digest,
+    now: Moment,
+) -> Result<Option<Token>> {
+    let found = one(turn.connection, holder, id)?.filter(|found| found.revoked_at.is_none());
+    let Some(found) = found else { return Ok(None) };
+    turn.connection.execute(
+        "UPDATE tokens SET hash = ?2, expires_at = ?3 + lifetime, last_used_at = NULL WHERE uuid = ?1",
+        params![id.as_bytes(), hash.as_bytes(), now.micros()],
+    )?;
+    note(turn, actor, Operation::RotateToken, &found, now)?;
+    one(turn.connection, holder, id)
+}
+
+fn note(turn: &Turn<'_>, actor: &Actor, operation: Operation, found: &Token, now: Moment) -> Result<()> {
+    let mut record = Turn::blank(actor, now, operation);
+    record.path = format!("{} {}", found.token.id, found.token.label);
+    if let TokenKind::Collection(id) = found.token.kind {
+        record.collection = Some(id);
+    }
+    turn.record(record).map(drop)
+}
+
+pub(super) fn used(turn: &Turn<'_>, id: TokenId, now: Moment) -> Result<()> {
+    turn.connection.execute(
+        "UPDATE tokens SET last_used_at = MAX(COALESCE(last_used_at, 0), ?2) WHERE uuid = ?1",
+        params![id.as_bytes(), now.micros()],
+    )?;
+    Ok(())
 }
 
 pub(super) fn secret(connection: &Connection, name: &str) -> Result<Option<[u8; 32]>> {

@@ -23,6 +23,7 @@ pub use deep::EndpointSettings;
 use deep::OtherModel;
 use parking_lot::Mutex;
 use prepare::Preparing;
+pub(crate) use prepare::{Measured, measure};
 use shelf_base::{Call, Fault, Kind};
 use shelf_catalog::{Catalog, Changed};
 use shelf_embed::BUILT_IN;
@@ -347,7 +348,9 @@ fn marks(catalog: Arc<dyn Catalog>) -> Marks {
 fn fresh<'a>(view: &View, changed: &'a [Changed]) -> Vec<&'a Changed> {
     changed
         .iter()
-        .filter(|document| !document.is_live || !view.holds(document.number, &document.hash))
+        .filter(|document| {
+            !document.is_live || document.is_renamed || !view.holds(document.number, &document.hash)
+        })
         .collect()
 }
 

@@ -77,7 +77,7 @@ impl Preparing {
             hash: document.hash,
             collection: document.collection,
             path: &document.path,
-            title: &document.title,
+            name: &name_of(document),
             text: text.map_or("", |text| &text.text),
             keep_text: kept.is_some(),
             is_whole: is_whole && text.is_some(),
@@ -92,6 +92,28 @@ impl Preparing {
         let passages = shelf_reading::passages(text, &self.tokens.starts);
         passages.iter().map(|passage| entry_passage(passage, &self.tokens.ids)).collect()
     }
+}
+
+/// How a document falls into passages and tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Measured {
+    pub passages: usize,
+    pub tokens: usize,
+}
+
+/// Measures a document as the index will cut it.
+pub(crate) fn measure(path: &str, mime: &str, is_text: bool, bytes: &[u8]) -> Measured {
+    let looked_at = if is_text { &bytes[..whole_characters(bytes, SEARCHED_BYTES)] } else { bytes };
+    if !is_text && !has_text(mime) {
+        return Measured::default();
+    }
+    let Ok(Some(text)) = shelf_reading::text_of(path, mime, is_text, looked_at) else {
+        return Measured::default();
+    };
+    let mut tokens = Tokens::default();
+    shelf_embed::tokenize(&text.text, &mut tokens);
+    let passages = shelf_reading::passages(&text, &tokens.starts);
+    Measured { passages: passages.len(), tokens: tokens.ids.len() }
 }
 
 fn entry_passage(passage: &Passage, ids: &[u16]) -> EntryPassage {
@@ -109,6 +131,15 @@ fn entry_passage(passage: &Passage, ids: &[u16]) -> EntryPassage {
         tokens: ids.len() as u32,
         vector: shelf_embed::embed_tokens(ids),
     }
+}
+
+/// What a document is found by beside its text. A path that the library itself made says nothing.
+fn name_of(document: &Changed) -> String {
+    let is_made = document
+        .path
+        .strip_prefix("documents/")
+        .is_some_and(|rest| rest.parse::<shelf_base::ids::DocumentId>().is_ok());
+    if is_made { document.title.clone() } else { format!("{} {}", document.title, document.path) }
 }
 
 /// Types other than text that have text in them.

@@ -13,7 +13,7 @@ use shelf_catalog::{Collection, Metadata, PutDocument, PutState, Shelf};
 use shelf_reading::{detect, extension_of};
 
 pub(crate) use fold::Folding;
-pub(crate) use single::Riding;
+pub(crate) use single::{Riding, SMALL};
 use source::Source;
 
 use crate::{Caller, Entry, Error, House, Listing, Result, validate};
@@ -210,6 +210,8 @@ pub(crate) fn document(
 ) -> PutDocument {
     let detected = detect(&path, sample);
     PutDocument {
+        id: None,
+        document_type: None,
         title: path.rsplit('/').next().unwrap_or(&path).to_owned(),
         extension: extension_of(&path),
         mime: manner.mime.clone().unwrap_or(detected.mime),

@@ -108,7 +108,7 @@ impl House {
 
     /// Cuts into loose blocks. Those that a pack has already are left out here, those that lie loose already when the
     /// row is written.
-    pub(super) fn cut_loose(&self, bytes: &[u8], riding: &mut Riding) -> Result<Cut> {
+    pub(crate) fn cut_loose(&self, bytes: &[u8], riding: &mut Riding) -> Result<Cut> {
         cut::slice(bytes, |block, bytes| {
             let known = self.blocks.contains(&block.id)?
                 || riding.loose.iter().any(|loose| loose.id == *block.id.as_bytes());
@@ -121,7 +121,7 @@ impl House {
     }
 
     /// Cuts into a pack of its own.
-    pub(super) fn cut_packed(&self, bytes: &[u8]) -> Result<Cut> {
+    pub(crate) fn cut_packed(&self, bytes: &[u8]) -> Result<Cut> {
         let batch = self.blocks.batch();
         let mut lane = batch.lane()?;
         let cut = cut::slice(bytes, |block, bytes| lane.put(block, bytes))?;

@@ -3,6 +3,7 @@
 //! The index ranks and gives places; the catalog says what stands there now; the content gives the lines that are
 //! shown. Who may see what is part of the question to the index, and the catalog is asked within the same scope again.
 
+mod passages;
 mod snippet;
 
 use std::{
@@ -10,6 +11,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
+pub use passages::{FoundPassage, PassageReply, PassageRequest};
 use serde::{Deserialize, Serialize};
 use shelf_base::{
     Address, Call, Fault, Kind,
@@ -157,7 +159,12 @@ impl House {
         {
             return Ok(found);
         }
-        match catch_unwind(AssertUnwindSafe(|| self.search_index(caller, request, call))) {
+        self.mending(call, || self.search_index(caller, request, call))
+    }
+
+    /// Asks the index; one that turns out to be damaged is built anew and asked again.
+    pub(crate) fn mending<T>(&self, call: &Call, ask: impl Fn() -> Result<T>) -> Result<T> {
+        match catch_unwind(AssertUnwindSafe(&ask)) {
             Ok(Err(Error::Index(error))) if error.kind() == Kind::Corrupt => {
                 tracing::warn!(%error, "the search index is damaged and is built anew");
             }
@@ -167,7 +174,7 @@ impl House {
             Err(_) => tracing::warn!("the search index is damaged and is built anew"),
         }
         self.indexing.forget(call)?;
-        self.search_index(caller, request, call)
+        ask()
     }
 
     fn search_index(&self, caller: &Caller, request: &SearchRequest, call: &Call) -> Result<SearchReply> {

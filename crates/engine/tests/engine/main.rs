@@ -4,4 +4,5 @@ mod damage;
 mod index;
 mod model;
 mod model_elsewhere;
+mod passages;
 mod power;

@@ -98,7 +98,9 @@ fn a_collection_remembers_its_model_and_falls_back_to_the_built_in_one() {
     assert_eq!((model.as_str(), note), ("shelf-static-384-1", None), "not asked for yet");
     assert_eq!(server.asked.load(Ordering::Relaxed), 0);
 
-    assert_eq!(house.set_model(&Caller::owner(), "papers", true, &Call::new()).unwrap(), 3);
+    // The background thread may have made some of the three before this call came to them.
+    assert!(house.set_model(&Caller::owner(), "papers", true, &Call::new()).unwrap() <= 3);
+    assert!(server.asked.load(Ordering::Relaxed) > 0);
     let (paths, model, note) = search(&house, "zz");
     assert_eq!((paths[0].as_str(), model.as_str(), note), ("two", "letters@127.0.0.1", None));
     assert_eq!(search(&house, "yy").0[0], "three");

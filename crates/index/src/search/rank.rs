@@ -178,8 +178,9 @@ fn add_names(
             *all |= groups;
             any = true;
         }
-        if !any && unit == Unit::Document {
-            let passage = placed.document(document as usize).first_passage;
+        let passage = placed.document(document as usize).first_passage;
+        // A document without text has a name but no passage to show.
+        if !any && (unit == Unit::Document || placed.tokens_of(passage as usize) > 0) {
             candidates.push((candidate(segment, document, passage, score), groups));
         }
     }

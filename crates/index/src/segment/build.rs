@@ -56,8 +56,8 @@ pub struct Entry<'a> {
     pub collection: CollectionId,
     /// Its path.
     pub path: &'a str,
-    /// Its title.
-    pub title: &'a str,
+    /// What it is found by beside its text: the words of its title, and of its path where people chose it.
+    pub name: &'a str,
     /// Its text; empty when it has none.
     pub text: &'a str,
     /// Whether the text must be kept here, since it is not the stored bytes.
@@ -116,7 +116,6 @@ impl Builder {
         if !self.numbers.insert(entry.number) {
             return Ok(());
         }
-        let name = format!("{} {}", entry.title, entry.path);
         let document = self.documents.len() as u32;
         let first_passage = self.passage_count;
         // A document without text still has its name, so it still needs a place among the passages.
@@ -125,7 +124,7 @@ impl Builder {
         for (at, passage) in passages.iter().enumerate() {
             let range = passage.span.start as usize..passage.span.end as usize;
             let body = entry.text.get(range).unwrap_or_default();
-            self.words.add_document(text::document(self.fields, body, (at == 0).then_some(&name)))?;
+            self.words.add_document(text::document(self.fields, body, (at == 0).then_some(entry.name)))?;
             PassageRow { document, tokens: passage.tokens, span: passage.span }.write(&mut self.passages);
             self.vectors.add(&passage.vector);
         }

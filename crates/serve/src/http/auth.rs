@@ -7,23 +7,36 @@ use axum::{
 };
 use http::{HeaderValue, header};
 use shelf_base::{Fault, Kind};
-use shelf_engine::{Caller, Pass, Refusal};
+use shelf_engine::{Caller, Door, Pass, Refusal};
 use shelf_tools::policy::Selection;
 
-use super::{Shared, rest};
+use super::{Shared, rest, throttle};
 use crate::mcp::{Admitted, HTTP_REACH};
 
+/// Lets a request of the protocol in: with a personal or a collection token.
+pub(super) async fn admit_protocol(state: State<Shared>, request: Request, next: Next) -> Response {
+    admit(state, Door::Protocol, request, next).await
+}
+
+/// Lets a REST request in: with any token, or the web token of a session.
+pub(super) async fn admit_rest(state: State<Shared>, request: Request, next: Next) -> Response {
+    admit(state, Door::Rest, request, next).await
+}
+
 /// Lets a request in with its pass and the tools it may see, or answers 401.
-pub(super) async fn admit(State(shared): State<Shared>, mut request: Request, next: Next) -> Response {
+async fn admit(State(shared): State<Shared>, door: Door, mut request: Request, next: Next) -> Response {
     let header = request
         .headers()
         .get(header::AUTHORIZATION)
         .and_then(|header| header.to_str().ok())
         .map(str::to_owned);
-    let pass = match pass_of(&shared, header.as_deref()).await {
+    let pass = match pass_of(&shared, header.as_deref(), door).await {
         Ok(pass) => pass,
         Err(refusal) => return refuse(&refusal),
     };
+    if let Err(seconds) = shared.throttle.call(&pass) {
+        return throttle::refuse("too many calls with this token", seconds);
+    }
     let Some(selection) = selection_of(&shared, &request) else {
         return rest::error(
             Kind::NotFound,
@@ -35,7 +48,7 @@ pub(super) async fn admit(State(shared): State<Shared>, mut request: Request, ne
     next.run(request).await
 }
 
-async fn pass_of(shared: &Shared, header: Option<&str>) -> Result<Pass, Refusal> {
+async fn pass_of(shared: &Shared, header: Option<&str>, door: Door) -> Result<Pass, Refusal> {
     if shared.no_auth {
         return Ok(Pass::owner());
     }
@@ -45,7 +58,7 @@ async fn pass_of(shared: &Shared, header: Option<&str>) -> Result<Pass, Refusal>
         return Err(Refusal::NoHeader);
     }
     let call = shared.app.new_call();
-    let checked = shared.app.blocking(call, move |app| app.house.verify_token(&token)).await;
+    let checked = shared.app.blocking(call, move |app| app.house.verify(&token, door)).await;
     checked.unwrap_or(Err(Refusal::Unknown))
 }
 

@@ -58,7 +58,7 @@ async fn run(
     let Admitted { caller, selection } = admitted;
     let call = shared.app.new_call();
     match shared.app.run(tool, selection, caller, call, input).await {
-        Ok(value) => Json(value).into_response(),
+        Ok(answer) => Json(answer.value).into_response(),
         Err(failure) => {
             let status = StatusCode::from_u16(failure.kind.row().status);
             let mut response = failure.text.into_response();

@@ -109,6 +109,7 @@ mod tests {
             no_auth: false,
             allowed_hosts: vec!["shelf.example".into()],
             allowed_origins: vec!["https://app.example".into()],
+            limits: super::super::HttpLimits::default(),
         };
         Guard::new(settings.listen, &settings)
     }

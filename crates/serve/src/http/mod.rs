@@ -1,13 +1,18 @@
-//! HTTP: MCP at `/mcp`, the tools as REST at `/api/v1/tools`, health, a set-up page, and metrics on a listener of
-//! their own.
+//! HTTP: MCP at `/mcp` and, for older clients, at `/sse`; REST at `/api/v1` and `/auth`; health, a set-up page, and
+//! metrics on a listener of their own.
 
+mod accounts;
 mod auth;
 mod bare;
 mod guard;
 mod message;
 mod metrics;
+mod openapi;
 mod page;
 mod rest;
+mod routes;
+mod sse;
+mod throttle;
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -22,7 +27,12 @@ use shelf_base::bounds::REQUEST_BYTES;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::{App, mcp::Handler};
+pub use throttle::HttpLimits;
+
+use crate::{
+    App,
+    mcp::{Handler, Who},
+};
 
 /// How an HTTP server is set up.
 #[derive(Clone, Debug)]
@@ -39,6 +49,8 @@ pub struct Settings {
     pub allowed_hosts: Vec<String>,
     /// Origins, beside loopback, from which browsers may call.
     pub allowed_origins: Vec<String>,
+    /// How often addresses and tokens may call.
+    pub limits: HttpLimits,
 }
 
 /// What the routes share.
@@ -47,6 +59,9 @@ pub(crate) struct Shared {
     pub app: Arc<App>,
     pub no_auth: bool,
     pub guard: Arc<guard::Guard>,
+    pub throttle: Arc<throttle::Throttle>,
+    pub streams: Arc<sse::Streams>,
+    pub stop: CancellationToken,
 }
 
 /// How long requests may take to finish after a stop was asked for.
@@ -75,7 +90,15 @@ impl Server {
             },
         };
         let guard = Arc::new(guard::Guard::new(listener.local_addr()?, &settings));
-        Ok(Self { listener, admin, shared: Shared { app, no_auth: settings.no_auth, guard } })
+        let shared = Shared {
+            app,
+            no_auth: settings.no_auth,
+            guard,
+            throttle: Arc::new(throttle::Throttle::new(settings.limits)),
+            streams: Arc::default(),
+            stop: CancellationToken::new(),
+        };
+        Ok(Self { listener, admin, shared })
     }
 
     /// Where it listens.
@@ -89,7 +112,8 @@ impl Server {
     }
 
     /// Serves until `stop`, then lets requests that are under way finish.
-    pub async fn serve(self, stop: CancellationToken) -> io::Result<()> {
+    pub async fn serve(mut self, stop: CancellationToken) -> io::Result<()> {
+        self.shared.stop = stop.clone();
         if let Some(admin) = self.admin {
             tokio::spawn(metrics::serve(admin, stop.clone()));
         }
@@ -112,31 +136,39 @@ fn router(shared: Shared, stop: &CancellationToken) -> Router {
         .disable_allowed_hosts()
         .disable_allowed_origins()
         .with_cancellation_token(stop.child_token());
-    let handler = Handler::new(shared.app.clone(), None);
+    let handler = Handler::new(shared.app.clone(), Who::EachRequest);
     let mcp = StreamableHttpService::new(
         move || Ok(handler.clone()),
         Arc::new(NeverSessionManager::default()),
         config,
     );
-    let inside = Router::new()
-        .merge(
-            Router::new()
-                .route_service("/mcp", mcp.clone())
-                .route_service("/mcp/x/{toolset}", mcp.clone())
-                .route_service("/mcp/x/{toolset}/readonly", mcp)
-                .layer(middleware::from_fn(message::check)),
-        )
+    let protocol = Router::new()
+        .route_service("/mcp", mcp.clone())
+        .route_service("/mcp/x/{toolset}", mcp.clone())
+        .route_service("/mcp/x/{toolset}/readonly", mcp)
+        .route("/messages", post(sse::receive))
+        .route("/messages/", post(sse::receive))
+        .layer(middleware::from_fn(message::check))
+        .route("/sse", get(sse::open))
+        .layer(middleware::from_fn_with_state(shared.clone(), auth::admit_protocol));
+    let rest = Router::new()
         .route("/api/v1/tools", get(rest::list))
         .route("/api/v1/tools/{name}", post(rest::call))
         .route("/tools", post(bare::call))
         .route("/tools/{name}", post(bare::call_named))
-        .layer(axum::extract::DefaultBodyLimit::max(REQUEST_BYTES))
-        .layer(middleware::from_fn_with_state(shared.clone(), auth::admit));
+        .merge(routes::router())
+        .merge(accounts::inside())
+        .layer(middleware::from_fn_with_state(shared.clone(), auth::admit_rest));
     Router::new()
         .route("/", get(page::show))
         .route("/healthz", get(rest::healthy))
         .route("/readyz", get(rest::ready))
-        .merge(inside)
+        .route("/api/v1/openapi.json", get(openapi::document))
+        .route("/api/v1/docs", get(openapi::page))
+        .merge(accounts::outside())
+        .merge(protocol)
+        .merge(rest)
+        .layer(axum::extract::DefaultBodyLimit::max(REQUEST_BYTES))
         .fallback(rest::nothing_here)
         .method_not_allowed_fallback(rest::wrong_method)
         .layer(middleware::from_fn_with_state(shared.clone(), guard::check))

@@ -9,9 +9,9 @@ use axum::{
 use http::{StatusCode, header};
 use serde_json::{Map, Value, json};
 use shelf_base::{Kind, bounds::REQUEST_BYTES};
-use shelf_tools::policy;
+use shelf_tools::{Failure, policy};
 
-use super::Shared;
+use super::{Shared, routes};
 use crate::mcp::Admitted;
 
 /// An error body with the right status.
@@ -66,15 +66,18 @@ pub(super) async fn call(
     let Admitted { caller, selection } = admitted;
     let call = shared.app.new_call();
     match shared.app.run(tool, selection, caller, call, arguments).await {
-        Ok(value) => Json(value).into_response(),
-        Err(failure) => {
-            let mut response = error(failure.kind, &failure.message, &failure.hints);
-            if let Some(seconds) = failure.retry_after {
-                response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
-            }
-            response
-        }
+        Ok(answer) => routes::answered(answer),
+        Err(failure) => failed(&failure),
     }
+}
+
+/// The answer to a call that failed.
+pub(super) fn failed(failure: &Failure) -> Response {
+    let mut response = error(failure.kind, &failure.message, &failure.hints);
+    if let Some(seconds) = failure.retry_after {
+        response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+    }
+    response
 }
 
 /// The process is alive.
@@ -96,7 +99,7 @@ pub(super) async fn nothing_here() -> Response {
     error(
         Kind::NotFound,
         "nothing is served here",
-        &["MCP is at /mcp, the tools are at /api/v1/tools".into()],
+        &["MCP is at /mcp, REST is described at /api/v1/docs".into()],
     )
 }
 

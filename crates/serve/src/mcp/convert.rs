@@ -5,15 +5,22 @@ use std::sync::Arc;
 use rmcp::{
     ErrorData,
     model::{
-        CallToolResult, ContentBlock, ErrorCode, Resource, ResourceContents, ResourceTemplate, Tool,
-        ToolAnnotations,
+        CallToolResult, ContentBlock, ErrorCode, MetaObject, Resource, ResourceContents, ResourceTemplate,
+        Tool, ToolAnnotations,
     },
 };
-use serde_json::{Value, json};
+use serde_json::json;
 use shelf_base::{Fault, Kind};
-use shelf_tools::{Failure, registry, resources};
+use shelf_tools::{Answer, Failure, registry, resources};
 
-pub(super) fn tool(tool: &shelf_tools::Tool) -> Tool {
+/// A tool as a revision of the protocol wants it. Before 2026-07-28 structured content is an object, so an array stands
+/// in one under `result`.
+pub(super) fn tool(tool: &shelf_tools::Tool, is_modern: bool) -> Tool {
+    let mut output = tool.output_schema();
+    if tool.answers_with_array() && !is_modern {
+        let wrapped = json!({ "type": "object", "properties": { "result": output }, "required": ["result"] });
+        output = wrapped.as_object().cloned().unwrap_or_default();
+    }
     let hints = tool.hints;
     let annotations = ToolAnnotations::with_title(tool.title)
         .read_only(hints.read_only)
@@ -22,16 +29,21 @@ pub(super) fn tool(tool: &shelf_tools::Tool) -> Tool {
         .open_world(hints.open_world);
     Tool::new(tool.name, tool.description, tool.input_schema())
         .with_title(tool.title)
-        .with_raw_output_schema(Arc::new(tool.output_schema()))
+        .with_raw_output_schema(Arc::new(output))
         .with_annotations(annotations)
 }
 
 /// The same facts twice: as structure and as text, since some clients forward only one of them.
-pub(super) fn result(outcome: Result<Value, Failure>) -> CallToolResult {
+pub(super) fn result(outcome: Result<Answer, Failure>, is_modern: bool) -> CallToolResult {
     match outcome {
-        Ok(value) => {
+        Ok(Answer { value, about }) => {
             let mut result = CallToolResult::success(vec![ContentBlock::text(value.to_string())]);
-            result.structured_content = Some(value);
+            let wrap = value.is_array() && !is_modern;
+            result.structured_content = Some(if wrap { json!({ "result": value }) } else { value });
+            if !about.is_empty() {
+                let named = about.into_iter().map(|(name, value)| (format!("shelfmark/{name}"), value));
+                result.meta = Some(MetaObject(named.collect()));
+            }
             result
         }
         Err(failure) => CallToolResult::error(vec![ContentBlock::text(failure.text)]),

@@ -26,13 +26,13 @@ use rmcp::{
     service::RequestContext,
 };
 use serde_json::json;
-use shelf_engine::{Caller, Reach};
+use shelf_engine::{Caller, Pass, Reach};
 use shelf_tools::{
     policy::{self, Selection},
     resources,
 };
 
-use crate::App;
+use crate::{App, stdio::Identity};
 
 type Context = RequestContext<RoleServer>;
 
@@ -48,28 +48,50 @@ Every add makes a snapshot: `list_snapshots` shows them and `restore` writes one
 #[derive(Clone)]
 pub(crate) struct Handler {
     app: Arc<App>,
-    /// Who calls, when the transport itself says so (stdio); over HTTP each request brings its own.
-    owner: Option<Caller>,
+    who: Who,
     /// Lowest level of log messages that the client asked for, plus one; 0 for none.
     log_level: Arc<AtomicU8>,
 }
 
-/// What the authentication of an HTTP request leaves for the handler.
+/// How a handler knows who calls.
 #[derive(Clone)]
+pub(crate) enum Who {
+    /// Each HTTP request brings its own proof, checked at the door.
+    EachRequest,
+    /// A stream whose every message was checked to come from the same identity.
+    Stream(Admitted),
+    /// The process itself: stdio.
+    Process(Identity),
+}
+
+/// What the authentication of an HTTP request leaves for the handler.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Admitted {
     pub caller: Caller,
     pub selection: Selection,
 }
 
 impl Handler {
-    pub(crate) fn new(app: Arc<App>, owner: Option<Caller>) -> Self {
-        Self { app, owner, log_level: Arc::default() }
+    pub(crate) fn new(app: Arc<App>, who: Who) -> Self {
+        Self { app, who, log_level: Arc::default() }
     }
 
     /// Who asks, and which tools it may see.
     fn admitted(&self, context: &Context) -> Result<Admitted, ErrorData> {
-        if let Some(owner) = &self.owner {
-            return Ok(Admitted { caller: owner.clone(), selection: self.app.selection.clone() });
+        let of_process = |pass| {
+            let caller = Caller { pass, reach: Reach::OperatingSystem };
+            Ok(Admitted { caller, selection: self.app.selection.clone() })
+        };
+        match &self.who {
+            Who::EachRequest => {}
+            Who::Stream(admitted) => return Ok(admitted.clone()),
+            Who::Process(Identity::Owner) => return of_process(Pass::owner()),
+            Who::Process(Identity::Token(token)) => {
+                let pass = self.app.house.verify_token(token.reveal());
+                return of_process(
+                    pass.map_err(|refusal| ErrorData::invalid_request(refusal.to_string(), None))?,
+                );
+            }
         }
         let parts = context.extensions.get::<http::request::Parts>();
         let admitted = parts.and_then(|parts| parts.extensions.get::<Admitted>()).cloned();
@@ -158,7 +180,7 @@ impl ServerHandler for Handler {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        shelf_tools::find(name).map(convert::tool)
+        shelf_tools::find(name).map(|tool| convert::tool(tool, true))
     }
 
     async fn list_tools(
@@ -170,7 +192,9 @@ impl ServerHandler for Handler {
             return Err(ErrorData::invalid_params("cursor is not one that this list gave", None));
         }
         let Admitted { caller, selection } = self.admitted(&context)?;
-        let tools = policy::visible(&caller.pass, &selection).map(convert::tool).collect();
+        let tools = policy::visible(&caller.pass, &selection)
+            .map(|tool| convert::tool(tool, is_modern(&context)))
+            .collect();
         let list = ListToolsResult::with_all_items(tools);
         Ok(if is_modern(&context) {
             list.with_ttl_ms(TOOLS_TTL_MS).with_cache_scope(CacheScope::Private)
@@ -206,7 +230,7 @@ impl ServerHandler for Handler {
             Ok(_) => self.log(&context, 0, format!("{} succeeded", tool.name)),
             Err(failure) => self.log(&context, 3, format!("{} failed: {}", tool.name, failure.message)),
         }
-        Ok(convert::result(outcome).into())
+        Ok(convert::result(outcome, is_modern(&context)).into())
     }
 
     async fn list_resources(

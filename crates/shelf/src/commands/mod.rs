@@ -10,6 +10,7 @@ mod serve;
 mod shelves;
 mod token;
 mod upkeep;
+mod user;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -50,6 +51,7 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Outcome {
         Command::Snapshot(command) => shelves::snapshot(&command, &open(&settings)?, output),
         Command::Restore(command) => shelves::restore(&command, &open(&settings)?, output),
         Command::Call(command) => call_tool(&command, &open(&settings)?, output),
+        Command::User(command) => user::run(&command, &open(&settings)?, output),
         Command::Token(command) => token::run(&command, &open(&settings)?, output),
         Command::Check { repair } => upkeep::check(repair, &open(&settings)?, output),
         Command::Reindex => upkeep::reindex(&open(&settings)?, output),
@@ -131,6 +133,7 @@ fn open_with(settings: &Settings, folder: Option<PathBuf>) -> Outcome<House> {
         export_roots: settings.texts("http.export_roots").into_iter().map(Into::into).collect(),
         workspace: root.or(folder).map(|root| WorkspaceSettings { root, also }),
         embedding: embedding(settings)?,
+        registration_closed: !settings.flag("accounts.registration"),
     };
     Ok(House::open(&settings.data_dir()?, options)?)
 }
@@ -181,7 +184,7 @@ fn paged_tool(house: &House, name: &str, arguments: Value, call: &Call, page_cha
     let (caller, limits, selection) = (Caller::owner(), Limits::default(), Selection::default());
     let context =
         Context { house, caller: &caller, call, limits: &limits, selection: &selection, page_chars };
-    Ok(shelf_tools::call(tool, &context, arguments)?)
+    Ok(shelf_tools::call(tool, &context, arguments)?.value)
 }
 
 fn call_tool(command: &crate::cli::CallTool, house: &House, output: &Output) -> Outcome {

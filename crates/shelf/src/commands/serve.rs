@@ -2,9 +2,11 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use shelf_base::Kind;
-use shelf_engine::{Caller, Reach};
-use shelf_serve::{App, Timeouts, http, stdio};
+use shelf_base::{Kind, Secret};
+use shelf_serve::{
+    App, Timeouts, http,
+    stdio::{self, Identity},
+};
 use shelf_tools::policy::Selection;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -34,12 +36,12 @@ pub(super) fn run(command: &cli::Serve, settings: &Settings, output: &Output) ->
             (runtime, outcome)
         }
         None => {
-            let caller = stdio_caller(&app)?;
+            let identity = identity(&app)?;
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .max_blocking_threads(64)
                 .enable_all()
                 .build()?;
-            let outcome = runtime.block_on(async { Ok(stdio::serve(app, caller, stop_signal()?).await?) });
+            let outcome = runtime.block_on(async { Ok(stdio::serve(app, identity, stop_signal()?).await?) });
             (runtime, outcome)
         }
     };
@@ -70,14 +72,15 @@ fn selection(settings: &Settings) -> Outcome<Selection> {
 }
 
 /// The OS user, or whoever the token in the environment stands for.
-fn stdio_caller(app: &App) -> Outcome<Caller> {
+fn identity(app: &App) -> Outcome<Identity> {
     match std::env::var(TOKEN_VARIABLE) {
-        Err(_) => Ok(Caller::owner()),
+        Err(_) => Ok(Identity::Owner),
         Ok(token) => {
-            let pass = app.house.verify_token(token.trim()).map_err(|refusal| {
+            // Said at once, not with the first call.
+            app.house.verify_token(token.trim()).map_err(|refusal| {
                 Trouble::of(&refusal).hint(format!("{TOKEN_VARIABLE} must hold a working token, or be unset"))
             })?;
-            Ok(Caller { pass, reach: Reach::OperatingSystem })
+            Ok(Identity::Token(Secret::new(token.trim().to_owned())))
         }
     }
 }
@@ -116,6 +119,7 @@ async fn over_http(app: Arc<App>, command: &cli::Serve, settings: &Settings, out
         no_auth: command.no_auth,
         allowed_hosts: settings.texts("http.allowed_hosts"),
         allowed_origins: settings.texts("http.allowed_origins"),
+        limits: http_limits(settings),
     };
     let stop = stop_signal()?;
     let server = http::Server::bind(app.clone(), server_settings).await.map_err(|error| {
@@ -127,6 +131,16 @@ async fn over_http(app: Arc<App>, command: &cli::Serve, settings: &Settings, out
     output.tell(&text);
     server.serve(stop).await?;
     Ok(())
+}
+
+fn http_limits(settings: &Settings) -> http::HttpLimits {
+    let number = |key: &str| u32::try_from(settings.number(key)).unwrap_or(u32::MAX);
+    http::HttpLimits {
+        register_per_hour: number("limits.register_per_hour"),
+        login_per_minute: number("limits.login_per_minute"),
+        refresh_per_minute: number("limits.refresh_per_minute"),
+        calls_per_minute: number("limits.calls_per_minute"),
+    }
 }
 
 fn greeting(
@@ -149,6 +163,7 @@ fn greeting(
     let data = data_line(app.house.folder());
     Ok(format!(
         "Shelfmark {version} is listening on http://{address}\n{data}\n{metrics}{token_line}\n\n{setup}\n\n\
+         REST is described at http://{address}/api/v1/docs; older clients connect to http://{address}/sse\n\
          Open http://{address}/ in a browser. Stop with Ctrl-C.",
         version = env!("CARGO_PKG_VERSION"),
     ))

@@ -19,14 +19,13 @@ pub(super) fn run(command: &cli::Token, house: &House, output: &Output) -> Outco
 }
 
 fn create(label: &str, days: Option<u32>, house: &House, output: &Output) -> Outcome {
-    let expires = days.map(|days| house.now().days_before(-i64::from(days)));
-    let minted = house.mint_local_token(label, expires)?;
+    let minted = house.mint_local_token(label, days.map(u64::from))?;
     if output.json {
         return output.print_json(&json!({
-            "id": minted.id.to_string(),
-            "label": minted.label,
+            "id": minted.token.id.to_string(),
+            "label": minted.token.label,
             "key": minted.text.reveal(),
-            "expires_at": expires.map(|at| at.to_string()),
+            "expires_at": minted.token.expires_at.map(|at| at.to_string()),
         }));
     }
     output.say(Tone::Warning, "this is shown once; only its hash is kept");

@@ -86,6 +86,31 @@ pub(crate) const SETTINGS: &[Setting] = &[
         "Calls of `write_memory_entry` a minute; 0 for no limit",
     ),
     setting("limits.hello_per_minute", "SHELF_HELLO_PER_MINUTE", "Calls of `hello` a minute; 0 for no limit"),
+    setting(
+        "accounts.registration",
+        "SHELF_REGISTRATION",
+        "Whether people may register by themselves over HTTP",
+    ),
+    setting(
+        "limits.register_per_hour",
+        "SHELF_REGISTER_PER_HOUR",
+        "Accounts that one address may register in an hour; 0 for no limit",
+    ),
+    setting(
+        "limits.login_per_minute",
+        "SHELF_LOGIN_PER_MINUTE",
+        "Logins that one address may try in a minute; 0 for no limit",
+    ),
+    setting(
+        "limits.refresh_per_minute",
+        "SHELF_REFRESH_PER_MINUTE",
+        "Refreshes that one address may try in a minute; 0 for no limit",
+    ),
+    setting(
+        "limits.calls_per_minute",
+        "SHELF_CALLS_PER_MINUTE",
+        "Calls that one token may make in a minute over HTTP; 0 for no limit",
+    ),
     setting("log.level", "SHELF_LOG_LEVEL", "error, warn, info, debug, trace, or a filter"),
     setting("log.format", "SHELF_LOG_FORMAT", "text or json"),
 ];

@@ -1,5 +1,6 @@
 //! The program as users start it: processes, pipes, signals and sockets.
 
+mod accounts;
 mod cli;
 mod disk;
 mod http;

@@ -6,7 +6,13 @@ use serde::{Deserialize, Serialize};
 use shelf_engine::{AddRequest, What};
 
 use super::common::Pairs;
-use crate::{Family, Hints, Tool, arguments, family::Trouble, policy::Access, registry::reply, schema};
+use crate::{
+    Family, Hints, Tool, arguments,
+    family::Trouble,
+    policy::{Access, Audience},
+    registry::reply,
+    schema,
+};
 
 pub(crate) const TOOL: Tool = Tool {
     name: "add",
@@ -15,6 +21,7 @@ pub(crate) const TOOL: Tool = Tool {
                   are stored once; changed bytes at a known path make a new version; every add makes a snapshot that \
                   restore can bring back. Use update to change only tags or metadata.",
     family: Family::Store,
+    audience: Audience::Personal,
     access: Access::Write,
     hints: Hints { read_only: false, destructive: false, idempotent: true, open_world: false },
     example: r#"{"content": "Call the printer on Monday.", "name": "notes/monday.txt", "tags": ["meeting"], "metadata": {"author": "John Doe"}}"#,

@@ -4,7 +4,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shelf_engine::DeleteRequest;
 
-use crate::{Family, Hints, Tool, arguments, policy::Access, registry::reply, schema};
+use crate::{
+    Family, Hints, Tool, arguments,
+    policy::{Access, Audience},
+    registry::reply,
+    schema,
+};
 
 pub(crate) const TOOL: Tool = Tool {
     name: "delete_by_name",
@@ -12,6 +17,7 @@ pub(crate) const TOOL: Tool = Tool {
     description: "Delete documents by name, multiple names, or glob patterns. dry_run shows what would go. Snapshots keep what \
                   they hold, so restore can bring deleted documents back.",
     family: Family::Store,
+    audience: Audience::Personal,
     access: Access::Write,
     hints: Hints { read_only: false, destructive: true, idempotent: true, open_world: false },
     example: r#"{"pattern": "drafts/*.tmp", "dry_run": true}"#,

@@ -8,7 +8,7 @@ use shelf_engine::{GetRequest, Got, Window};
 use crate::{
     Family, Hints, Tool, arguments,
     family::Trouble,
-    policy::{self, Access},
+    policy::{self, Access, Audience},
     registry::reply,
     schema,
 };
@@ -20,6 +20,7 @@ pub(crate) const TOOL: Tool = Tool {
                   facts, on request its content or a part of it, or a copy written to outputPath. Use list to find \
                   documents by type, tag or time.",
     family: Family::Store,
+    audience: Audience::Personal,
     access: Access::Read,
     hints: Hints { read_only: true, destructive: false, idempotent: true, open_world: false },
     example: r#"{"name": "notes/monday.txt", "include_content": true}"#,

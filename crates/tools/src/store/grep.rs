@@ -5,7 +5,13 @@ use serde::{Deserialize, Serialize};
 use shelf_engine::{Filter, GrepReply, GrepRequest, GrepShow, SearchKind, SearchRequest};
 
 use super::{grep_output, search_output};
-use crate::{Family, Hints, Tool, arguments, family::Trouble, policy::Access, registry::reply, schema};
+use crate::{
+    Family, Hints, Tool, arguments,
+    family::Trouble,
+    policy::{Access, Audience},
+    registry::reply,
+    schema,
+};
 
 pub(crate) const TOOL: Tool = Tool {
     name: "grep",
@@ -14,6 +20,7 @@ pub(crate) const TOOL: Tool = Tool {
                   the text of all your documents, or those that paths name. Complete: counts are true counts, and a \
                   cursor leads through all matches. Use list to find documents by name, type or tag.",
     family: Family::Store,
+    audience: Audience::Personal,
     access: Access::Read,
     hints: Hints { read_only: true, destructive: false, idempotent: true, open_world: false },
     example: r#"{"pattern": "print.*", "paths": ["notes/"], "line_numbers": true, "context": 2}"#,

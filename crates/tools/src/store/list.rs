@@ -7,7 +7,11 @@ use shelf_engine::{Filter, ListReply, ListRequest, Order, SortBy};
 
 use super::common::DocumentView;
 use crate::{
-    Context, Family, Hints, Tool, arguments, family::Trouble, policy::Access, registry::reply, schema,
+    Context, Family, Hints, Tool, arguments,
+    family::Trouble,
+    policy::{Access, Audience},
+    registry::reply,
+    schema,
 };
 
 pub(crate) const TOOL: Tool = Tool {
@@ -17,6 +21,7 @@ pub(crate) const TOOL: Tool = Tool {
                   7d), sorting and paging, with tags and metadata and the true total. Use get for the content of one; \
                   list_snapshots for what can be restored.",
     family: Family::Store,
+    audience: Audience::Personal,
     access: Access::Read,
     hints: Hints { read_only: true, destructive: false, idempotent: true, open_world: false },
     example: r#"{"type": "text", "extension": ".txt", "recent": 10, "sort_by": "modified", "sort_order": "desc"}"#,

@@ -3,7 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Family, Hints, Tool, arguments, policy::Access, registry::reply, schema};
+use crate::{
+    Family, Hints, Tool, arguments,
+    policy::{Access, Audience},
+    registry::reply,
+    schema,
+};
 
 pub(crate) const TOOL: Tool = Tool {
     name: "list_collections",
@@ -11,6 +16,7 @@ pub(crate) const TOOL: Tool = Tool {
     description: "List available collections with their number of documents, bytes, snapshots and times. Use list with \
                   collection for the documents of one.",
     family: Family::Store,
+    audience: Audience::Personal,
     access: Access::Read,
     hints: Hints { read_only: true, destructive: false, idempotent: true, open_world: false },
     example: "{}",

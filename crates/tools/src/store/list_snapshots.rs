@@ -4,7 +4,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shelf_engine::Snapshot;
 
-use crate::{Family, Hints, Tool, arguments, policy::Access, registry::reply, schema};
+use crate::{
+    Family, Hints, Tool, arguments,
+    policy::{Access, Audience},
+    registry::reply,
+    schema,
+};
 
 pub(crate) const TOOL: Tool = Tool {
     name: "list_snapshots",
@@ -12,6 +17,7 @@ pub(crate) const TOOL: Tool = Tool {
     description: "List available snapshots, newest first, with label, collection, time, number of files and bytes. Every add \
                   makes one. Use restore with a snapshot_id or snapshot_label to bring one back.",
     family: Family::Store,
+    audience: Audience::Personal,
     access: Access::Read,
     hints: Hints { read_only: true, destructive: false, idempotent: true, open_world: false },
     example: r#"{"collection": "default"}"#,

@@ -4,7 +4,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shelf_engine::{RestoreRequest, Restored};
 
-use crate::{Family, Hints, Tool, arguments, policy::Access, registry::reply, schema};
+use crate::{
+    Family, Hints, Tool, arguments,
+    policy::{Access, Audience},
+    registry::reply,
+    schema,
+};
 
 pub(crate) const TOOL: Tool = Tool {
     name: "restore",
@@ -13,6 +18,7 @@ pub(crate) const TOOL: Tool = Tool {
                   byte for byte with times and modes, never outside that folder. dry_run shows exactly what would happen. \
                   Use get with outputPath for a single document.",
     family: Family::Store,
+    audience: Audience::Personal,
     access: Access::Write,
     hints: Hints { read_only: false, destructive: true, idempotent: true, open_world: false },
     example: r#"{"collection": "default", "output_directory": "/tmp/restore", "dry_run": true}"#,

@@ -7,7 +7,13 @@ use serde::{Deserialize, Serialize};
 use shelf_engine::{Filter, SearchHit, SearchKind, SearchReply, SearchRequest};
 
 use super::{grep_output, list, search_output};
-use crate::{Family, Hints, Tool, arguments, family::Trouble, policy::Access, registry::reply, schema};
+use crate::{
+    Family, Hints, Tool, arguments,
+    family::Trouble,
+    policy::{Access, Audience},
+    registry::reply,
+    schema,
+};
 
 pub(crate) const TOOL: Tool = Tool {
     name: "search",
@@ -17,6 +23,7 @@ pub(crate) const TOOL: Tool = Tool {
                   together. One hit per document: its best passage, with lines and a citation address. Use grep for \
                   regular expressions and complete lists of lines; list to find documents by type, tag or time.",
     family: Family::Store,
+    audience: Audience::Personal,
     access: Access::Read,
     hints: Hints { read_only: true, destructive: false, idempotent: true, open_world: false },
     example: r#"{"query": "database optimization", "limit": 5}"#,

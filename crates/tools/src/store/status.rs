@@ -6,7 +6,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shelf_engine::{StatusReply, TypeFigures};
 
-use crate::{Family, Hints, Tool, arguments, policy::Access, registry::reply, schema};
+use crate::{
+    Family, Hints, Tool, arguments,
+    policy::{Access, Audience},
+    registry::reply,
+    schema,
+};
 
 pub(crate) const TOOL: Tool = Tool {
     name: "status",
@@ -14,6 +19,7 @@ pub(crate) const TOOL: Tool = Tool {
     description: "Get storage statistics with optional file type breakdown: documents, bytes, distinct blocks and what \
                   deduplication saves, all counted over your own documents. Use list to see the documents themselves.",
     family: Family::Store,
+    audience: Audience::Personal,
     access: Access::Read,
     hints: Hints { read_only: true, destructive: false, idempotent: true, open_world: false },
     example: r#"{"detailed": true}"#,

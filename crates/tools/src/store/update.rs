@@ -6,7 +6,13 @@ use serde_json::Value;
 use shelf_engine::{TagChange, UpdateRequest};
 
 use super::common::Pairs;
-use crate::{Family, Hints, Tool, arguments, family::Trouble, policy::Access, registry::reply, schema};
+use crate::{
+    Family, Hints, Tool, arguments,
+    family::Trouble,
+    policy::{Access, Audience},
+    registry::reply,
+    schema,
+};
 
 pub(crate) const TOOL: Tool = Tool {
     name: "update",
@@ -14,6 +20,7 @@ pub(crate) const TOOL: Tool = Tool {
     description: "Update metadata for an existing document, and its tags, found by hash or name; the content stays as it is. Keys \
                   that are given are set, others stay. Use add to store new content at the same path.",
     family: Family::Store,
+    audience: Audience::Personal,
     access: Access::Write,
     hints: Hints { read_only: false, destructive: true, idempotent: true, open_world: false },
     example: r#"{"name": "notes/monday.txt", "metadata": ["status=completed", "priority=high"], "verbose": true}"#,

@@ -3,7 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Family, Hints, Tool, arguments, policy::Access, registry::reply, schema};
+use crate::{
+    Family, Hints, Tool, arguments,
+    policy::{Access, Audience},
+    registry::reply,
+    schema,
+};
 
 pub(crate) const TOOL: Tool = Tool {
     name: "hello",
@@ -11,6 +16,7 @@ pub(crate) const TOOL: Tool = Tool {
     description: "Returns a greeting message to verify MCP connectivity. Takes nothing and changes nothing; use status \
                   for the state of the library itself.",
     family: Family::Workspace,
+    audience: Audience::Personal,
     access: Access::Read,
     hints: Hints { read_only: true, destructive: false, idempotent: true, open_world: false },
     example: "{}",

@@ -4,7 +4,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shelf_engine::RepoWindow;
 
-use crate::{Family, Hints, Tool, arguments, policy::Access, registry::reply, schema};
+use crate::{
+    Family, Hints, Tool, arguments,
+    policy::{Access, Audience},
+    registry::reply,
+    schema,
+};
 
 pub(crate) const TOOL: Tool = Tool {
     name: "read_repo_file",
@@ -12,6 +17,7 @@ pub(crate) const TOOL: Tool = Tool {
     description: "Read a file from the repository (safe subset only): paths/, docs/, templates/, examples/ and .claude/memory/. \
                   Secrets, keys and .git are never readable. Use get for documents of the library.",
     family: Family::Workspace,
+    audience: Audience::Personal,
     access: Access::Read,
     hints: Hints { read_only: true, destructive: false, idempotent: true, open_world: false },
     example: r#"{"path": "docs/README.md"}"#,

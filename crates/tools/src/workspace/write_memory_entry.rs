@@ -5,7 +5,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use shelf_engine::MemoryFile;
 
-use crate::{Family, Hints, Tool, arguments, policy::Access, registry::reply, schema};
+use crate::{
+    Family, Hints, Tool, arguments,
+    policy::{Access, Audience},
+    registry::reply,
+    schema,
+};
 
 pub(crate) const TOOL: Tool = Tool {
     name: "write_memory_entry",
@@ -13,6 +18,7 @@ pub(crate) const TOOL: Tool = Tool {
     description: "Append an entry to a memory file (append-only): progress_log.jsonl or decisions.jsonl. An entry is an object \
                   with an ISO 8601 timestamp and an event or a decision, at most 10 KB. Use add to store documents.",
     family: Family::Workspace,
+    audience: Audience::Personal,
     access: Access::Write,
     hints: Hints { read_only: false, destructive: false, idempotent: false, open_world: false },
     example: r#"{"file": "progress_log.jsonl", "entry": {"timestamp": "2026-01-07T14:00:00Z", "event": "task_completed"}}"#,

@@ -1,9 +1,12 @@
-//! The store family at the boundary that callers see, one module a tool.
+//! The tools at the boundary that callers see, one module a tool or a question.
 
+mod accounts;
 mod add;
 mod delete;
+mod documents;
 mod get;
 mod grep;
+mod identities;
 mod list;
 mod registry;
 mod restore;

@@ -46,18 +46,59 @@ fn names_are_those_of_the_contracts() {
         "list_collections",
         "list_snapshots",
         "delete_by_name",
+        "store_document_tool",
+        "search_documents_tool",
+        "get_document_tool",
+        "list_documents_tool",
+        "update_document_tool",
+        "delete_document_tool",
+        "create_collection_tool",
+        "list_collections_tool",
+        "get_collection_tool",
+        "delete_collection_tool",
+        "rename_collection_tool",
+        "create_cat_tool",
+        "list_cats_tool",
+        "revoke_cat_tool",
+        "rotate_cat_tool",
+        "list_users_tool",
+        "search_users_tool",
+        "get_user_tool",
+        "update_user_tool",
+        "delete_user_tool",
     ];
     assert_eq!(names, expected);
 }
 
 #[test]
 fn every_example_runs_and_fits_the_output_schema() {
-    let house = TestHouse::new();
-    house.ok("add", json!({ "content": "Call the printer.", "name": "notes/monday.txt" }));
     for tool in registry() {
-        let reply = house.ok(tool.name, serde_json::from_str(tool.example).unwrap());
+        let house = TestHouse::new();
+        let example = with_real_ids(&house, tool.example);
+        let reply = house.ok(tool.name, serde_json::from_str(&example).unwrap());
         check(tool.name, &tool.output_schema(), &reply);
     }
+}
+
+/// Examples name things by the contract's ids; here they are things that exist.
+fn with_real_ids(house: &TestHouse, example: &str) -> String {
+    house.ok("add", json!({ "content": "Call the printer.", "name": "notes/monday.txt" }));
+    let user = house.user("alice", false);
+    let collection = house.ok("create_collection_tool", json!({ "name": "contract" }))["id"].clone();
+    let collection = collection.as_str().unwrap();
+    let stored =
+        json!({ "title": "Project", "content": "How authentication works.", "collection_id": collection });
+    let document = house.ok("store_document_tool", stored)["document_id"].clone();
+    let (key, _) = house.collection_token(&shelf_engine::Caller::owner(), collection, "read");
+    if example.contains("446655440002") && !example.contains("label") {
+        house.ok("revoke_cat_tool", json!({ "key_id": key }));
+    }
+    let id = |last: char| format!("550e8400-e29b-41d4-a716-44665544000{last}");
+    example
+        .replace(&id('0'), &user.id.to_string())
+        .replace(&id('2'), collection)
+        .replace(&id('3'), &key)
+        .replace(&id('4'), document.as_str().unwrap())
 }
 
 /// A small validator: types, required fields, items and nested objects.

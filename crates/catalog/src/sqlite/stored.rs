@@ -1,0 +1,166 @@
+//! Documents that have a title and an author's type: stored once, changed as a whole.
+
+use rusqlite::{OptionalExtension, params};
+use shelf_base::{
+    Digest, Moment,
+    ids::{CollectionId, DocumentId},
+};
+
+use super::{
+    documents,
+    put::{self, Place},
+    rows::{self, Conditions},
+    writer::Turn,
+};
+use crate::{
+    Actor, Document, DocumentChange, Error, NewContent, NewType, Operation, Put, PutDocument, PutState,
+    Result, Scope, Shelf,
+};
+
+pub(super) fn store(turn: &Turn<'_>, put: &Put) -> Result<(DocumentId, PutState)> {
+    let document = put.documents.first().ok_or(Error::Unreadable("a document to store"))?;
+    let collection = match &put.collection {
+        Shelf::Known(id) => *id,
+        Shelf::Named(name) => put::make_collection(turn, &put.actor, name, put.now)?.id,
+    };
+    let place = put::place(turn, collection)?;
+    if let Some(id) = same(turn, &place, document)? {
+        let change = DocumentChange {
+            metadata: (!document.metadata.is_empty()).then(|| document.metadata.clone()),
+            r#type: new_type(document),
+            ..DocumentChange::default()
+        };
+        self::change(turn, &put.actor, &Scope::Collection(collection), id, &change, put.now)?;
+        return Ok((id, PutState::Unchanged));
+    }
+    put::keep_loose(turn, &put.loose)?;
+    let result = put::put_document(turn, put, &place, document)?;
+    Ok((result.id, result.state))
+}
+
+fn new_type(document: &PutDocument) -> Option<NewType> {
+    Some(NewType {
+        document_type: document.document_type.clone()?,
+        extension: document.extension.clone(),
+        mime: document.mime.clone(),
+        is_text: document.is_text,
+    })
+}
+
+/// The live document with this title and content.
+fn same(turn: &Turn<'_>, place: &Place, document: &PutDocument) -> Result<Option<DocumentId>> {
+    let mut find = turn.connection.prepare_cached(
+        "SELECT d.uuid FROM blobs b JOIN versions v ON v.blob = b.id JOIN documents d ON d.id = v.document
+         WHERE b.hash = ?1 AND d.blob = b.id AND d.collection = ?2 AND d.title = ?3 AND d.deleted_at IS NULL
+               AND d.document_type IS NOT NULL
+         ORDER BY d.id LIMIT 1",
+    )?;
+    let found: Option<Vec<u8>> = find
+        .query_row(params![document.hash.as_bytes(), place.row, document.title], |row| row.get(0))
+        .optional()?;
+    found.map(|id| DocumentId::from_slice(&id).ok_or(Error::Unreadable("a document id"))).transpose()
+}
+
+/// What of a document a change needs.
+struct Present {
+    row: i64,
+    version: u32,
+    hash: Digest,
+    collection: CollectionId,
+    path: String,
+    title: String,
+    mime: String,
+    document_type: Option<String>,
+    metadata: String,
+}
+
+fn present(turn: &Turn<'_>, scope: &Scope, id: DocumentId) -> Result<Option<Present>> {
+    let mut conditions = Conditions::live(turn.connection, scope, None)?;
+    conditions.add("d.uuid = ?", id.as_bytes().to_vec());
+    let sql = format!(
+        "SELECT d.id, d.version, b.hash, c.uuid, d.path, d.title, d.mime, d.document_type, d.metadata FROM {} WHERE {}",
+        rows::FROM,
+        conditions.sql()
+    );
+    let mut query = turn.connection.prepare_cached(&sql)?;
+    let found = rows::collect(query.query(conditions.parameters())?, |row| {
+        Ok(Present {
+            row: row.get(0)?,
+            version: row.get(1)?,
+            hash: rows::digest(row, 2)?,
+            collection: rows::collection_id(row, 3)?,
+            path: row.get(4)?,
+            title: row.get(5)?,
+            mime: row.get(6)?,
+            document_type: row.get(7)?,
+            metadata: row.get(8)?,
+        })
+    })?;
+    Ok(found.into_iter().next())
+}
+
+pub(super) fn change(
+    turn: &Turn<'_>,
+    actor: &Actor,
+    scope: &Scope,
+    id: DocumentId,
+    change: &DocumentChange,
+    now: Moment,
+) -> Result<Option<Document>> {
+    let Some(present) = present(turn, scope, id)? else { return Ok(None) };
+    let content = change.content.as_ref().filter(|content| content.hash != present.hash);
+    let title = change.title.as_ref().filter(|title| **title != present.title);
+    let kind = change.r#type.as_ref().filter(|kind| {
+        kind.mime != present.mime || Some(&kind.document_type) != present.document_type.as_ref()
+    });
+    let metadata = change.metadata.as_ref().map(put::to_json).transpose()?;
+    let metadata = metadata.filter(|metadata| *metadata != present.metadata);
+    if let Some(content) = content {
+        replace_content(turn, &present, content, now)?;
+    }
+    if let Some(title) = title {
+        turn.connection
+            .execute("UPDATE documents SET title = ?2 WHERE id = ?1", params![present.row, title])?;
+    }
+    if let Some(kind) = kind {
+        turn.connection.execute(
+            "UPDATE documents SET document_type = ?2, extension = ?3, mime = ?4, is_text = ?5 WHERE id = ?1",
+            params![present.row, kind.document_type, kind.extension, kind.mime, kind.is_text],
+        )?;
+    }
+    if let Some(metadata) = &metadata {
+        turn.connection
+            .execute("UPDATE documents SET metadata = ?2 WHERE id = ?1", params![present.row, metadata])?;
+    }
+    let operation = match (content, title.is_some() || kind.is_some(), metadata) {
+        (Some(_), ..) => Some(Operation::Replace),
+        (None, true, _) => Some(Operation::Retitle),
+        (None, false, Some(_)) => Some(Operation::Update),
+        (None, false, None) => None,
+    };
+    if let Some(operation) = operation {
+        let mut record = Turn::blank(actor, now, operation);
+        record.collection = Some(present.collection);
+        record.document = Some(id);
+        record.path = present.path;
+        record.previous = Some(present.hash);
+        record.new = Some(content.map_or(present.hash, |content| content.hash));
+        turn.record(record)?;
+    }
+    documents::by_id(turn.connection, scope, id)
+}
+
+fn replace_content(turn: &Turn<'_>, present: &Present, content: &NewContent, now: Moment) -> Result<()> {
+    put::keep_loose(turn, &content.loose)?;
+    let place = put::place(turn, present.collection)?;
+    let blob = put::ensure_blob(turn, &content.hash, content.size, &content.manifest)?;
+    put::account_blocks(turn, place.account, &content.blocks)?;
+    let version = present.version + 1;
+    turn.connection.execute(
+        "UPDATE documents SET blob = ?2, size = ?3, version = ?4, modified_at = ?5, indexed_at = ?6, checked_at = ?6,
+             stat = NULL
+         WHERE id = ?1",
+        params![present.row, blob, content.size, version, now.nanos(), now.micros()],
+    )?;
+    put::insert_version(turn, present.row, version, blob, (now, 0), now)
+}

@@ -1,0 +1,60 @@
+//! Collections by id: made, looked at, renamed, deleted.
+
+use shelf_base::ids::CollectionId;
+use shelf_catalog::{Collection, CollectionSummary};
+
+use crate::{Caller, Error, House, Result, validate};
+
+impl House {
+    /// Makes a collection of the caller's.
+    pub fn create_collection(&self, caller: &Caller, name: &str) -> Result<Collection> {
+        caller.must_write()?;
+        validate::collection_name("name", name)?;
+        Ok(self.catalog.create_collection(caller.pass.actor(), name, self.now())?)
+    }
+
+    /// A collection that the caller reaches, with its figures.
+    pub fn collection_by_id(&self, caller: &Caller, id: &str) -> Result<CollectionSummary> {
+        caller.must_read()?;
+        let missing = || Error::missing("collection", id);
+        let parsed: CollectionId = id.parse().map_err(|_| missing())?;
+        self.catalog.collection_by_id(&caller.pass.reach(), parsed)?.ok_or_else(missing)
+    }
+
+    /// How many tokens of a collection work.
+    pub fn active_collection_tokens(&self, id: CollectionId) -> Result<u64> {
+        Ok(self.catalog.active_tokens(id, self.now())?)
+    }
+
+    /// Gives a collection another name.
+    pub fn rename_collection(&self, caller: &Caller, id: &str, name: &str) -> Result<Collection> {
+        caller.must_write()?;
+        validate::collection_name("name", name)?;
+        let missing = || Error::missing("collection", id);
+        let parsed: CollectionId = id.parse().map_err(|_| missing())?;
+        let scope = caller.pass.reach();
+        let renamed =
+            self.catalog.rename_collection(caller.pass.actor(), &scope, parsed, name, self.now())?;
+        renamed.ok_or_else(missing)
+    }
+
+    /// Deletes a collection with its documents, snapshots and tokens, unless one of its tokens still works.
+    pub fn delete_collection(&self, caller: &Caller, id: &str) -> Result<()> {
+        caller.must_write()?;
+        let missing = || Error::missing("collection", id);
+        let parsed: CollectionId = id.parse().map_err(|_| missing())?;
+        let scope = caller.pass.reach();
+        if !self.catalog.delete_collection(caller.pass.actor(), &scope, parsed, self.now())? {
+            return Err(missing());
+        }
+        self.indexing.wrote(1);
+        Ok(())
+    }
+
+    /// The caller as it looks at one collection only, when it names one.
+    pub(crate) fn looking_at(&self, caller: &Caller, collection: Option<&str>) -> Result<Caller> {
+        let Some(id) = collection else { return Ok(caller.clone()) };
+        let found = self.collection_by_id(caller, id)?;
+        Ok(Caller { pass: caller.pass.within(found.collection.id), reach: caller.reach })
+    }
+}

@@ -1,0 +1,236 @@
+//! Passages within a budget of tokens: what an agent puts into its context.
+//!
+//! The text that is counted is the text that is given, headings and addresses included, by the tokenizer that ships
+//! with the program. So the budget holds exactly, and `tokens` is not an estimate.
+
+use std::collections::HashMap;
+
+use shelf_base::Call;
+use shelf_catalog::{Document, Filter};
+use shelf_embed::Tokens;
+use shelf_index::{Hit, Question, Search, Unit, Wanted};
+
+use super::{SearchKind, SearchRequest, address, check};
+use crate::{Caller, House, Result};
+
+/// How similar a corrected word must be.
+const SIMILARITY: f32 = 0.7;
+
+/// A request for passages.
+#[derive(Clone, Debug)]
+pub struct PassageRequest {
+    /// What to look for.
+    pub query: String,
+    /// Most passages.
+    pub limit: usize,
+    /// Most tokens of all that is given.
+    pub tokens: usize,
+    /// Only in the collection with this id.
+    pub collection: Option<String>,
+}
+
+/// A passage that was found.
+#[derive(Clone, Debug)]
+pub struct FoundPassage {
+    /// Its document.
+    pub document: Document,
+    /// Which passage of the document, from 0.
+    pub ordinal: u32,
+    /// Its text.
+    pub content: String,
+    /// From 0 to 1, to be compared within one answer.
+    pub score: f32,
+    /// Its citation address.
+    pub address: String,
+    /// Whether the text was cut to fit.
+    pub is_cut: bool,
+}
+
+/// The passages that fit the budget.
+#[derive(Clone, Debug, Default)]
+pub struct PassageReply {
+    /// Best first.
+    pub passages: Vec<FoundPassage>,
+    /// How many passages match in all.
+    pub total: u64,
+    /// Tokens of `context`.
+    pub tokens: usize,
+    /// The passages by document, under headings.
+    pub context: String,
+}
+
+impl House {
+    /// The best passages for a question, as many as fit.
+    pub fn search_passages(
+        &self,
+        caller: &Caller,
+        request: &PassageRequest,
+        call: &Call,
+    ) -> Result<PassageReply> {
+        caller.must_read()?;
+        check(&SearchRequest::new(request.query.as_str()))?;
+        let caller = self.looking_at(caller, request.collection.as_deref())?;
+        self.mending(call, || self.find_passages(&caller, request, call))
+    }
+
+    fn find_passages(&self, caller: &Caller, request: &PassageRequest, call: &Call) -> Result<PassageReply> {
+        let view = self.indexing.view(call)?;
+        let filter = self.index_filter(caller, &view, &Filter::default(), &[])?;
+        let search = view.search(&Question::new(&request.query), Some(SIMILARITY), &filter)?;
+        let corrected = search.resolved.corrected(&request.query);
+        let meant = self.indexing.meant(&view, &filter, caller.pass.scope(), &corrected, call)?;
+        let vector = shelf_embed::embed_text(&corrected);
+        let wanted = Wanted {
+            kind: SearchKind::Hybrid,
+            unit: Unit::Passage,
+            vector: Some(&vector),
+            cosines: meant.cosines.as_ref(),
+            from: 0,
+            limit: request.limit,
+        };
+        let found = search.page(&wanted)?;
+        let passages = self.read_passages(caller, &search, &found.hits, call)?;
+        let mut budget = Budget::new(request.tokens);
+        for passage in passages {
+            call.check()?;
+            budget.take(passage);
+        }
+        Ok(budget.reply(found.total))
+    }
+
+    /// Hydrates hits. A document that was deleted meanwhile is left out.
+    fn read_passages(
+        &self,
+        caller: &Caller,
+        search: &Search<'_>,
+        hits: &[Hit],
+        call: &Call,
+    ) -> Result<Vec<FoundPassage>> {
+        let numbers: Vec<i64> = hits.iter().map(|hit| hit.number).collect();
+        let documents = self.catalog.numbered(caller.pass.scope(), &numbers)?;
+        let documents: HashMap<i64, Document> =
+            documents.into_iter().map(|document| (document.number, document)).collect();
+        let mut passages = Vec::with_capacity(hits.len());
+        for hit in hits {
+            let Some(document) = documents.get(&hit.number) else { continue };
+            let span = (hit.span.end > hit.span.start).then_some(hit.span);
+            let content = match (search.text(hit)?, span) {
+                (_, None) => String::new(),
+                (Some(text), Some(span)) => {
+                    text.get(span.start as usize..span.end as usize).unwrap_or_default().to_owned()
+                }
+                (None, Some(span)) => {
+                    let range = u64::from(span.start)..u64::from(span.end);
+                    let bytes = self.blobs.read_range(call, &hit.hash, range)?;
+                    String::from_utf8_lossy(&bytes).into_owned()
+                }
+            };
+            passages.push(FoundPassage {
+                address: address(document, span.as_ref()),
+                document: document.clone(),
+                ordinal: hit.ordinal,
+                content,
+                score: hit.score,
+                is_cut: false,
+            });
+        }
+        Ok(passages)
+    }
+}
+
+/// What has been taken, and the room that there is.
+struct Budget {
+    most: usize,
+    taken: Vec<FoundPassage>,
+    context: String,
+    tokens: usize,
+    buffer: Tokens,
+}
+
+impl Budget {
+    fn new(most: usize) -> Self {
+        Self { most, taken: Vec::new(), context: String::new(), tokens: 0, buffer: Tokens::default() }
+    }
+
+    fn count(&mut self, text: &str) -> usize {
+        shelf_embed::tokenize(text, &mut self.buffer);
+        self.buffer.ids.len()
+    }
+
+    /// Takes a passage when it fits. The first one is cut rather than left out.
+    fn take(&mut self, passage: FoundPassage) {
+        if self.try_take(passage.clone()) || !self.taken.is_empty() {
+            return;
+        }
+        // The longest beginning that fits, by halving: more text never has fewer tokens by more than a word's pieces.
+        let borders: Vec<usize> = passage.content.char_indices().map(|(at, _)| at).collect();
+        let (mut low, mut high) = (0, borders.len());
+        while low < high {
+            let middle = (low + high).div_ceil(2);
+            let end = borders.get(middle).copied().unwrap_or(passage.content.len());
+            if self.fits(&cut(&passage, end)) {
+                low = middle;
+            } else {
+                high = middle - 1;
+            }
+        }
+        let end = borders.get(low).copied().unwrap_or(passage.content.len());
+        if end > 0 {
+            self.try_take(cut(&passage, end));
+        }
+    }
+
+    fn fits(&mut self, passage: &FoundPassage) -> bool {
+        let text = format_passages(std::slice::from_ref(passage));
+        self.count(&text) <= self.most
+    }
+
+    fn try_take(&mut self, passage: FoundPassage) -> bool {
+        self.taken.push(passage);
+        let context = format_passages(&self.taken);
+        let tokens = self.count(&context);
+        if tokens > self.most {
+            self.taken.pop();
+            return false;
+        }
+        (self.context, self.tokens) = (context, tokens);
+        true
+    }
+
+    fn reply(self, total: u64) -> PassageReply {
+        PassageReply { passages: self.taken, total, tokens: self.tokens, context: self.context }
+    }
+}
+
+fn cut(passage: &FoundPassage, end: usize) -> FoundPassage {
+    let content = passage.content[..end].trim_end().to_owned();
+    FoundPassage { content, is_cut: true, ..passage.clone() }
+}
+
+/// Passages by document, documents by their best passage, passages in the order of the document.
+fn format_passages(passages: &[FoundPassage]) -> String {
+    let mut documents: Vec<&Document> = Vec::new();
+    for passage in passages {
+        if !documents.iter().any(|known| known.id == passage.document.id) {
+            documents.push(&passage.document);
+        }
+    }
+    let mut context = String::new();
+    for document in documents {
+        if !context.is_empty() {
+            context.push('\n');
+        }
+        context.push_str(&format!("## {}\n", document.title));
+        let mut own: Vec<&FoundPassage> =
+            passages.iter().filter(|passage| passage.document.id == document.id).collect();
+        own.sort_by_key(|passage| passage.ordinal);
+        for passage in own {
+            let ending = if passage.is_cut { " …" } else { "" };
+            context.push_str(&format!(
+                "\n[{} score {:.2}]\n{}{ending}\n",
+                passage.address, passage.score, passage.content
+            ));
+        }
+    }
+    context
+}

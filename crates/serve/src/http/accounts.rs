@@ -1,0 +1,361 @@
+//! Accounts over REST: registering, logging in, and personal tokens, which the protocol itself cannot make.
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::{
+    Extension, Json, Router,
+    body::Bytes,
+    extract::{ConnectInfo, Path, State, rejection::BytesRejection},
+    response::{IntoResponse, Response},
+    routing::{MethodRouter, delete, get, post},
+};
+use http::{HeaderMap, StatusCode};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+use shelf_base::{Fault, Kind};
+use shelf_engine::{
+    Account, Caller, Error, House, KeyRequest, PersonalScope, Registration, TokenRow, Tokens,
+};
+
+use super::{Shared, rest, throttle};
+use crate::mcp::Admitted;
+
+/// The routes that anybody may call.
+pub(super) fn outside() -> Router<Shared> {
+    let router = both(Router::new(), "/auth/register", || post(register));
+    let router = both(router, "/auth/login", || post(log_in));
+    both(router, "/auth/refresh", || post(refresh))
+}
+
+/// The routes of somebody who is known.
+pub(super) fn inside() -> Router<Shared> {
+    let router = both(Router::new(), "/auth/logout", || post(log_out));
+    let router = both(router, "/auth/profile", || get(profile));
+    let router = both(router, "/auth/pat", || get(list_tokens).post(create_token));
+    let router = both(router, "/auth/pat/{id}", || delete(revoke_token));
+    let router = both(router, "/auth/pat/{id}/rotate", || post(rotate_token));
+    router.route("/api/v1/usage", get(usage))
+}
+
+/// At the contract's path and below `/api/v1`.
+fn both(router: Router<Shared>, path: &str, method: impl Fn() -> MethodRouter<Shared>) -> Router<Shared> {
+    router.route(path, method()).route(&format!("/api/v1{path}"), method())
+}
+
+/// A person who wants an account.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Register {
+    /// Email address
+    email: String,
+    /// Username
+    username: String,
+    /// Password, at least 10 characters
+    password: String,
+}
+
+/// Somebody's proof.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct LogIn {
+    /// Username or email address
+    #[serde(alias = "email")]
+    username: String,
+    /// Password
+    password: String,
+}
+
+/// The proof that a session goes on.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Refresh {
+    /// The refresh token of the login or of the last refresh
+    refresh_token: String,
+}
+
+/// A personal token that is wanted.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct CreateToken {
+    /// Descriptive label
+    label: String,
+    /// READ, WRITE, and for superusers ADMIN (default READ and WRITE)
+    scopes: Option<Vec<String>>,
+    /// Expiry in days
+    expires_in_days: Option<u64>,
+}
+
+/// A user.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct User {
+    /// User UUID
+    id: String,
+    /// Email address; null for the account of the library itself
+    email: Option<String>,
+    /// Username
+    username: String,
+    /// Whether the user's tokens work
+    is_active: bool,
+    /// Whether the user is an administrator
+    is_superuser: bool,
+    /// When the account was made
+    created_at: String,
+}
+
+impl From<Account> for User {
+    fn from(account: Account) -> Self {
+        Self {
+            id: account.id.to_string(),
+            email: account.email,
+            username: account.username,
+            is_active: account.is_active,
+            is_superuser: account.is_superuser,
+            created_at: account.created_at.to_string(),
+        }
+    }
+}
+
+/// What a login or a refresh gives.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Session {
+    /// For requests to REST; the protocol takes PATs
+    access_token: String,
+    /// For the next refresh, once
+    refresh_token: String,
+    /// bearer
+    token_type: &'static str,
+    /// Seconds that the access token works
+    expires_in: u64,
+}
+
+impl From<Tokens> for Session {
+    fn from(tokens: Tokens) -> Self {
+        Self {
+            access_token: tokens.access.reveal().to_owned(),
+            refresh_token: tokens.refresh.reveal().to_owned(),
+            token_type: "bearer",
+            expires_in: tokens.expires_in,
+        }
+    }
+}
+
+/// A personal token; its key only when it was just made.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct PersonalToken {
+    /// PAT UUID
+    id: String,
+    /// Label
+    label: String,
+    /// The token itself, shown only once
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    /// What it may do
+    scopes: Vec<&'static str>,
+    /// When it was made
+    created_at: String,
+    /// When it stops working; null when it does not
+    expires_at: Option<String>,
+    /// When it was last used, to about a minute
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_used_at: Option<String>,
+    /// Whether it works
+    is_active: bool,
+}
+
+fn token_view(found: &TokenRow, key: Option<String>, house: &House) -> PersonalToken {
+    let token = &found.token;
+    PersonalToken {
+        id: token.id.to_string(),
+        label: token.label.clone(),
+        key,
+        scopes: PersonalScope::words(token.scopes),
+        created_at: token.created_at.to_string(),
+        expires_at: token.expires_at.map(|at| at.to_string()),
+        last_used_at: found.last_used_at.map(|at| at.to_string()),
+        is_active: found.is_active(house.now()),
+    }
+}
+
+type Body = Result<Bytes, BytesRejection>;
+
+#[expect(clippy::result_large_err, reason = "the error is the answer")]
+fn read<T: DeserializeOwned>(body: Body) -> Result<T, Response> {
+    let body = body.map_err(|_| rest::error(Kind::TooLarge, "the body is too large", &[]))?;
+    let body = if body.trim_ascii().is_empty() { &b"{}"[..] } else { &body[..] };
+    serde_json::from_slice(body).map_err(|fault| {
+        let message = if fault.is_data() {
+            fault.to_string().split(" at line").next().unwrap_or_default().to_owned()
+        } else {
+            format!("the body is not valid JSON: {fault}")
+        };
+        rest::error(Kind::Invalid, &message, &[])
+    })
+}
+
+/// Whose machine a request comes from. Behind a proxy everybody comes from the proxy's, so then nobody is here.
+fn is_here(address: SocketAddr, headers: &HeaderMap) -> bool {
+    let forwarded = ["forwarded", "x-forwarded-for", "x-real-ip"];
+    address.ip().to_canonical().is_loopback() && !forwarded.iter().any(|name| headers.contains_key(*name))
+}
+
+/// Does blocking work in the library and answers with it.
+async fn answer<T: Serialize + Send + 'static>(
+    shared: &Shared,
+    status: StatusCode,
+    work: impl FnOnce(&House) -> Result<T, Error> + Send + 'static,
+) -> Response {
+    let call = shared.app.new_call();
+    match shared.app.blocking(call, move |app| work(&app.house)).await {
+        Some(Ok(value)) => (status, Json(value)).into_response(),
+        Some(Err(error)) => rest::error(error.kind(), &error.to_string(), &error.hints()),
+        None => rest::error(Kind::Internal, "the request ended by a defect", &[]),
+    }
+}
+
+async fn register(
+    State(shared): State<Shared>,
+    ConnectInfo(address): ConnectInfo<SocketAddr>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let wanted: Register = match read(body) {
+        Ok(wanted) => wanted,
+        Err(response) => return response,
+    };
+    if let Err(seconds) = shared.throttle.register(client(address)) {
+        return throttle::refuse("too many registrations from this address", seconds);
+    }
+    let here = is_here(address, &headers);
+    answer(&shared, StatusCode::CREATED, move |house| {
+        let Register { email, username, password } = wanted;
+        house.register(Registration { email, username, password }, here).map(User::from)
+    })
+    .await
+}
+
+const fn client(address: SocketAddr) -> IpAddr {
+    address.ip()
+}
+
+async fn log_in(
+    State(shared): State<Shared>,
+    ConnectInfo(address): ConnectInfo<SocketAddr>,
+    body: Body,
+) -> Response {
+    let proof: LogIn = match read(body) {
+        Ok(proof) => proof,
+        Err(response) => return response,
+    };
+    if let Err(seconds) = shared.throttle.login(client(address)) {
+        return throttle::refuse("too many logins from this address", seconds);
+    }
+    answer(&shared, StatusCode::OK, move |house| {
+        house.log_in(&proof.username, &proof.password).map(Session::from)
+    })
+    .await
+}
+
+async fn refresh(
+    State(shared): State<Shared>,
+    ConnectInfo(address): ConnectInfo<SocketAddr>,
+    body: Body,
+) -> Response {
+    let proof: Refresh = match read(body) {
+        Ok(proof) => proof,
+        Err(response) => return response,
+    };
+    if let Err(seconds) = shared.throttle.refresh(client(address)) {
+        return throttle::refuse("too many refreshes from this address", seconds);
+    }
+    answer(&shared, StatusCode::OK, move |house| house.refresh(&proof.refresh_token).map(Session::from)).await
+}
+
+async fn log_out(State(shared): State<Shared>, Extension(admitted): Extension<Admitted>) -> Response {
+    answer(&shared, StatusCode::OK, move |house| {
+        house.log_out(&admitted.caller)?;
+        Ok(json!({ "message": "Logged out successfully" }))
+    })
+    .await
+}
+
+async fn profile(State(shared): State<Shared>, Extension(admitted): Extension<Admitted>) -> Response {
+    answer(&shared, StatusCode::OK, move |house| house.profile(&admitted.caller).map(User::from)).await
+}
+
+async fn create_token(
+    State(shared): State<Shared>,
+    Extension(admitted): Extension<Admitted>,
+    body: Body,
+) -> Response {
+    let wanted: CreateToken = match read(body) {
+        Ok(wanted) => wanted,
+        Err(response) => return response,
+    };
+    answer(&shared, StatusCode::CREATED, move |house| create(house, &admitted.caller, wanted)).await
+}
+
+fn create(house: &House, caller: &Caller, wanted: CreateToken) -> Result<Value, Error> {
+    let scopes =
+        wanted.scopes.map(|words| words.iter().map(|word| scope(word)).collect::<Result<Vec<_>, _>>());
+    let scopes = scopes.transpose()?;
+    let request = KeyRequest { label: wanted.label, days: wanted.expires_in_days };
+    let minted = house.create_personal(caller, request, scopes.as_deref())?;
+    let token = minted.token;
+    Ok(json!({
+        "id": token.id.to_string(),
+        "label": token.label,
+        "key": minted.text.reveal(),
+        "scopes": PersonalScope::words(token.scopes),
+        "created_at": token.created_at.to_string(),
+        "expires_at": token.expires_at.map(|at| at.to_string()),
+        "is_active": true,
+    }))
+}
+
+fn scope(word: &str) -> Result<PersonalScope, Error> {
+    PersonalScope::from_word(word).ok_or_else(|| Error::invalid("scopes", "may hold READ, WRITE and ADMIN"))
+}
+
+async fn list_tokens(State(shared): State<Shared>, Extension(admitted): Extension<Admitted>) -> Response {
+    answer(&shared, StatusCode::OK, move |house| {
+        let tokens = house.personal_tokens(&admitted.caller)?;
+        Ok(tokens.iter().map(|token| token_view(token, None, house)).collect::<Vec<_>>())
+    })
+    .await
+}
+
+async fn revoke_token(
+    State(shared): State<Shared>,
+    Extension(admitted): Extension<Admitted>,
+    Path(id): Path<String>,
+) -> Response {
+    answer(&shared, StatusCode::OK, move |house| {
+        house.revoke_personal(&admitted.caller, &id)?;
+        Ok(json!({ "message": "PAT revoked successfully" }))
+    })
+    .await
+}
+
+async fn rotate_token(
+    State(shared): State<Shared>,
+    Extension(admitted): Extension<Admitted>,
+    Path(id): Path<String>,
+) -> Response {
+    answer(&shared, StatusCode::OK, move |house| {
+        let (token, key) = house.rotate_personal(&admitted.caller, &id)?;
+        Ok(token_view(&token, Some(key.reveal().to_owned()), house))
+    })
+    .await
+}
+
+async fn usage(State(shared): State<Shared>, Extension(admitted): Extension<Admitted>) -> Response {
+    answer(&shared, StatusCode::OK, move |house| {
+        let usage = house.usage(&admitted.caller)?;
+        Ok(json!({
+            "collections": usage.collections,
+            "documents": usage.documents,
+            "bytes": usage.bytes,
+            "snapshots": usage.snapshots,
+            "active_pats": usage.personal_tokens,
+            "active_cats": usage.collection_tokens,
+        }))
+    })
+    .await
+}

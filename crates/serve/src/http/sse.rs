@@ -1,0 +1,172 @@
+//! The HTTP+SSE transport of 2024-11-05, for clients that know no other: a stream at `/sse` that begins with the path
+//! to post messages to, and answers that come down the stream.
+//!
+//! A small adapter: behind each stream stands the same handler as behind stdio, and every posted message is checked at
+//! the door like any other request. A message counts only when it comes from exactly the identity that opened the
+//! stream, so a token that was revoked, or one that is somebody else's, reaches nothing.
+
+use std::{
+    collections::HashMap,
+    convert::Infallible,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use axum::{
+    Extension,
+    body::Bytes,
+    extract::{Query, State},
+    response::{
+        IntoResponse, Response,
+        sse::{Event, KeepAlive, Sse},
+    },
+};
+use futures_core::Stream;
+use http::StatusCode;
+use parking_lot::Mutex;
+use rmcp::{ServiceExt, transport::async_rw::AsyncRwTransport};
+use serde::Deserialize;
+use shelf_base::Kind;
+use tokio::sync::mpsc;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::{Shared, rest};
+use crate::{
+    lines::{LineReader, LineSender},
+    mcp::{Admitted, Handler, Who},
+};
+
+/// Streams that may be open at once.
+const MOST: usize = 512;
+/// Messages of one stream that may wait for the handler.
+const WAITING: usize = 64;
+/// How often a quiet stream says that it is there.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// The open streams by their id.
+#[derive(Default)]
+pub(crate) struct Streams(Mutex<HashMap<String, Stand>>);
+
+/// One open stream: who opened it, and the way to its handler.
+struct Stand {
+    admitted: Admitted,
+    inbox: mpsc::Sender<Vec<u8>>,
+}
+
+/// Opens a stream.
+pub(super) async fn open(State(shared): State<Shared>, Extension(admitted): Extension<Admitted>) -> Response {
+    let id = uuid::Uuid::new_v4().simple().to_string();
+    let (inbox, requests) = mpsc::channel(WAITING);
+    let (outgoing, lines) = mpsc::unbounded_channel();
+    {
+        let mut streams = shared.streams.0.lock();
+        if streams.len() >= MOST {
+            return rest::error(Kind::Busy, "too many streams are open; try again later", &[]);
+        }
+        streams.insert(id.clone(), Stand { admitted: admitted.clone(), inbox });
+    }
+    let stop = shared.stop.child_token();
+    let writer = LineSender::new(move |line| outgoing.send(line).is_ok());
+    let transport =
+        AsyncRwTransport::new_server(LineReader::new(requests), writer).with_max_line_length(usize::MAX);
+    let handler = Handler::new(shared.app.clone(), Who::Stream(admitted));
+    tokio::spawn(run(handler, transport, stop.clone()));
+    let first = format!("/messages?session_id={id}");
+    let events = Events {
+        first: Some(first),
+        lines,
+        _gone: Gone { id, streams: shared.streams },
+        _stop: stop.drop_guard(),
+    };
+    let stream = Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE));
+    let mut response = stream.into_response();
+    // Proxies that gather an answer before they pass it on would make the client wait for ever.
+    response.headers_mut().insert("x-accel-buffering", http::HeaderValue::from_static("no"));
+    response
+}
+
+async fn run<R, W>(
+    handler: Handler,
+    transport: AsyncRwTransport<rmcp::RoleServer, R, W>,
+    stop: CancellationToken,
+) where
+    R: tokio::io::AsyncRead + Send + Unpin + 'static,
+    W: tokio::io::AsyncWrite + Send + Unpin + 'static,
+{
+    match handler.serve_with_ct(transport, stop).await {
+        Ok(running) => drop(running.waiting().await),
+        Err(error) => tracing::debug!(%error, "a stream ended before it began"),
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct Address {
+    #[serde(alias = "sessionId")]
+    session_id: Option<String>,
+}
+
+/// Takes a message for a stream; its answer comes down the stream.
+pub(super) async fn receive(
+    State(shared): State<Shared>,
+    Extension(admitted): Extension<Admitted>,
+    Query(address): Query<Address>,
+    body: Bytes,
+) -> Response {
+    let inbox = {
+        let streams = shared.streams.0.lock();
+        let found = address.session_id.as_ref().and_then(|id| streams.get(id));
+        // A stream of somebody else's is no stream.
+        found.filter(|stand| stand.admitted == admitted).map(|stand| stand.inbox.clone())
+    };
+    let unknown = || {
+        let hints = ["open a stream with GET /sse; its first event names the path to post to".to_owned()];
+        rest::error(Kind::NotFound, "no such session", &hints)
+    };
+    let Some(inbox) = inbox else { return unknown() };
+    // One message is one line to the handler; a message may be written over several.
+    let mut line: Vec<u8> =
+        body.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }).collect();
+    line.push(b'\n');
+    match inbox.send(line).await {
+        Ok(()) => (StatusCode::ACCEPTED, "Accepted").into_response(),
+        Err(_) => unknown(),
+    }
+}
+
+/// Takes the stream off the list when its client goes.
+struct Gone {
+    id: String,
+    streams: Arc<Streams>,
+}
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        self.streams.0.lock().remove(&self.id);
+    }
+}
+
+/// The events of a stream: the path first, then every message of the handler.
+struct Events {
+    first: Option<String>,
+    lines: mpsc::UnboundedReceiver<Vec<u8>>,
+    _gone: Gone,
+    _stop: DropGuard,
+}
+
+impl Stream for Events {
+    type Item = Result<Event, Infallible>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Some(path) = self.first.take() {
+            return Poll::Ready(Some(Ok(Event::default().event("endpoint").data(path))));
+        }
+        self.lines.poll_recv(context).map(|line| {
+            line.map(|line| {
+                let text = String::from_utf8_lossy(&line);
+                Ok(Event::default().event("message").data(text.trim_end()))
+            })
+        })
+    }
+}

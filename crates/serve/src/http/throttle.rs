@@ -1,0 +1,141 @@
+//! How often an address may register or log in, and how often a token may call.
+//!
+//! By `governor`: a bucket for each key that fills at the allowed rate. Buckets that are full again say nothing and are
+//! dropped now and then, so that a stream of new addresses takes no memory.
+
+use std::{
+    net::{IpAddr, Ipv6Addr},
+    num::NonZeroU32,
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use axum::response::Response;
+use governor::{
+    Quota, RateLimiter,
+    clock::{Clock, DefaultClock},
+    state::keyed::HashMapStateStore,
+};
+use http::header;
+use shelf_base::Kind;
+use shelf_engine::Pass;
+
+use super::rest;
+
+/// The limits of an HTTP server; 0 means none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HttpLimits {
+    /// Accounts that one address may register in an hour.
+    pub register_per_hour: u32,
+    /// Logins that one address may try in a minute.
+    pub login_per_minute: u32,
+    /// Refreshes that one address may try in a minute.
+    pub refresh_per_minute: u32,
+    /// Calls that one token may make in a minute.
+    pub calls_per_minute: u32,
+}
+
+/// After so many questions the full buckets are dropped.
+const TIDY_EVERY: u32 = 10_000;
+
+type Limiter = RateLimiter<String, HashMapStateStore<String>, DefaultClock>;
+
+/// One limit with a bucket for each key.
+struct Buckets {
+    limiter: Option<Limiter>,
+    asked: AtomicU32,
+}
+
+impl Buckets {
+    fn new(quota: Option<Quota>) -> Self {
+        Self { limiter: quota.map(RateLimiter::hashmap), asked: AtomicU32::new(0) }
+    }
+
+    /// Takes one from the key's bucket, or says in how many seconds there will be one.
+    fn take(&self, key: String) -> Result<(), u64> {
+        let Some(limiter) = &self.limiter else { return Ok(()) };
+        if self.asked.fetch_add(1, Ordering::Relaxed) % TIDY_EVERY == TIDY_EVERY - 1 {
+            limiter.retain_recent();
+        }
+        limiter.check_key(&key).map_err(|not_until| {
+            let wait = not_until.wait_time_from(DefaultClock::default().now());
+            wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0)).max(1)
+        })
+    }
+}
+
+/// All limits of a server.
+pub(crate) struct Throttle {
+    register: Buckets,
+    login: Buckets,
+    refresh: Buckets,
+    calls: Buckets,
+}
+
+impl Throttle {
+    pub(super) fn new(limits: HttpLimits) -> Self {
+        let minutes = |most| NonZeroU32::new(most).map(Quota::per_minute);
+        Self {
+            register: Buckets::new(NonZeroU32::new(limits.register_per_hour).map(Quota::per_hour)),
+            login: Buckets::new(minutes(limits.login_per_minute)),
+            refresh: Buckets::new(minutes(limits.refresh_per_minute)),
+            calls: Buckets::new(minutes(limits.calls_per_minute)),
+        }
+    }
+
+    pub(super) fn register(&self, address: IpAddr) -> Result<(), u64> {
+        self.register.take(key_of(address))
+    }
+
+    pub(super) fn login(&self, address: IpAddr) -> Result<(), u64> {
+        self.login.take(key_of(address))
+    }
+
+    pub(super) fn refresh(&self, address: IpAddr) -> Result<(), u64> {
+        self.refresh.take(key_of(address))
+    }
+
+    pub(super) fn call(&self, pass: &Pass) -> Result<(), u64> {
+        match (pass.token(), pass.session()) {
+            (Some(token), _) => self.calls.take(token.to_string()),
+            (None, Some(session)) => self.calls.take(session.to_string()),
+            // The owner without a token is at the machine itself.
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+/// Whoever has one IPv6 address has a whole network of them.
+fn key_of(address: IpAddr) -> String {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).to_string(),
+    }
+}
+
+/// The answer when a bucket is empty.
+pub(super) fn refuse(what: &str, seconds: u64) -> Response {
+    let message = format!("{what}; try again in {seconds} s");
+    let mut response = rest::error(Kind::RateLimited, &message, &[]);
+    response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_address_has_its_own_bucket() {
+        let throttle = Throttle::new(HttpLimits { login_per_minute: 2, ..HttpLimits::default() });
+        let address = |text: &str| text.parse::<IpAddr>().unwrap();
+        assert!(throttle.login(address("192.0.2.1")).is_ok() && throttle.login(address("192.0.2.1")).is_ok());
+        let wait = throttle.login(address("::ffff:192.0.2.1")).unwrap_err();
+        assert!((1..=30).contains(&wait), "{wait}");
+        assert!(throttle.login(address("192.0.2.2")).is_ok());
+        assert!(
+            throttle.login(address("2001:db8::1")).is_ok() && throttle.login(address("2001:db8::2")).is_ok()
+        );
+        assert!(throttle.login(address("2001:db8::3")).is_err(), "one network");
+        assert!((0..100).all(|_| throttle.register(address("192.0.2.1")).is_ok()), "0 is no limit");
+    }
+}

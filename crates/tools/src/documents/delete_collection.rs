@@ -1,0 +1,36 @@
+//! `delete_collection_tool`: a collection with all that is in it.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::common::Done;
+use crate::{
+    Family, Hints, Tool, arguments,
+    policy::{Access, Audience},
+    registry::reply,
+    schema,
+};
+
+pub(crate) const TOOL: Tool = Tool {
+    name: "delete_collection_tool",
+    title: "Delete a collection",
+    description: "Delete a collection with its documents and snapshots. Refused while a CAT of it works: revoke those first with revoke_cat_tool.",
+    family: Family::Documents,
+    audience: Audience::Personal,
+    access: Access::Write,
+    hints: Hints { read_only: false, destructive: true, idempotent: true, open_world: false },
+    example: r#"{"collection_id": "550e8400-e29b-41d4-a716-446655440002"}"#,
+    input: schema::of::<Arguments>,
+    output: schema::of::<Done>,
+    run: |context, arguments| {
+        let arguments: Arguments = arguments::read(arguments)?;
+        context.house.delete_collection(context.caller, &arguments.collection_id)?;
+        reply(&Done { message: "Collection deleted successfully" })
+    },
+};
+
+#[derive(Deserialize, JsonSchema)]
+struct Arguments {
+    /// Collection UUID
+    collection_id: String,
+}

@@ -1,0 +1,62 @@
+//! `get_collection_tool`: one collection and its figures.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Family, Hints, Tool, arguments,
+    policy::{Access, Audience},
+    registry::reply,
+    schema,
+};
+
+pub(crate) const TOOL: Tool = Tool {
+    name: "get_collection_tool",
+    title: "Get a collection",
+    description: "Get collection details: its owner, its documents and its CATs that work. Use list_documents_tool with collection_id for the documents themselves.",
+    family: Family::Documents,
+    audience: Audience::Personal,
+    access: Access::Read,
+    hints: Hints { read_only: true, destructive: false, idempotent: true, open_world: false },
+    example: r#"{"collection_id": "550e8400-e29b-41d4-a716-446655440002"}"#,
+    input: schema::of::<Arguments>,
+    output: schema::of::<Reply>,
+    run: |context, arguments| {
+        let arguments: Arguments = arguments::read(arguments)?;
+        let found = context.house.collection_by_id(context.caller, &arguments.collection_id)?;
+        let collection = found.collection;
+        reply(&Reply {
+            id: collection.id.to_string(),
+            cat_count: context.house.active_collection_tokens(collection.id)?,
+            name: collection.name,
+            user_id: collection.owner.to_string(),
+            document_count: found.documents,
+            kind: collection.kind.word(),
+            created_at: collection.created_at.to_string(),
+        })
+    },
+};
+
+#[derive(Deserialize, JsonSchema)]
+struct Arguments {
+    /// Collection UUID
+    collection_id: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Reply {
+    /// Collection UUID
+    id: String,
+    /// Name
+    name: String,
+    /// UUID of its owner
+    user_id: String,
+    /// Documents in it
+    document_count: u64,
+    /// CATs of it that work
+    cat_count: u64,
+    /// plain or book
+    kind: &'static str,
+    /// When it was made
+    created_at: String,
+}

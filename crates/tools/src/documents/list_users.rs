@@ -1,0 +1,47 @@
+//! `list_users_tool`: everybody who has an account.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::common::{UserView, page_size};
+use crate::{
+    Family, Hints, Tool, arguments,
+    policy::{Access, Audience},
+    registry::reply_part,
+    schema,
+};
+
+pub(crate) const TOOL: Tool = Tool {
+    name: "list_users_tool",
+    title: "List users",
+    description: "List all users, newest first. Use search_users_tool to find one by name or email.",
+    family: Family::Documents,
+    audience: Audience::Administrators,
+    access: Access::Read,
+    hints: Hints { read_only: true, destructive: false, idempotent: true, open_world: false },
+    example: r#"{"limit": 50, "offset": 0}"#,
+    input: schema::of::<Arguments>,
+    output: schema::of::<Vec<UserView>>,
+    run: |context, arguments| {
+        let arguments: Arguments = arguments::read(arguments)?;
+        let limit = page_size(arguments.limit)?;
+        let (found, total) = context.house.users(context.caller, None, limit, arguments.offset)?;
+        let users: Vec<UserView> = found.iter().map(UserView::from).collect();
+        let is_cut = arguments.offset.saturating_add(users.len() as u64) < total;
+        reply_part(&users, total, None, is_cut)
+    },
+};
+
+#[derive(Deserialize, JsonSchema)]
+struct Arguments {
+    /// Max results
+    #[serde(default = "fifty")]
+    limit: u64,
+    /// Pagination offset
+    #[serde(default)]
+    offset: u64,
+}
+
+const fn fifty() -> u64 {
+    50
+}

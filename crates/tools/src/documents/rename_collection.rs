@@ -1,0 +1,52 @@
+//! `rename_collection_tool`: another name for a collection.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Family, Hints, Tool, arguments,
+    policy::{Access, Audience},
+    registry::reply,
+    schema,
+};
+
+pub(crate) const TOOL: Tool = Tool {
+    name: "rename_collection_tool",
+    title: "Rename a collection",
+    description: "Rename a collection. Its id, documents and CATs stay as they are.",
+    family: Family::Documents,
+    audience: Audience::Personal,
+    access: Access::Write,
+    hints: Hints { read_only: false, destructive: false, idempotent: true, open_world: false },
+    example: r#"{"collection_id": "550e8400-e29b-41d4-a716-446655440002", "name": "personal"}"#,
+    input: schema::of::<Arguments>,
+    output: schema::of::<Reply>,
+    run: |context, arguments| {
+        let arguments: Arguments = arguments::read(arguments)?;
+        let renamed =
+            context.house.rename_collection(context.caller, &arguments.collection_id, &arguments.name)?;
+        reply(&Reply {
+            id: renamed.id.to_string(),
+            name: renamed.name,
+            created_at: renamed.created_at.to_string(),
+        })
+    },
+};
+
+#[derive(Deserialize, JsonSchema)]
+struct Arguments {
+    /// Collection UUID
+    collection_id: String,
+    /// New name
+    name: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Reply {
+    /// Collection UUID
+    id: String,
+    /// Name
+    name: String,
+    /// When it was made
+    created_at: String,
+}

@@ -1,0 +1,54 @@
+//! `search_users_tool`: people by a part of their name or address.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::common::{UserView, page_size};
+use crate::{
+    Family, Hints, Tool, arguments,
+    family::Trouble,
+    policy::{Access, Audience},
+    registry::reply_part,
+    schema,
+};
+
+pub(crate) const TOOL: Tool = Tool {
+    name: "search_users_tool",
+    title: "Search users",
+    description: "Search users by username or email: any part of either, in upper or lower case. Use list_users_tool for all of them.",
+    family: Family::Documents,
+    audience: Audience::Administrators,
+    access: Access::Read,
+    hints: Hints { read_only: true, destructive: false, idempotent: true, open_world: false },
+    example: r#"{"query": "alice"}"#,
+    input: schema::of::<Arguments>,
+    output: schema::of::<Vec<UserView>>,
+    run: |context, arguments| {
+        let arguments: Arguments = arguments::read(arguments)?;
+        let limit = page_size(arguments.limit)?;
+        let query = arguments.query.trim();
+        if query.is_empty() {
+            return Err(Trouble::argument("query must not be empty"));
+        }
+        let (found, total) = context.house.users(context.caller, Some(query), limit, arguments.offset)?;
+        let users: Vec<UserView> = found.iter().map(UserView::from).collect();
+        let is_cut = arguments.offset.saturating_add(users.len() as u64) < total;
+        reply_part(&users, total, None, is_cut)
+    },
+};
+
+#[derive(Deserialize, JsonSchema)]
+struct Arguments {
+    /// Search query
+    query: String,
+    /// Max results
+    #[serde(default = "fifty")]
+    limit: u64,
+    /// Pagination offset
+    #[serde(default)]
+    offset: u64,
+}
+
+const fn fifty() -> u64 {
+    50
+}

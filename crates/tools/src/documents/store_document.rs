@@ -1,0 +1,73 @@
+//! `store_document_tool`: a document with a title, cut into passages and found at once.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use shelf_engine::StoreRequest;
+
+use super::common::document_type;
+use crate::{
+    Family, Hints, Tool, arguments,
+    policy::{Access, Audience},
+    registry::reply,
+    schema,
+};
+
+pub(crate) const TOOL: Tool = Tool {
+    name: "store_document_tool",
+    title: "Store a document",
+    description: "Store a document with automatic chunking and embedding, so that search_documents_tool finds it at once. \
+                  The same title and content again return the same document. Use update_document_tool to change one, \
+                  add to store files and folders.",
+    family: Family::Documents,
+    audience: Audience::Anyone,
+    access: Access::Write,
+    hints: Hints { read_only: false, destructive: false, idempotent: true, open_world: false },
+    example: r##"{"title": "Project Documentation", "content": "# Overview\n\nAuthentication is configured via environment variables.", "document_type": "markdown", "doc_metadata": {"team": "core"}}"##,
+    input: schema::of::<Arguments>,
+    output: schema::of::<Reply>,
+    run: |context, arguments| {
+        let arguments: Arguments = arguments::read(arguments)?;
+        let request = StoreRequest {
+            title: arguments.title,
+            content: arguments.content,
+            document_type: document_type(arguments.document_type.as_deref())?.unwrap_or_default(),
+            metadata: arguments.doc_metadata,
+            collection: arguments.collection_id,
+        };
+        let stored = context.house.store_document(context.caller, &request, context.call)?;
+        reply(&Reply {
+            document_id: stored.id.to_string(),
+            chunk_count: stored.passages as u64,
+            token_count: stored.tokens as u64,
+            message: format!("Document stored successfully with {} chunks", stored.passages),
+        })
+    },
+};
+
+#[derive(Deserialize, JsonSchema)]
+struct Arguments {
+    /// Document title
+    title: String,
+    /// Markdown content; for pdf and docx the file as base64, or its text
+    content: String,
+    /// Type: markdown (default), pdf, docx, html, text or json
+    document_type: Option<String>,
+    /// Custom metadata
+    #[serde(default)]
+    doc_metadata: Map<String, Value>,
+    /// Collection UUID (default: your collection default, or the one of the CAT)
+    collection_id: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Reply {
+    /// Document UUID
+    document_id: String,
+    /// Passages that search finds it by
+    chunk_count: u64,
+    /// Tokens of its text
+    token_count: u64,
+    /// What was done
+    message: String,
+}

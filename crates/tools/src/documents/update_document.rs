@@ -1,0 +1,71 @@
+//! `update_document_tool`: what is given changes, all at once; the rest stays.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use shelf_engine::ChangeRequest;
+
+use super::common::document_type;
+use crate::{
+    Family, Hints, Tool, arguments,
+    policy::{Access, Audience},
+    registry::reply,
+    schema,
+};
+
+pub(crate) const TOOL: Tool = Tool {
+    name: "update_document_tool",
+    title: "Update a document",
+    description: "Update an existing document: only what is given changes, and new content replaces the old and its \
+                  passages at once. doc_metadata replaces the whole object. Use store_document_tool for a new document.",
+    family: Family::Documents,
+    audience: Audience::Anyone,
+    access: Access::Write,
+    hints: Hints { read_only: false, destructive: true, idempotent: true, open_world: false },
+    example: r##"{"document_id": "550e8400-e29b-41d4-a716-446655440004", "title": "Project Handbook"}"##,
+    input: schema::of::<Arguments>,
+    output: schema::of::<Reply>,
+    run: |context, arguments| {
+        let arguments: Arguments = arguments::read(arguments)?;
+        let request = ChangeRequest {
+            title: arguments.title,
+            content: arguments.content,
+            document_type: document_type(arguments.document_type.as_deref())?,
+            metadata: arguments.doc_metadata,
+        };
+        let id = &arguments.document_id;
+        let changed = context.house.change_document(context.caller, id, &request, context.call)?;
+        reply(&Reply {
+            document_id: changed.id.to_string(),
+            chunk_count: changed.passages as u64,
+            token_count: changed.tokens as u64,
+            message: "Document updated successfully",
+        })
+    },
+};
+
+#[derive(Deserialize, JsonSchema)]
+struct Arguments {
+    /// Document UUID
+    document_id: String,
+    /// New title
+    title: Option<String>,
+    /// New content
+    content: Option<String>,
+    /// New document type: markdown, pdf, docx, html, text or json
+    document_type: Option<String>,
+    /// New metadata, in place of the old
+    doc_metadata: Option<Map<String, Value>>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Reply {
+    /// Document UUID
+    document_id: String,
+    /// Passages that search finds it by
+    chunk_count: u64,
+    /// Tokens of its text
+    token_count: u64,
+    /// What was done
+    message: &'static str,
+}

@@ -1,0 +1,259 @@
+//! Every tool and every identity: what is hidden is refused, what is refused is hidden, and nobody sees anything of
+//! anybody else. Made from the registry, so that a new tool cannot slip past.
+
+use serde_json::{Map, Value, json};
+use shelf_engine::{Caller, Door, PersonalScope, Refusal};
+use shelf_testkit::{TestHouse, error_of};
+use shelf_tools::{Tool, policy, policy::Selection, registry, resources};
+
+use PersonalScope::{Admin, Read, Write};
+
+/// What the contract gives collection tokens.
+const READING: [&str; 3] = ["search_documents_tool", "get_document_tool", "list_documents_tool"];
+const WRITING: [&str; 3] = ["store_document_tool", "update_document_tool", "delete_document_tool"];
+const ADMIN: [&str; 5] =
+    ["list_users_tool", "search_users_tool", "get_user_tool", "update_user_tool", "delete_user_tool"];
+
+/// Why an identity does not get a tool, by the documents rather than by the table under test.
+fn expected_refusal(identity: &str, tool: &Tool) -> Option<&'static str> {
+    let writes = !tool.hints.read_only;
+    let document = READING.contains(&tool.name) || WRITING.contains(&tool.name);
+    let needs = |what: &'static str, missing: bool| missing.then_some(what);
+    match identity {
+        "read CAT" if !document => Some("Insufficient permissions: PAT required"),
+        "write CAT" => needs("Insufficient permissions: PAT required", !document),
+        "read CAT" | "read PAT" if ADMIN.contains(&tool.name) => {
+            Some("Insufficient permissions: ADMIN scope required")
+        }
+        "read CAT" | "read PAT" => needs("Insufficient permissions: write access required", writes),
+        "owner PAT" | "other PAT" | "JWT" => {
+            needs("Insufficient permissions: ADMIN scope required", ADMIN.contains(&tool.name))
+        }
+        "admin PAT" | "local" => None,
+        other => panic!("{other}"),
+    }
+}
+
+struct World {
+    house: TestHouse,
+    /// Identities that get in, with what they show.
+    callers: Vec<(&'static str, Caller)>,
+    /// Identities that do not, with the sentence they hear at the protocol's door.
+    outside: Vec<(&'static str, String, &'static str)>,
+    secret_ids: Vec<String>,
+}
+
+/// Stands in everything of Alice's.
+const MARKER: &str = "quokka7741";
+
+fn world() -> World {
+    let house = TestHouse::with_clock();
+    for (name, is_superuser) in [("alice", false), ("bob", false), ("root", true), ("closed", false)] {
+        house.user(name, is_superuser);
+    }
+    let expired = house.personal("alice", &[Read, Write], Some(1));
+    house.days_pass(2);
+    let revoked = house.personal("alice", &[Read], None);
+    let person = house.admit(&house.session("alice"), Door::Rest).unwrap();
+    house.house.revoke_personal(&person, &revoked.token.id.to_string()).unwrap();
+    let closed = house.personal("closed", &[Read, Write], None);
+    let closed_id = house.house.user_named(&Caller::owner(), "closed").unwrap().id;
+    house.ok("update_user_tool", json!({ "user_id": closed_id.to_string(), "is_active": false }));
+    let alice = house.caller("alice");
+    let secret_ids = fill(&house, &alice);
+    let bob = house.caller("bob");
+    let bobs = house.collection_of(&bob, "default");
+    let cat = |permission| house.collection_token(&bob, &bobs, permission).1;
+    let (read_cat, write_cat) = (cat("read"), cat("read_write"));
+    let admin = house.personal("root", &[Read, Write, Admin], None);
+    let reader = house.personal("bob", &[Read], None);
+    let admit = |text: &str| house.admit(text, Door::Protocol).unwrap();
+    let jwt = house.session("bob");
+    let callers = vec![
+        ("owner PAT", alice),
+        ("other PAT", bob),
+        ("read PAT", admit(reader.text.reveal())),
+        ("read CAT", admit(&read_cat)),
+        ("write CAT", admit(&write_cat)),
+        ("admin PAT", admit(admin.text.reveal())),
+        ("JWT", house.admit(&jwt, Door::Rest).unwrap()),
+        ("local", Caller::owner()),
+    ];
+    let text = |minted: &shelf_engine::Minted| minted.text.reveal().to_owned();
+    let outside = vec![
+        ("garbage", "garbage".to_owned(), "Not authenticated"),
+        ("JWT at the protocol", jwt, "JWT tokens not accepted for MCP"),
+        ("expired", text(&expired), "Invalid PAT token"),
+        ("revoked", text(&revoked), "Invalid PAT token"),
+        ("deactivated", text(&closed), "Invalid PAT token"),
+        ("made up", format!("cat_live_{}", "a".repeat(32)), "Invalid CAT"),
+    ];
+    World { house, callers, outside, secret_ids }
+}
+
+/// Puts the marker into everything that Alice can write to, and gives the ids of it all.
+fn fill(house: &TestHouse, alice: &Caller) -> Vec<String> {
+    let name = format!("{MARKER} shelf");
+    let collection = house.ok_as(alice, "create_collection_tool", json!({ "name": name }))["id"].clone();
+    let stored = json!({
+        "title": format!("{MARKER} title"), "content": format!("A zebrafish called {MARKER}."),
+        "doc_metadata": { MARKER: MARKER }, "collection_id": collection,
+    });
+    let document = house.ok_as(alice, "store_document_tool", stored)["document_id"].clone();
+    let added = json!({
+        "content": format!("Another zebrafish, {MARKER} too."), "name": format!("{MARKER}/zebrafish.txt"),
+        "tags": [MARKER], "metadata": { "who": MARKER }, "resource_id": format!("{MARKER}-r"),
+        "snapshot_label": format!("{MARKER}-label"),
+    });
+    let added = house.ok_as(alice, "add", added);
+    let wanted =
+        json!({ "label": format!("{MARKER} key"), "collection_id": collection, "permission": "read" });
+    let key = house.ok_as(alice, "create_cat_tool", wanted)["id"].clone();
+    [&document, &collection, &key, &added["document_id"], &added["hash"], &added["snapshot_id"]]
+        .iter()
+        .map(|id| id.as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn hidden_means_refused_and_refused_means_hidden() {
+    let world = world();
+    for (_, text, sentence) in &world.outside {
+        let refusal = world.house.admit(text, Door::Protocol).unwrap_err();
+        assert_eq!(refusal.to_string(), *sentence);
+        assert!(!matches!(refusal, Refusal::Catalog(_)));
+    }
+    let selection = Selection::default();
+    for (identity, caller) in &world.callers {
+        let visible: Vec<&str> = policy::visible(&caller.pass, &selection).map(|tool| tool.name).collect();
+        for tool in registry() {
+            let expected = expected_refusal(identity, tool);
+            assert_eq!(visible.contains(&tool.name), expected.is_none(), "{identity} sees {}", tool.name);
+            // The policy speaks before anything looks at the arguments, so wrong ones do no harm.
+            let outcome = world.house.call_as(caller, tool.name, json!({ "no such argument": 1 }));
+            let text = error_of(outcome);
+            match expected {
+                Some(sentence) => assert!(text.contains(sentence), "{identity} {}: {text}", tool.name),
+                None => assert!(text.contains("no such argument"), "{identity} {}: {text}", tool.name),
+            }
+        }
+    }
+}
+
+/// Arguments that somebody curious would try on a tool.
+fn attempts(tool: &Tool, ids: &[String]) -> Vec<Value> {
+    let schema = tool.input_schema();
+    let properties = schema["properties"].as_object().unwrap().clone();
+    let required: Vec<String> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .map(|name| name.as_str().unwrap().to_owned())
+        .collect();
+    let mut attempts: Vec<Value> = vec![serde_json::from_str(tool.example).unwrap()];
+    let base = |id: &str| -> Map<String, Value> {
+        required
+            .iter()
+            .map(|name| {
+                let value = match (name.as_str(), properties[name]["type"].as_str()) {
+                    ("pattern", _) => json!("zebra"),
+                    ("query", _) => json!("zebrafish"),
+                    ("permission", _) => json!("read"),
+                    (name, _) if name.ends_with("_id") => json!(id),
+                    (_, Some("integer")) => json!(1),
+                    (_, Some("object")) => json!({ "about": "zebrafish" }),
+                    _ => json!("zebrafish"),
+                };
+                (name.clone(), value)
+            })
+            .collect()
+    };
+    for id in ids {
+        let mut plain = base(id);
+        attempts.push(Value::Object(plain.clone()));
+        for (name, property) in &properties {
+            if property["type"] == "string" && name != "outputPath" && name != "path" {
+                let mut one = plain.clone();
+                one.insert(name.clone(), json!(id));
+                attempts.push(Value::Object(one));
+            }
+        }
+        for name in ["detailed", "include_content", "paths_only", "dry_run"] {
+            if properties.contains_key(name) {
+                plain.insert(name.into(), json!(true));
+            }
+        }
+        attempts.push(Value::Object(plain));
+    }
+    attempts
+}
+
+#[test]
+fn nothing_of_one_person_reaches_another() {
+    let world = world();
+    let selection = Selection::default();
+    let alice_sees = |tool: &str, arguments: Value| {
+        world.house.ok_as(&world.callers[0].1, tool, arguments).to_string().contains(MARKER)
+    };
+    assert!(alice_sees("list", json!({})) && alice_sees("search", json!({ "query": "zebrafish" })));
+    assert!(alice_sees("search_documents_tool", json!({ "query": "zebrafish" })));
+    for (identity, caller) in &world.callers {
+        // Administrators reach others by explicit id, as they are meant to; the owner is one.
+        if ["owner PAT", "admin PAT", "local"].contains(identity) {
+            continue;
+        }
+        for tool in policy::visible(&caller.pass, &selection).collect::<Vec<_>>() {
+            for arguments in attempts(tool, &world.secret_ids) {
+                let outcome = world.house.call_as(caller, tool.name, arguments.clone());
+                let text = outcome.map_or_else(|failure| failure.text, |reply| reply.to_string());
+                assert!(!text.contains(MARKER), "{identity}: {} {arguments} gave {text}", tool.name);
+            }
+        }
+        let call = shelf_base::Call::new();
+        let (listed, _) = resources::list(&world.house.house, caller, None, &call).unwrap();
+        assert!(!format!("{listed:?}").contains(MARKER), "{identity}: resources");
+        for id in &world.secret_ids {
+            for uri in [format!("shelf://documents/{id}"), format!("shelf://snapshots/{id}")] {
+                let read = resources::read(&world.house.house, caller, &uri, &call).unwrap();
+                assert!(read.is_none(), "{identity}: {uri}");
+            }
+        }
+        for (template, argument) in
+            [(resources::DOCUMENT_TEMPLATE, "document_id"), (resources::SNAPSHOT_TEMPLATE, "snapshot_id")]
+        {
+            let (values, _) =
+                resources::complete(&world.house.house, caller, template, argument, "").unwrap();
+            let leaked = values.iter().any(|value| world.secret_ids.contains(value));
+            assert!(!leaked, "{identity}: {template}");
+        }
+    }
+    // After all those attempts everything of Alice's is still there.
+    assert!(alice_sees("list", json!({})) && alice_sees("list_cats_tool", json!({})));
+    let kept = world.house.ok_as(&world.callers[0].1, "list_documents_tool", json!({}));
+    assert_eq!(kept.as_array().unwrap().len(), 2, "{kept}");
+}
+
+#[test]
+fn figures_do_not_tell_of_others() {
+    let house = TestHouse::new();
+    house.user("alice", false);
+    house.user("bob", false);
+    let (alice, bob) = (house.caller("alice"), house.caller("bob"));
+    let content = "the same bytes for both ".repeat(50);
+    let store =
+        |caller: &Caller| house.ok_as(caller, "add", json!({ "content": content, "name": "same.txt" }));
+    let first = store(&alice);
+    let second = store(&bob);
+    assert_eq!(first["bytes_stored"], second["bytes_stored"], "what others have stored does not show");
+    assert_eq!(second["bytes_deduped"], 0);
+    let status = |caller: &Caller| house.ok_as(caller, "status", json!({}));
+    assert_eq!(status(&alice)["total_objects"], 1);
+    house.ok_as(&alice, "add", json!({ "content": "more", "name": "more.txt" }));
+    assert_eq!(status(&bob)["total_objects"], 1);
+    let cursor_owner = house.ok_as(&alice, "list", json!({ "limit": 1 }));
+    let cursor = &cursor_owner["next_cursor"];
+    assert!(cursor.is_string());
+    let stolen = error_of(house.call_as(&bob, "list", json!({ "limit": 1, "cursor": cursor })));
+    assert!(stolen.contains("cursor is not one"), "{stolen}");
+}
