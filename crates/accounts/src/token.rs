@@ -111,7 +111,11 @@ fn pass(found: Token) -> Pass {
     match token.kind {
         TokenKind::Personal => {
             // ADMIN counts only while the account is a superuser.
-            let allowed = if found.account_superuser { token.scopes } else { token.scopes & !scopes::ADMIN };
+            let allowed = match token.scopes & scopes::ADMIN != 0 {
+                // Whoever may administer may do everything.
+                true if found.account_superuser => scopes::READ | scopes::WRITE | scopes::ADMIN,
+                _ => token.scopes & !scopes::ADMIN,
+            };
             Pass::of_token(Bearer::Personal, actor, Scope::Account(token.account), allowed, token.id)
         }
         TokenKind::Collection(id) => {

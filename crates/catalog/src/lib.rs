@@ -73,8 +73,7 @@ pub trait Catalog: Accounts {
 
     /// Writes documents, loose blocks and a snapshot in one transaction.
     fn put(&self, put: Put) -> Result<(Vec<PutResult>, Option<Snapshot>)>;
-    /// Writes the one document of `put`, unless the collection has one with its title and content already, which then
-    /// gets the type and metadata that came along.
+    /// Writes the one document of `put`, unless the collection has one with its title and content already.
     fn store(&self, put: Put) -> Result<(DocumentId, PutState)>;
     /// Changes a document in scope, all of it in one transaction; `None` when there is none.
     fn change(

@@ -14,6 +14,8 @@ use crate::{
 
 /// Words of more characters are unknown.
 const WORD_CHARACTERS: usize = 100;
+/// Characters that count as one token where the model knows none.
+const UNKNOWN_CHARACTERS: usize = 4;
 /// The most bytes that a word which is not unknown can have.
 const WORD_BYTES: usize = WORD_CHARACTERS * 4;
 
@@ -32,6 +34,26 @@ impl Tokens {
     fn push(&mut self, id: u16, start: u32) {
         self.ids.push(id);
         self.starts.push(start);
+    }
+
+    /// Divides words that the model does not know into tokens of a few characters each, all of them unknown. The model
+    /// takes a word of any length for one unknown token, and passes over it; whoever measures a text by its tokens would
+    /// take a megabyte without a space, or a page of Thai, for a single one.
+    pub fn divide_unknown(&mut self, text: &str) {
+        if !self.ids.contains(&UNKNOWN) {
+            return;
+        }
+        let whole = std::mem::take(self);
+        for (at, (id, start)) in whole.ids.iter().zip(&whole.starts).enumerate() {
+            self.push(*id, *start);
+            if *id != UNKNOWN {
+                continue;
+            }
+            let end = whole.starts.get(at + 1).map_or(text.len(), |next| *next as usize);
+            let word = text.get(*start as usize..end).unwrap_or_default().trim_end();
+            let places = word.char_indices().step_by(UNKNOWN_CHARACTERS).skip(1);
+            places.for_each(|(offset, _)| self.push(UNKNOWN, start + offset as u32));
+        }
     }
 
     fn truncate(&mut self, length: usize) {

@@ -81,6 +81,9 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), Fault> {
     if (text.contains("\\ud") || text.contains("\\uD")) && serde_json::from_str::<Value>(text).is_err() {
         return Err(Fault::new(-32700, "the message holds text that is not Unicode", id));
     }
+    if envelope.id.is_some() && id.is_none() {
+        return Err(Fault::new(-32600, "id must be a string or an integer", None));
+    }
     let refuse = |code, text: &str| Err(Fault::new(code, text, id.clone()));
     if envelope.jsonrpc.is_none_or(|version| version.get() != "\"2.0\"") {
         return refuse(-32600, "jsonrpc must be \"2.0\"");
@@ -137,6 +140,7 @@ mod tests {
         assert_eq!(answer("{"), Some((-32700, Value::Null)));
         assert_eq!(answer("5"), Some((-32600, Value::Null)));
         assert_eq!(answer("[]"), Some((-32600, Value::Null)));
+        assert_eq!(answer(r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#), Some((-32600, Value::Null)));
         assert_eq!(answer(r#"{"id":9,"method":"ping"}"#), Some((-32600, json!(9))));
         assert_eq!(answer(r#"{"jsonrpc":"2.0","id":"x","method":5}"#), Some((-32600, json!("x"))));
         assert_eq!(

@@ -33,6 +33,17 @@ pub(crate) fn prepare(
     Ok(prepared)
 }
 
+/// Checks arguments of something that is no tool by the same rules; otherwise what is wrong, and what to do.
+pub fn check_arguments(
+    schema: &Map<String, Value>,
+    arguments: Map<String, Value>,
+) -> Result<Map<String, Value>, (String, Vec<String>)> {
+    prepare(schema, arguments).map_err(|trouble| match trouble {
+        Trouble::Argument { message, hints } => (message, hints),
+        _ => ("the arguments could not be read".into(), Vec::new()),
+    })
+}
+
 /// Reads prepared arguments into their struct.
 pub(crate) fn read<T: DeserializeOwned>(arguments: Map<String, Value>) -> Result<T, Trouble> {
     serde_json::from_value(Value::Object(arguments)).map_err(|error| Trouble::argument(error.to_string()))

@@ -174,12 +174,20 @@ impl Family {
 fn document_sentence(trouble: &Trouble) -> String {
     let sentence = match trouble {
         Trouble::Engine(shelf_engine::Error::NotFound { what, .. }) => format!("{what} not found"),
+        // A bare sentence has room for one hint.
+        Trouble::Argument { message, hints } if !hints.is_empty() => {
+            return format!("{message}; {}", hints.join("; "));
+        }
         other => other.message(),
     };
     let starts_with_argument = matches!(
         trouble,
         Trouble::Argument { .. }
-            | Trouble::Engine(shelf_engine::Error::Invalid { .. } | shelf_engine::Error::TooLarge { .. })
+            | Trouble::Engine(
+                shelf_engine::Error::Invalid { .. }
+                    | shelf_engine::Error::TooLarge { .. }
+                    | shelf_engine::Error::Accounts(_)
+            )
     );
     if starts_with_argument { sentence } else { capitalized(&sentence) }
 }

@@ -13,8 +13,8 @@ use super::{
     writer::Turn,
 };
 use crate::{
-    Actor, Document, DocumentChange, Error, NewContent, NewType, Operation, Put, PutDocument, PutState,
-    Result, Scope, Shelf,
+    Actor, Document, DocumentChange, Error, NewContent, Operation, Put, PutDocument, PutState, Result, Scope,
+    Shelf,
 };
 
 pub(super) fn store(turn: &Turn<'_>, put: &Put) -> Result<(DocumentId, PutState)> {
@@ -25,26 +25,11 @@ pub(super) fn store(turn: &Turn<'_>, put: &Put) -> Result<(DocumentId, PutState)
     };
     let place = put::place(turn, collection)?;
     if let Some(id) = same(turn, &place, document)? {
-        let change = DocumentChange {
-            metadata: (!document.metadata.is_empty()).then(|| document.metadata.clone()),
-            r#type: new_type(document),
-            ..DocumentChange::default()
-        };
-        self::change(turn, &put.actor, &Scope::Collection(collection), id, &change, put.now)?;
         return Ok((id, PutState::Unchanged));
     }
     put::keep_loose(turn, &put.loose)?;
     let result = put::put_document(turn, put, &place, document)?;
     Ok((result.id, result.state))
-}
-
-fn new_type(document: &PutDocument) -> Option<NewType> {
-    Some(NewType {
-        document_type: document.document_type.clone()?,
-        extension: document.extension.clone(),
-        mime: document.mime.clone(),
-        is_text: document.is_text,
-    })
 }
 
 /// The live document with this title and content.

@@ -112,3 +112,23 @@ proptest! {
         prop_assert_eq!(tokens(&text).ids, tokens(&wide).ids);
     }
 }
+
+#[test]
+fn unknown_words_are_divided_where_texts_are_measured() {
+    let divided = |text: &str| {
+        let mut tokens = tokens(text);
+        let whole = tokens.clone();
+        tokens.divide_unknown(text);
+        assert!(
+            tokens.starts.is_sorted() && tokens.starts.iter().all(|at| text.is_char_boundary(*at as usize))
+        );
+        assert!(whole.starts.iter().all(|start| tokens.starts.contains(start)), "only added to");
+        (whole.ids.len(), tokens.ids.len())
+    };
+    assert_eq!(divided("plain words stay"), (3, 3));
+    assert_eq!(divided(&"x".repeat(1_000)), (1, 250));
+    assert_eq!(divided(&format!("a {} b", "x".repeat(400))), (3, 102));
+    assert_eq!(divided("🙂 🙂🙂🙂🙂🙂 🙂"), (3, 4));
+    assert_eq!(divided(&"ภาษาไทยไม่มีช่องว่าง".repeat(20)).0, 1);
+    assert!(divided(&"ภาษาไทยไม่มีช่องว่าง".repeat(20)).1 > 90);
+}

@@ -110,7 +110,7 @@ impl House {
 
     /// The caller's own account.
     pub fn profile(&self, caller: &Caller) -> Result<Account> {
-        caller.must_not_be_a_collection()?;
+        caller.must_be_a_person()?;
         let found = self.catalog.account(caller.pass.account())?;
         found.ok_or_else(|| Error::missing("user", caller.pass.account().to_string()))
     }

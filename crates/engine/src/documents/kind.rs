@@ -94,15 +94,21 @@ pub(super) fn understand(kind: DocumentType, content: &str) -> Result<Understood
     if content.trim().is_empty() {
         return Err(Error::invalid("content", "must not be empty"));
     }
-    let file = match kind {
-        DocumentType::Pdf => decode(content, b"%PDF-").map(|bytes| (bytes, "application/pdf")),
-        DocumentType::Docx => decode(content, b"PK\x03\x04").map(|bytes| (bytes, DOCX)),
-        _ => None,
+    Ok(as_file(kind, content).unwrap_or_else(|| Understood {
+        bytes: content.as_bytes().to_vec(),
+        mime: kind.mime_of_text(),
+        is_text: true,
+    }))
+}
+
+/// The file that a text is in base64, when it is one of this type.
+pub(super) fn as_file(kind: DocumentType, content: &str) -> Option<Understood> {
+    let (bytes, mime) = match kind {
+        DocumentType::Pdf => (decode(content, b"%PDF-")?, "application/pdf"),
+        DocumentType::Docx => (decode(content, b"PK\x03\x04")?, DOCX),
+        DocumentType::Markdown | DocumentType::Html | DocumentType::Text | DocumentType::Json => return None,
     };
-    Ok(match file {
-        Some((bytes, mime)) => Understood { bytes, mime, is_text: false },
-        None => Understood { bytes: content.as_bytes().to_vec(), mime: kind.mime_of_text(), is_text: true },
-    })
+    Some(Understood { bytes, mime, is_text: false })
 }
 
 fn decode(content: &str, magic: &[u8]) -> Option<Vec<u8>> {

@@ -28,8 +28,8 @@ pub struct StoreRequest {
     pub title: String,
     /// Its content: text, or base64 of a PDF or DOCX file.
     pub content: String,
-    /// Its type.
-    pub document_type: DocumentType,
+    /// Its type; Markdown when not given.
+    pub document_type: Option<DocumentType>,
     /// Its metadata.
     pub metadata: Metadata,
     /// Id of the collection; the caller's `default`, or the one of its token, when not given.
@@ -84,7 +84,8 @@ impl House {
         check_title(&request.title)?;
         validate::metadata(&request.metadata)?;
         let shelf = self.shelf_by_id(caller, request.collection.as_deref())?;
-        let content = kind::understand(request.document_type, &request.content)?;
+        let kind = request.document_type.unwrap_or_default();
+        let content = kind::understand(kind, &request.content)?;
         let _writing = self.writing()?;
         let mut riding = Riding::default();
         let cut = self.cut_document(&content.bytes, &mut riding)?;
@@ -95,7 +96,7 @@ impl House {
             id: Some(id),
             path,
             title: request.title.clone(),
-            extension: request.document_type.extension().to_owned(),
+            extension: kind.extension().to_owned(),
             mime: content.mime.to_owned(),
             is_text: content.is_text,
             hash: cut.hash,
@@ -108,7 +109,7 @@ impl House {
             tags: std::collections::BTreeSet::new(),
             metadata: request.metadata.clone(),
             resource_id: None,
-            document_type: Some(request.document_type.word().to_owned()),
+            document_type: Some(kind.word().to_owned()),
         };
         let loose_bytes: usize = riding.loose.iter().map(|block| block.bytes.len()).sum();
         let put = Put {
@@ -162,11 +163,21 @@ impl House {
             }
             None => {
                 let bytes = self.blobs.read_blob(call, &present.version.hash)?;
-                let new_type = request.document_type.map(|kind| {
-                    let mime = if present.is_text { kind.mime_of_text() } else { &present.mime };
-                    new_type(kind, mime, present.is_text)
-                });
-                (None, bytes, new_type)
+                // Text that is now called a file may be one in base64.
+                let file = request
+                    .document_type
+                    .filter(|_| present.is_text)
+                    .and_then(|kind| kind::as_file(kind, std::str::from_utf8(&bytes).ok()?));
+                if let Some(file) = file {
+                    let cut = self.cut_document(&file.bytes, &mut riding)?;
+                    (Some(cut), file.bytes, Some(new_type(kind, file.mime, false)))
+                } else {
+                    let new_type = request.document_type.map(|kind| {
+                        let mime = if present.is_text { kind.mime_of_text() } else { &present.mime };
+                        new_type(kind, mime, present.is_text)
+                    });
+                    (None, bytes, new_type)
+                }
             }
         };
         let (mime, is_text) = new_type

@@ -89,6 +89,7 @@ impl Preparing {
 
     fn passages(&mut self, text: &Text<'_>) -> Vec<EntryPassage> {
         shelf_embed::tokenize(&text.text, &mut self.tokens);
+        self.tokens.divide_unknown(&text.text);
         let passages = shelf_reading::passages(text, &self.tokens.starts);
         passages.iter().map(|passage| entry_passage(passage, &self.tokens.ids)).collect()
     }
@@ -112,6 +113,7 @@ pub(crate) fn measure(path: &str, mime: &str, is_text: bool, bytes: &[u8]) -> Me
     };
     let mut tokens = Tokens::default();
     shelf_embed::tokenize(&text.text, &mut tokens);
+    tokens.divide_unknown(&text.text);
     let passages = shelf_reading::passages(&text, &tokens.starts);
     Measured { passages: passages.len(), tokens: tokens.ids.len() }
 }

@@ -154,6 +154,7 @@ impl Budget {
 
     fn count(&mut self, text: &str) -> usize {
         shelf_embed::tokenize(text, &mut self.buffer);
+        self.buffer.divide_unknown(text);
         self.buffer.ids.len()
     }
 

@@ -43,6 +43,9 @@ const WORDS: [&str; 24] = [
 
 fn text(dice: &mut Dice, words: usize) -> String {
     let mut text = String::new();
+    if dice.roll(6) == 0 {
+        text.push_str(&"ไม่มีช่องว่างx".repeat(1 + dice.roll(200)));
+    }
     for at in 0..words {
         text.push_str(WORDS[dice.roll(WORDS.len())]);
         text.push_str(match dice.roll(14) {
@@ -58,6 +61,7 @@ fn text(dice: &mut Dice, words: usize) -> String {
 fn tokens(text: &str) -> usize {
     let mut tokens = Tokens::default();
     shelf_embed::tokenize(text, &mut tokens);
+    tokens.divide_unknown(text);
     tokens.ids.len()
 }
 
@@ -71,7 +75,7 @@ fn two_hundred_budgets_hold_and_totals_do_not_depend_on_them() {
         let request = StoreRequest {
             title: format!("Paper {number} on {}", WORDS[dice.roll(WORDS.len())]),
             content: text(&mut dice, words),
-            document_type: DocumentType::Markdown,
+            document_type: Some(DocumentType::Markdown),
             metadata: serde_json::Map::new(),
             collection: None,
         };

@@ -48,6 +48,12 @@ pub(super) fn last_break(bytes: &[u8], after: usize, up_to: usize, prose: bool) 
     (after + 1..=up_to).rev().find(|at| is_break(bytes, *at, prose))
 }
 
+/// The last place in `(after, up_to]` that follows a space: where nothing better offers itself, words stay whole.
+pub(super) fn last_space(bytes: &[u8], after: usize, up_to: usize) -> Option<usize> {
+    let found = bytes.get(after..up_to)?.iter().rposition(u8::is_ascii_whitespace)?;
+    Some(after + found + 1)
+}
+
 /// The beginnings of lines in `(after, up_to]` that follow a blank line, the last first.
 pub(super) fn paragraphs(bytes: &[u8], after: usize, up_to: usize) -> impl Iterator<Item = usize> {
     let mut high = up_to;

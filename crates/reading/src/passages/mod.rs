@@ -101,6 +101,7 @@ impl Cutter<'_> {
             .or_else(|| self.fence_to_spare(start, after, up_to))
             .or_else(|| self.last_paragraph(after, up_to))
             .or_else(|| self.last_line_or_sentence(after, up_to))
+            .or_else(|| breaks::last_space(self.text.as_bytes(), after, up_to))
             .map_or_else(|| self.token_border(most), |byte| self.border(byte, start.token + 1, most))
     }
 
@@ -147,6 +148,10 @@ impl Cutter<'_> {
             .filter(|at| breaks::is_break(self.text.as_bytes(), *at, prose))
             .map(|at| self.border(at, far, near))
             .min_by_key(|border| border.token.abs_diff(middle))
+            .or_else(|| {
+                let space = breaks::last_space(self.text.as_bytes(), after, self.byte_of(middle))?;
+                Some(self.border(space, far, near))
+            })
             .unwrap_or_else(|| match self.token_border(middle) {
                 border if border.byte < edge => self.border(edge, far, near),
                 border => border,

@@ -57,9 +57,10 @@ pub(super) struct Register {
 /// Somebody's proof.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct LogIn {
-    /// Username or email address
-    #[serde(alias = "email")]
-    username: String,
+    /// Username, or email address
+    username: Option<String>,
+    /// Email address, instead of username
+    email: Option<String>,
     /// Password
     password: String,
 }
@@ -175,24 +176,33 @@ fn token_view(found: &TokenRow, key: Option<String>, house: &House) -> PersonalT
 
 type Body = Result<Bytes, BytesRejection>;
 
+/// Reads a body by the rules that hold for the arguments of tools: a misspelt name is an error, not a silent default.
 #[expect(clippy::result_large_err, reason = "the error is the answer")]
-fn read<T: DeserializeOwned>(body: Body) -> Result<T, Response> {
+fn read<T: DeserializeOwned + JsonSchema>(body: Body) -> Result<T, Response> {
+    let wrong = |message: &str| rest::error(Kind::Invalid, message, &[]);
     let body = body.map_err(|_| rest::error(Kind::TooLarge, "the body is too large", &[]))?;
     let body = if body.trim_ascii().is_empty() { &b"{}"[..] } else { &body[..] };
-    serde_json::from_slice(body).map_err(|fault| {
-        let message = if fault.is_data() {
-            fault.to_string().split(" at line").next().unwrap_or_default().to_owned()
-        } else {
-            format!("the body is not valid JSON: {fault}")
-        };
-        rest::error(Kind::Invalid, &message, &[])
-    })
+    let arguments = match serde_json::from_slice(body) {
+        Ok(Value::Object(arguments)) => arguments,
+        Ok(_) => return Err(wrong("the body must be a JSON object")),
+        Err(fault) => return Err(wrong(&format!("the body is not valid JSON: {fault}"))),
+    };
+    let Value::Object(schema) = shelf_tools::schema_of::<T>() else { return Err(wrong("no schema")) };
+    let checked = shelf_tools::check_arguments(&schema, arguments)
+        .map_err(|(message, hints)| rest::error(Kind::Invalid, &message, &hints))?;
+    serde_json::from_value(Value::Object(checked)).map_err(|fault| wrong(&fault.to_string()))
 }
 
 /// Whose machine a request comes from. Behind a proxy everybody comes from the proxy's, so then nobody is here.
 fn is_here(address: SocketAddr, headers: &HeaderMap) -> bool {
     let forwarded = ["forwarded", "x-forwarded-for", "x-real-ip"];
     address.ip().to_canonical().is_loopback() && !forwarded.iter().any(|name| headers.contains_key(*name))
+}
+
+/// A server that only reads makes no accounts and no tokens either.
+fn refuse_writing(shared: &Shared) -> Option<Response> {
+    let sentence = "Insufficient permissions: write access required";
+    shared.app.selection.read_only.then(|| rest::error(Kind::Denied, sentence, &[]))
 }
 
 /// Does blocking work in the library and answers with it.
@@ -204,6 +214,9 @@ async fn answer<T: Serialize + Send + 'static>(
     let call = shared.app.new_call();
     match shared.app.blocking(call, move |app| work(&app.house)).await {
         Some(Ok(value)) => (status, Json(value)).into_response(),
+        Some(Err(Error::NotFound { what, .. })) => {
+            rest::error(Kind::NotFound, &format!("{what} not found"), &[])
+        }
         Some(Err(error)) => rest::error(error.kind(), &error.to_string(), &error.hints()),
         None => rest::error(Kind::Internal, "the request ended by a defect", &[]),
     }
@@ -219,6 +232,9 @@ async fn register(
         Ok(wanted) => wanted,
         Err(response) => return response,
     };
+    if let Some(refusal) = refuse_writing(&shared) {
+        return refusal;
+    }
     if let Err(seconds) = shared.throttle.register(client(address)) {
         return throttle::refuse("too many registrations from this address", seconds);
     }
@@ -246,10 +262,11 @@ async fn log_in(
     if let Err(seconds) = shared.throttle.login(client(address)) {
         return throttle::refuse("too many logins from this address", seconds);
     }
-    answer(&shared, StatusCode::OK, move |house| {
-        house.log_in(&proof.username, &proof.password).map(Session::from)
-    })
-    .await
+    let Some(name) = proof.username.or(proof.email) else {
+        return rest::error(Kind::Invalid, "username is required", &[]);
+    };
+    answer(&shared, StatusCode::OK, move |house| house.log_in(&name, &proof.password).map(Session::from))
+        .await
 }
 
 async fn refresh(
@@ -288,6 +305,9 @@ async fn create_token(
         Ok(wanted) => wanted,
         Err(response) => return response,
     };
+    if let Some(refusal) = refuse_writing(&shared) {
+        return refusal;
+    }
     answer(&shared, StatusCode::CREATED, move |house| create(house, &admitted.caller, wanted)).await
 }
 
@@ -326,6 +346,9 @@ async fn revoke_token(
     Extension(admitted): Extension<Admitted>,
     Path(id): Path<String>,
 ) -> Response {
+    if let Some(refusal) = refuse_writing(&shared) {
+        return refusal;
+    }
     answer(&shared, StatusCode::OK, move |house| {
         house.revoke_personal(&admitted.caller, &id)?;
         Ok(json!({ "message": "PAT revoked successfully" }))
@@ -338,6 +361,9 @@ async fn rotate_token(
     Extension(admitted): Extension<Admitted>,
     Path(id): Path<String>,
 ) -> Response {
+    if let Some(refusal) = refuse_writing(&shared) {
+        return refusal;
+    }
     answer(&shared, StatusCode::OK, move |house| {
         let (token, key) = house.rotate_personal(&admitted.caller, &id)?;
         Ok(token_view(&token, Some(key.reveal().to_owned()), house))

@@ -5,7 +5,7 @@ use axum::{
     middleware::Next,
     response::Response,
 };
-use http::{HeaderValue, header};
+use http::{HeaderMap, header};
 use shelf_base::{Fault, Kind};
 use shelf_engine::{Caller, Door, Pass, Refusal};
 use shelf_tools::policy::Selection;
@@ -25,12 +25,7 @@ pub(super) async fn admit_rest(state: State<Shared>, request: Request, next: Nex
 
 /// Lets a request in with its pass and the tools it may see, or answers 401.
 async fn admit(State(shared): State<Shared>, door: Door, mut request: Request, next: Next) -> Response {
-    let header = request
-        .headers()
-        .get(header::AUTHORIZATION)
-        .and_then(|header| header.to_str().ok())
-        .map(str::to_owned);
-    let pass = match pass_of(&shared, header.as_deref(), door).await {
+    let pass = match pass_of(&shared, request.headers(), door).await {
         Ok(pass) => pass,
         Err(refusal) => return refuse(&refusal),
     };
@@ -48,10 +43,12 @@ async fn admit(State(shared): State<Shared>, door: Door, mut request: Request, n
     next.run(request).await
 }
 
-async fn pass_of(shared: &Shared, header: Option<&str>, door: Door) -> Result<Pass, Refusal> {
+/// Whom the headers of a request prove.
+pub(super) async fn pass_of(shared: &Shared, headers: &HeaderMap, door: Door) -> Result<Pass, Refusal> {
     if shared.no_auth {
         return Ok(Pass::owner());
     }
+    let header = headers.get(header::AUTHORIZATION).and_then(|header| header.to_str().ok());
     let (scheme, token) = header.and_then(|header| header.split_once(' ')).ok_or(Refusal::NoHeader)?;
     let token = token.trim().to_owned();
     if !scheme.eq_ignore_ascii_case("bearer") || token.is_empty() {
@@ -77,9 +74,5 @@ fn selection_of(shared: &Shared, request: &Request) -> Option<Selection> {
 }
 
 fn refuse(refusal: &Refusal) -> Response {
-    let mut response = rest::error(refusal.kind(), &refusal.to_string(), &[]);
-    if refusal.kind() == Kind::Unauthenticated {
-        response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-    }
-    response
+    rest::error(refusal.kind(), &refusal.to_string(), &[])
 }

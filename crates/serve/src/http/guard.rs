@@ -5,9 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 use axum::{
     extract::{Request, State},
     middleware::Next,
-    response::Response,
+    response::{IntoResponse, Response},
 };
-use http::{HeaderMap, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use shelf_base::Kind;
 
 use super::{Settings, Shared, rest};
@@ -43,6 +43,13 @@ impl Guard {
         }
     }
 
+    /// The origin of a request, when it is one of those that were configured.
+    fn configured_origin(&self, headers: &HeaderMap) -> Option<HeaderValue> {
+        let origin = headers.get(header::ORIGIN)?;
+        let text = origin.to_str().ok()?.trim_end_matches('/').to_lowercase();
+        self.origins.contains(&text).then(|| origin.clone())
+    }
+
     fn allows_host(&self, host: &str) -> bool {
         let name = without_port(host).to_lowercase();
         if is_loopback(&name) || self.hosts.contains(&name) || self.hosts.contains(&host.to_lowercase()) {
@@ -74,12 +81,44 @@ fn is_loopback(name: &str) -> bool {
         || name.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
+/// Lets a page of a configured origin read the reply. Loopback origins get no such headers: they may call, as any program
+/// of the machine may, but a page has no business with what comes back.
+fn share_with(headers: &mut HeaderMap, origin: HeaderValue, is_preflight: bool) {
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    headers.append(header::VARY, HeaderValue::from_static("Origin"));
+    let shown = "x-total-count, x-truncated, x-next-cursor, retry-after, mcp-session-id, www-authenticate";
+    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(shown));
+    if is_preflight {
+        for (name, value) in [
+            (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, PUT, PATCH, DELETE"),
+            (
+                header::ACCESS_CONTROL_ALLOW_HEADERS,
+                "authorization, content-type, accept, mcp-protocol-version, mcp-method, mcp-name, mcp-session-id, \
+                 last-event-id, x-mcp-toolsets",
+            ),
+            (header::ACCESS_CONTROL_MAX_AGE, "600"),
+        ] {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+    }
+}
+
 /// Refuses requests from hosts and origins that are not allowed, before anything else looks at them.
 pub(super) async fn check(State(shared): State<Shared>, request: Request, next: Next) -> Response {
     match shared.guard.allows(request.headers(), request.uri().host()) {
         Ok(()) => {
-            let mut response = next.run(request).await;
+            let origin = shared.guard.configured_origin(request.headers());
+            let is_preflight = origin.is_some()
+                && request.method() == Method::OPTIONS
+                && request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
+            let mut response =
+                if is_preflight { StatusCode::NO_CONTENT.into_response() } else { next.run(request).await };
             let headers = response.headers_mut();
+            if let Some(origin) = origin {
+                share_with(headers, origin, is_preflight);
+            }
+            // Replies hold what is the caller's alone, tokens among it.
+            headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
             for (name, value) in [
                 ("x-content-type-options", "nosniff"),
                 ("x-frame-options", "DENY"),
@@ -89,7 +128,7 @@ pub(super) async fn check(State(shared): State<Shared>, request: Request, next: 
                     "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
                 ),
             ] {
-                headers.insert(name, http::HeaderValue::from_static(value));
+                headers.insert(name, HeaderValue::from_static(value));
             }
             response
         }

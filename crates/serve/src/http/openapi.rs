@@ -50,7 +50,7 @@ impl Operation {
         );
         let kinds = [Kind::Invalid, Kind::Unauthenticated, Kind::Denied, Kind::NotFound, Kind::Conflict]
             .into_iter()
-            .chain([Kind::TooLarge, Kind::RateLimited, Kind::Internal, Kind::Busy]);
+            .chain([Kind::TooLarge, Kind::RateLimited, Kind::Internal, Kind::Busy, Kind::Unavailable]);
         for kind in kinds {
             let row = kind.row();
             let error = json!({ "$ref": "#/components/schemas/Error" });
@@ -68,8 +68,9 @@ impl Operation {
             "responses": responses,
         });
         if let Some(body) = self.body {
-            let content = json!({ "application/json": { "schema": body } });
-            operation["requestBody"] = json!({ "required": true, "content": content });
+            let content = json!({ "application/json": { "schema": &body } });
+            let needs = body.get("required").and_then(Value::as_array).is_some_and(|names| !names.is_empty());
+            operation["requestBody"] = json!({ "required": needs, "content": content });
         }
         if self.is_open {
             operation["security"] = json!([]);
@@ -190,6 +191,7 @@ fn of_accounts() -> impl Iterator<Item = Operation> {
     let message = || json!({ "type": "object", "properties": { "message": { "type": "string" } } });
     let id = || json!({ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } });
     let tokens = json!({ "type": "array", "items": schema_of::<PersonalToken>() });
+    let tools = json!({ "type": "object", "properties": { "tools": { "type": "array" } } });
     let usage = json!({ "type": "object", "additionalProperties": { "type": "integer" } });
     let operation = |method, path: &str, summary: &str, body, status, reply, is_open| Operation {
         method,
@@ -262,6 +264,7 @@ fn of_accounts() -> impl Iterator<Item = Operation> {
             schema_of::<PersonalToken>(),
             false,
         ),
+        operation(get.clone(), "/tools", "The tools that the caller may call", None, 200, tools, false),
         operation(get, "/usage", "How much the caller uses", None, 200, usage, false),
     ]
     .into_iter()

@@ -6,7 +6,7 @@ use axum::{
     extract::{Path, State, rejection::BytesRejection},
     response::{IntoResponse, Response},
 };
-use http::{StatusCode, header};
+use http::{HeaderValue, StatusCode, header};
 use serde_json::{Map, Value, json};
 use shelf_base::{Kind, bounds::REQUEST_BYTES};
 use shelf_tools::{Failure, policy};
@@ -18,8 +18,12 @@ use crate::mcp::Admitted;
 pub(super) fn error(kind: Kind, message: &str, hints: &[String]) -> Response {
     let row = kind.row();
     let status = StatusCode::from_u16(row.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    (status, Json(json!({ "error": { "code": row.code, "message": message, "hints": hints } })))
-        .into_response()
+    let body = Json(json!({ "error": { "code": row.code, "message": message, "hints": hints } }));
+    let mut response = (status, body).into_response();
+    if kind == Kind::Unauthenticated {
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    response
 }
 
 /// The tools that the caller may call, with their schemas.

@@ -127,6 +127,10 @@ async fn run(
     };
     arguments.extend(query.into_iter().map(|(name, value)| (name, Value::String(value))));
     if let (Some(name), Some(Path(id))) = (route.id, path) {
+        if arguments.get(name).is_some_and(|given| given.as_str() != Some(&id)) {
+            let message = format!("{name} is named by the path; the body or query names another");
+            return rest::error(Kind::Invalid, &message, &[]);
+        }
         arguments.insert(name.to_owned(), Value::String(id));
     }
     // A list with a question is a search.

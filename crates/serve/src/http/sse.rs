@@ -24,22 +24,27 @@ use axum::{
     },
 };
 use futures_core::Stream;
-use http::StatusCode;
+use http::{HeaderMap, StatusCode};
 use parking_lot::Mutex;
 use rmcp::{ServiceExt, transport::async_rw::AsyncRwTransport};
 use serde::Deserialize;
 use shelf_base::Kind;
+use shelf_engine::Door;
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{Shared, rest};
+use super::{Shared, auth, rest};
 use crate::{
     lines::{LineReader, LineSender},
     mcp::{Admitted, Handler, Who},
 };
 
 /// Streams that may be open at once.
-const MOST: usize = 512;
+const MOST: usize = 1_024;
+/// Streams that one identity may have open at once.
+const MOST_OF_ONE: usize = 32;
+/// How often the identity behind a stream is checked again.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
 /// Messages of one stream that may wait for the handler.
 const WAITING: usize = 64;
 /// How often a quiet stream says that it is there.
@@ -56,14 +61,19 @@ struct Stand {
 }
 
 /// Opens a stream.
-pub(super) async fn open(State(shared): State<Shared>, Extension(admitted): Extension<Admitted>) -> Response {
+pub(super) async fn open(
+    State(shared): State<Shared>,
+    Extension(admitted): Extension<Admitted>,
+    headers: HeaderMap,
+) -> Response {
     let id = uuid::Uuid::new_v4().simple().to_string();
     let (inbox, requests) = mpsc::channel(WAITING);
     let (outgoing, lines) = mpsc::unbounded_channel();
     {
         let mut streams = shared.streams.0.lock();
-        if streams.len() >= MOST {
-            return rest::error(Kind::Busy, "too many streams are open; try again later", &[]);
+        let own = streams.values().filter(|stand| stand.admitted.caller == admitted.caller).count();
+        if streams.len() >= MOST || own >= MOST_OF_ONE {
+            return rest::error(Kind::Busy, "too many streams are open; close some, or try again later", &[]);
         }
         streams.insert(id.clone(), Stand { admitted: admitted.clone(), inbox });
     }
@@ -71,6 +81,7 @@ pub(super) async fn open(State(shared): State<Shared>, Extension(admitted): Exte
     let writer = LineSender::new(move |line| outgoing.send(line).is_ok());
     let transport =
         AsyncRwTransport::new_server(LineReader::new(requests), writer).with_max_line_length(usize::MAX);
+    tokio::spawn(watch(shared.clone(), admitted.clone(), headers, stop.clone()));
     let handler = Handler::new(shared.app.clone(), Who::Stream(admitted));
     tokio::spawn(run(handler, transport, stop.clone()));
     let first = format!("/messages?session_id={id}");
@@ -98,6 +109,21 @@ async fn run<R, W>(
     match handler.serve_with_ct(transport, stop).await {
         Ok(running) => drop(running.waiting().await),
         Err(error) => tracing::debug!(%error, "a stream ended before it began"),
+    }
+}
+
+/// Ends the stream of an identity that is no longer what it was: revoked, closed, or of other rights.
+async fn watch(shared: Shared, admitted: Admitted, headers: HeaderMap, stop: CancellationToken) {
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(LOOK_AGAIN) => {}
+        }
+        let still = auth::pass_of(&shared, &headers, Door::Protocol).await;
+        if !still.is_ok_and(|pass| pass == admitted.caller.pass) {
+            stop.cancel();
+            return;
+        }
     }
 }
 

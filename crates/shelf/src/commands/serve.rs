@@ -73,9 +73,9 @@ fn selection(settings: &Settings) -> Outcome<Selection> {
 
 /// The OS user, or whoever the token in the environment stands for.
 fn identity(app: &App) -> Outcome<Identity> {
-    match std::env::var(TOKEN_VARIABLE) {
-        Err(_) => Ok(Identity::Owner),
-        Ok(token) => {
+    match std::env::var(TOKEN_VARIABLE).ok().filter(|token| !token.trim().is_empty()) {
+        None => Ok(Identity::Owner),
+        Some(token) => {
             // Said at once, not with the first call.
             app.house.verify_token(token.trim()).map_err(|refusal| {
                 Trouble::of(&refusal).hint(format!("{TOKEN_VARIABLE} must hold a working token, or be unset"))

@@ -146,7 +146,9 @@ fn read_file(
     config: Option<&Path>,
     environment: &impl Fn(&str) -> Option<String>,
 ) -> anyhow::Result<Option<(PathBuf, Table)>> {
-    let named = config.map(Path::to_owned).or_else(|| environment(CONFIG_VARIABLE).map(PathBuf::from));
+    let named = config
+        .map(Path::to_owned)
+        .or_else(|| environment(CONFIG_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from));
     let path = match (&named, usual_file()) {
         (Some(path), _) => path.clone(),
         (None, Some(path)) if path.exists() => path,

@@ -211,7 +211,8 @@ impl Stream {
         let mut socket = TcpStream::connect(&server.address).unwrap();
         socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         let head = format!(
-            "GET /sse HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\nAccept: text/event-stream\r\n\r\n",
+            "GET /sse HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nAuthorization: Bearer {token}\r\n\
+             Accept: text/event-stream\r\n\r\n",
             server.address
         );
         socket.write_all(head.as_bytes()).unwrap();
@@ -279,6 +280,63 @@ fn the_older_stream_serves_the_same_tools_to_its_own_identity_only() {
     let (status, _, body) =
         server.request("POST", &stream.path, &[("Authorization", &bearer)], &list.to_string());
     assert!(status == 401 && body.contains("Invalid PAT token"), "revoked at once: {body}");
+    let mut rest = String::new();
+    while stream.reader.read_line(&mut rest).unwrap() > 0 {}
+    // The stream itself ends within seconds: reading came to its end, not to its time limit.
+}
+
+#[test]
+fn pages_of_configured_origins_may_call_and_others_may_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("library");
+    let settings = library.with_extension("toml");
+    std::fs::write(&settings, "[http]\nallowed_origins = [\"https://app.example\"]\n").unwrap();
+    let server = Server::start(&library, &["--config", settings.to_str().unwrap()]);
+    let ask = |origin: &str| {
+        let headers = [("Origin", origin), ("Access-Control-Request-Method", "POST")];
+        server.request("OPTIONS", "/api/v1/documents", &headers, "")
+    };
+    let (status, head, _) = ask("https://app.example");
+    assert_eq!(status, 204, "{head}");
+    assert!(head.contains("access-control-allow-origin: https://app.example"), "{head}");
+    assert!(head.contains("access-control-allow-headers: authorization"), "{head}");
+    let (status, head, _) = ask("https://other.example");
+    assert!(status == 403 && !head.contains("access-control"), "{head}");
+    let (status, head, _) = ask("http://localhost:3000");
+    assert!(status != 204 && !head.contains("access-control"), "{head}");
+    let (_, head, _) = server.request("GET", "/api/v1/documents", &[], "");
+    assert!(head.contains("cache-control: no-store") && head.contains("www-authenticate: bearer"), "{head}");
+}
+
+#[test]
+fn account_bodies_are_read_strictly() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(&folder.path().join("library"));
+    server.register("alice");
+    let session = server.log_in("alice");
+    let access = session["access_token"].as_str();
+    let says = |body: &Value| {
+        let (status, reply) = server.rest("POST", "/auth/pat", access, body);
+        assert_eq!(status, 400, "{reply}");
+        format!("{} {}", reply["error"]["message"].as_str().unwrap(), reply["error"]["hints"])
+    };
+    let misspelt = says(&json!({ "label": "x", "expires_in_day": 1 }));
+    assert!(misspelt.contains("unknown argument") && misspelt.contains("expires_in_days"), "{misspelt}");
+    assert!(says(&json!(["x"])).starts_with("the body must be a JSON object"));
+    assert!(says(&json!({})).starts_with("label is required"));
+    assert!(says(&json!({ "label": "x", "scopes": ["SUDO"] })).starts_with("scopes may hold"));
+    assert!(says(&json!({ "label": "x", "expires_in_days": 0 })).starts_with("expires_in_days must be"));
+    let (_, only_admin) =
+        server.rest("POST", "/auth/pat", access, &json!({ "label": "root", "scopes": ["ADMIN"] }));
+    let key = only_admin["key"].as_str().unwrap();
+    assert_eq!(
+        server.tool(key, "list_users_tool", &json!({})).0,
+        200,
+        "who may administer may do everything"
+    );
+    assert_eq!(server.tool(key, "status", &json!({})).0, 200);
+    let (status, gone) = server.rest("DELETE", "/auth/pat/none", access, &Value::Null);
+    assert_eq!((status, &gone["error"]["message"]), (404, &json!("PAT not found")));
 }
 
 #[test]

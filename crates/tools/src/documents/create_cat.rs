@@ -51,8 +51,10 @@ struct Arguments {
     /// Collection UUID
     collection_id: String,
     /// read or read_write
+    #[schemars(extend("enum" = ["read", "read_write"]))]
     permission: String,
     /// Expiry in days
+    #[schemars(range(min = 1, max = 3650))]
     expires_in_days: Option<u64>,
 }
 

@@ -36,6 +36,7 @@ pub(crate) const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 struct Arguments {
     /// Collection name
+    #[schemars(length(min = 1, max = 100))]
     name: String,
 }
 

@@ -37,7 +37,6 @@ pub(crate) const TOOL: Tool = Tool {
             collection_id: document.collection.to_string(),
             metadata: document.metadata,
             created_at: document.created_at.to_string(),
-            updated_at: document.version.indexed_at.to_string(),
             hash: document.version.hash.to_string(),
             version: document.version.number,
         })
@@ -69,8 +68,6 @@ struct Reply {
     metadata: Map<String, Value>,
     /// When the document was made
     created_at: String,
-    /// When the present content was stored
-    updated_at: String,
     /// SHA-256 of the present content
     hash: String,
     /// Number of the present version

@@ -53,6 +53,7 @@ const fn fifty() -> u64 {
 struct Arguments {
     /// Max results
     #[serde(default = "fifty")]
+    #[schemars(range(min = 1))]
     limit: u64,
     /// Pagination offset
     #[serde(default)]

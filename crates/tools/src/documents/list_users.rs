@@ -36,6 +36,7 @@ pub(crate) const TOOL: Tool = Tool {
 struct Arguments {
     /// Max results
     #[serde(default = "fifty")]
+    #[schemars(range(min = 1))]
     limit: u64,
     /// Pagination offset
     #[serde(default)]

@@ -38,6 +38,7 @@ struct Arguments {
     /// Collection UUID
     collection_id: String,
     /// New name
+    #[schemars(length(min = 1, max = 100))]
     name: String,
 }
 

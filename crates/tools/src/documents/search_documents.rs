@@ -83,12 +83,15 @@ const fn two_thousand() -> u64 {
 #[derive(Deserialize, JsonSchema)]
 struct Arguments {
     /// Search query
+    #[schemars(length(min = 1))]
     query: String,
-    /// Maximum results
+    /// Maximum results, at most 100
     #[serde(default = "five")]
+    #[schemars(range(min = 1))]
     max_results: u64,
     /// Token budget for response
     #[serde(default = "two_thousand")]
+    #[schemars(range(min = 1))]
     max_tokens: u64,
     /// Only in the collection with this UUID
     collection_id: Option<String>,

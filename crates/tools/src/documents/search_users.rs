@@ -43,6 +43,7 @@ struct Arguments {
     query: String,
     /// Max results
     #[serde(default = "fifty")]
+    #[schemars(range(min = 1))]
     limit: u64,
     /// Pagination offset
     #[serde(default)]

@@ -31,7 +31,7 @@ pub(crate) const TOOL: Tool = Tool {
         let request = StoreRequest {
             title: arguments.title,
             content: arguments.content,
-            document_type: document_type(arguments.document_type.as_deref())?.unwrap_or_default(),
+            document_type: document_type(arguments.document_type.as_deref())?,
             metadata: arguments.doc_metadata,
             collection: arguments.collection_id,
         };
@@ -41,6 +41,8 @@ pub(crate) const TOOL: Tool = Tool {
             chunk_count: stored.passages as u64,
             token_count: stored.tokens as u64,
             message: format!("Document stored successfully with {} chunks", stored.passages),
+            note: (stored.passages == 0)
+                .then_some("no text could be read from this content: it is found by its title only"),
         })
     },
 };
@@ -48,10 +50,13 @@ pub(crate) const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 struct Arguments {
     /// Document title
+    #[schemars(length(min = 1, max = 500))]
     title: String,
     /// Markdown content; for pdf and docx the file as base64, or its text
+    #[schemars(length(min = 1))]
     content: String,
     /// Type: markdown (default), pdf, docx, html, text or json
+    #[schemars(extend("enum" = ["markdown", "pdf", "docx", "html", "text", "json"]))]
     document_type: Option<String>,
     /// Custom metadata
     #[serde(default)]
@@ -70,4 +75,7 @@ struct Reply {
     token_count: u64,
     /// What was done
     message: String,
+    /// What the caller should know
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'static str>,
 }

@@ -49,10 +49,12 @@ struct Arguments {
     /// Document UUID
     document_id: String,
     /// New title
+    #[schemars(length(min = 1, max = 500))]
     title: Option<String>,
     /// New content
     content: Option<String>,
     /// New document type: markdown, pdf, docx, html, text or json
+    #[schemars(extend("enum" = ["markdown", "pdf", "docx", "html", "text", "json"]))]
     document_type: Option<String>,
     /// New metadata, in place of the old
     doc_metadata: Option<Map<String, Value>>,
