@@ -63,7 +63,7 @@ impl TestHouse {
     /// Calls a tool as somebody.
     pub fn call_as(&self, caller: &Caller, tool: &str, arguments: Value) -> Result<Value, Failure> {
         let tool = shelf_tools::find(tool).expect("a known tool");
-        let (call, limits, selection) = (Call::new(), Limits::default(), Selection::default());
+        let (call, limits, selection) = (Call::new(), Limits::default(), Selection::everything());
         let context = Context {
             house: &self.house,
             caller,

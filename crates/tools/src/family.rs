@@ -50,7 +50,7 @@ impl Trouble {
     fn kind(&self) -> Kind {
         match self {
             Self::Engine(error) => error.kind(),
-            Self::Workspace(error) => workspace_kind(error),
+            Self::Workspace(error) => error.kind(),
             Self::Argument { .. } => Kind::Invalid,
             Self::RateLimited { .. } => Kind::RateLimited,
             Self::Refused(_) => Kind::Denied,
@@ -96,17 +96,6 @@ impl From<WorkspaceError> for Trouble {
     }
 }
 
-fn workspace_kind(error: &WorkspaceError) -> Kind {
-    match error {
-        WorkspaceError::PathNotAllowed(_) | WorkspaceError::WriteNotAllowed { .. } => Kind::Denied,
-        WorkspaceError::NotFound { .. } => Kind::NotFound,
-        WorkspaceError::EntryTooLarge { .. } => Kind::TooLarge,
-        WorkspaceError::Invalid(_) => Kind::Invalid,
-        WorkspaceError::Absent => Kind::Unavailable,
-        WorkspaceError::Io(error) => Kind::of_io(error),
-    }
-}
-
 /// A failure as a caller sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
@@ -146,7 +135,8 @@ impl Family {
                     Trouble::Workspace(WorkspaceError::Io(_)) => "INTERNAL_ERROR",
                     _ => workspace_code(kind),
                 };
-                let mut error = json!({ "code": code, "message": message });
+                let advice: String = hints.iter().map(|hint| format!("; {hint}")).collect();
+                let mut error = json!({ "code": code, "message": format!("{message}{advice}") });
                 if let Trouble::RateLimited { retry_after_seconds, .. } = trouble {
                     error["retry_after_seconds"] = (*retry_after_seconds).into();
                 }

@@ -12,6 +12,7 @@ mod registry;
 pub mod resources;
 mod schema;
 mod store;
+pub mod verbatim;
 mod workspace;
 
 pub use family::{Failure, Family};

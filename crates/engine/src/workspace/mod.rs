@@ -4,7 +4,9 @@
 //! as what it really is, and at last opened step by step without following any link: nothing that is swapped in between
 //! leads anywhere else.
 
+mod list;
 mod memory;
+mod practices;
 mod read;
 mod rules;
 mod secrets;
@@ -12,9 +14,14 @@ mod secrets;
 use std::path::{Path, PathBuf};
 
 use cap_std::{ambient_authority, fs::Dir};
-pub use memory::{Appended, MemoryFile};
+pub use list::{RepoEntry, RepoList};
+pub use memory::{
+    Appended, MemoryFault, MemoryFile, MemoryFinding, MemoryLine, MemoryMatches, MemoryQuery, MemoryReport,
+};
+pub use practices::Practice;
 pub use read::{RepoFile, RepoWindow};
 use rules::Rules;
+use shelf_base::{Fault, Kind, Stopped};
 
 use crate::{House, Result};
 
@@ -31,7 +38,10 @@ pub struct WorkspaceSettings {
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
     /// The path may not be read; whether it exists is not told.
-    #[error("Path is not allowed: {0}")]
+    #[error(
+        "Path is not allowed: {0}; readable are relative paths below paths/, docs/, .claude/memory/, templates/ and \
+         examples/, but no secrets, keys, .env or .git"
+    )]
     PathNotAllowed(String),
     /// Nothing is there.
     #[error("File not found: {path}{}", near_text(near))]
@@ -61,11 +71,31 @@ pub enum WorkspaceError {
     #[error("{0}")]
     Invalid(String),
     /// There is no workspace here.
-    #[error("No workspace is configured on this server")]
+    #[error(
+        "No workspace is configured on this server: start it with --workspace DIR, or set workspace.root"
+    )]
     Absent,
+    /// The call ended early.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
     /// The operating system failed.
     #[error("The file cannot be used: {0}")]
     Io(#[from] std::io::Error),
+}
+
+impl Fault for WorkspaceError {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::PathNotAllowed(_) | Self::WriteNotAllowed { .. } => Kind::Denied,
+            Self::NotFound { .. } => Kind::NotFound,
+            Self::EntryTooLarge { .. } => Kind::TooLarge,
+            Self::Invalid(_) => Kind::Invalid,
+            Self::Absent => Kind::Unavailable,
+            Self::Stopped(Stopped::Cancelled) => Kind::Cancelled,
+            Self::Stopped(Stopped::TimedOut) => Kind::TimedOut,
+            Self::Io(error) => Kind::of_io(error),
+        }
+    }
 }
 
 fn near_text(near: &[String]) -> String {

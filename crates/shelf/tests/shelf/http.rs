@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 
 use crate::{binary, shelf};
 
-struct Server {
+pub struct Server {
     child: Child,
     address: String,
     greeting: String,
 }
 
 impl Server {
-    fn start(library: &Path, more: &[&str]) -> Self {
+    pub fn start(library: &Path, more: &[&str]) -> Self {
         let mut child = Command::new(binary())
             .arg("--data-dir")
             .arg(library)
@@ -38,7 +38,7 @@ impl Server {
         Self { child, address, greeting }
     }
 
-    fn request(
+    pub fn request(
         &self,
         method: &str,
         path: &str,
@@ -62,7 +62,7 @@ impl Server {
         (status, head.to_lowercase(), body.to_owned())
     }
 
-    fn tool(&self, token: &str, name: &str, arguments: &Value) -> (u16, Value) {
+    pub fn tool(&self, token: &str, name: &str, arguments: &Value) -> (u16, Value) {
         let header = format!("Bearer {token}");
         let path = format!("/api/v1/tools/{name}");
         let (status, _, body) =
@@ -173,7 +173,8 @@ fn rest_and_mcp_give_the_same_and_paths_narrow() {
     };
     let known =
         |takes: fn(&shelf_tools::Tool) -> bool| shelf_tools::registry().filter(|tool| takes(tool)).count();
-    assert_eq!(count("/mcp", &[]), known(|_| true));
+    assert_eq!(count("/mcp", &[]), known(|tool| tool.toolset() != "extras"));
+    assert_eq!(count("/mcp/x/extras", &[]), 0);
     assert_eq!(count("/mcp/x/store", &[]), known(|tool| tool.family.word() == "store"));
     assert_eq!(
         count("/mcp/x/store/readonly", &[]),

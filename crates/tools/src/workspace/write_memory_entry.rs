@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use shelf_engine::MemoryFile;
 
-use crate::{Family, Hints, Tool, arguments, policy::Access, registry::reply, schema};
+use crate::{Family, Hints, Tool, arguments, policy::Access, registry::reply, schema, verbatim};
 
 pub(crate) const TOOL: Tool = Tool {
     name: "write_memory_entry",
@@ -24,7 +24,7 @@ pub(crate) const TOOL: Tool = Tool {
         let appended = context.house.write_memory_entry(
             context.caller,
             file,
-            &arguments.entry,
+            &verbatim::text_of(arguments.entry),
             arguments.idempotency_key.as_deref(),
         )?;
         reply(&Reply {

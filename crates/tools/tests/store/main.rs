@@ -11,3 +11,5 @@ mod search;
 mod status;
 mod update;
 mod workspace;
+mod workspace_extras;
+mod workspace_memory;

@@ -46,6 +46,10 @@ fn names_are_those_of_the_contracts() {
         "list_collections",
         "list_snapshots",
         "delete_by_name",
+        // Extras.
+        "query_memory",
+        "list_repo_files",
+        "add_best_practice",
     ];
     assert_eq!(names, expected);
 }
