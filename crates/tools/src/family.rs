@@ -4,6 +4,8 @@ use serde_json::json;
 use shelf_base::{Fault, Kind};
 use shelf_engine::WorkspaceError;
 
+use crate::policy::WRITE_NEEDED;
+
 /// A tool family: one of the contracts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
@@ -132,6 +134,7 @@ impl Family {
             Self::Workspace => {
                 let code = match trouble {
                     Trouble::Workspace(WorkspaceError::WriteNotAllowed { .. }) => "WRITE_NOT_ALLOWED",
+                    Trouble::Refused(sentence) if *sentence == WRITE_NEEDED => "WRITE_NOT_ALLOWED",
                     Trouble::Workspace(WorkspaceError::Io(_)) => "INTERNAL_ERROR",
                     _ => workspace_code(kind),
                 };

@@ -79,7 +79,7 @@ pub enum WorkspaceError {
     #[error(transparent)]
     Stopped(#[from] Stopped),
     /// The operating system failed.
-    #[error("The file cannot be used: {0}")]
+    #[error("The file cannot be used: {}", plain(.0))]
     Io(#[from] std::io::Error),
 }
 
@@ -96,6 +96,12 @@ impl Fault for WorkspaceError {
             Self::Io(error) => Kind::of_io(error),
         }
     }
+}
+
+/// The text of an OS error without its number.
+fn plain(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_owned()
 }
 
 fn near_text(near: &[String]) -> String {

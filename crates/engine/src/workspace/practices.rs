@@ -34,7 +34,8 @@ impl House {
     pub fn add_best_practice(&self, caller: &Caller, practice: &Practice) -> Result<u64, WorkspaceError> {
         let why = "write access is required";
         caller.must_write().map_err(|_| WorkspaceError::WriteNotAllowed { file: FILE.to_owned(), why })?;
-        let section = practice.section(self.now())?;
+        let whole_seconds = self.now().micros().div_euclid(1_000_000) * 1_000_000;
+        let section = practice.section(Moment::from_micros(whole_seconds))?;
         self.workspace()?.append_section(&section)
     }
 }

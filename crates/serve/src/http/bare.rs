@@ -10,7 +10,7 @@ use axum::{
 use http::{StatusCode, header};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use shelf_tools::{Family, Tool};
+use shelf_tools::{Family, Tool, policy};
 
 use super::{Shared, rest::with_text_kept};
 use crate::mcp::Admitted;
@@ -52,7 +52,11 @@ async fn run(
     body: Body,
 ) -> Response {
     let Some(tool) = shelf_tools::find(name).filter(|tool| tool.family == Family::Workspace) else {
-        return invalid(&format!("unknown tool '{name}'"));
+        let known: Vec<&str> = policy::visible(&admitted.caller.pass, &admitted.selection)
+            .filter(|tool| tool.family == Family::Workspace)
+            .map(|tool| tool.name)
+            .collect();
+        return invalid(&format!("unknown tool '{name}'; known here: {}", known.join(", ")));
     };
     let input = match input(tool, body) {
         Ok(input) => input,

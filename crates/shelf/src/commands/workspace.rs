@@ -65,11 +65,9 @@ fn log(command: &Log, house: &House, output: &Output) -> Outcome {
     if output.json {
         return output.print_json(&reply);
     }
-    let verb = if reply["duplicate"] == json!(true) { "was there already" } else { "appended" };
-    output.say(
-        Tone::Good,
-        &format!("{verb}: {} entries in {}", text(&reply, "entry_count"), text(&reply, "file")),
-    );
+    let verb = if reply["duplicate"] == json!(true) { "was there already in" } else { "appended to" };
+    let (file, count) = (text(&reply, "file"), text(&reply, "entry_count"));
+    output.say(Tone::Good, &format!("{verb} {file}; entries: {count}"));
     if let Some(broken) = reply["invalid_lines"].as_u64() {
         let advice = "`shelf workspace check` names them";
         output.say(Tone::Warning, &format!("lines that are no entries: {broken}; {advice}"));
@@ -127,7 +125,7 @@ fn query(command: &Query, house: &House, output: &Output) -> Outcome {
     if !rows.is_empty() {
         output.table(&["LINE", "TIMESTAMP", "WHAT", "MORE"], &rows)?;
     }
-    output.say(Tone::Good, &format!("{} of {} entries that fit", rows.len(), text(&reply, "total")));
+    output.say(Tone::Good, &format!("{} of {} that fit", rows.len(), text(&reply, "total")));
     Ok(())
 }
 
@@ -190,7 +188,7 @@ fn show(report: &MemoryReport, output: &Output) -> Outcome {
             if first == last { format!("line {first} was") } else { format!("lines {first} to {last} were") };
         output.print(&format!("{file}: {lines} not appended through this library"))?;
     }
-    output.say(Tone::Good, &format!("{file}: {entry_count} entries, {known} lines compared"));
+    output.say(Tone::Good, &format!("{file}: entries {entry_count}, lines compared {known}"));
     Ok(())
 }
 

@@ -227,7 +227,7 @@ fn people_read_log_query_and_check() {
     );
     let (code, _, err) =
         place.shelf(&["log", "finished", "the", "notebook", "-f", "duration_hours=1.50", "-f", "task=EDA"]);
-    assert!(code == 0 && err.contains("1 entries in progress_log.jsonl"), "{err}");
+    assert!(code == 0 && err.contains("appended to progress_log.jsonl; entries: 1"), "{err}");
     let line = fs::read_to_string(place.memory("progress_log.jsonl")).unwrap();
     assert!(
         line.ends_with("Z\",\"event\":\"finished the notebook\",\"duration_hours\":1.50,\"task\":\"EDA\"}\n"),
@@ -239,7 +239,7 @@ fn people_read_log_query_and_check() {
     assert_eq!(place.shelf(&["log", "x", "-f", "novalue"]).0, 2);
     let (_, out, err) = place.shelf(&["query", "notebook", "-f", "duration_hours=1.5"]);
     assert!(out.contains("finished the notebook") && out.contains("task=EDA"), "{out}");
-    assert!(err.contains("1 of 1 entries"), "{err}");
+    assert!(err.contains("1 of 1 that fit"), "{err}");
     let (_, out, _) = place.shelf(&["query", "--decision", "--until", "2026-01-07", "--json"]);
     assert_eq!(serde_json::from_str::<Value>(&out).unwrap()["entries"][0]["entry"]["decision"], "use SQLite");
     let (code, out, err) = place.shelf(&["check"]);
@@ -249,7 +249,7 @@ fn people_read_log_query_and_check() {
     let (code, out, err) = place.shelf(&["check"]);
     assert_eq!(code, 9, "{out}{err}");
     assert!(
-        out.contains("progress_log.jsonl: line 1 appended on") && out.contains("was changed or removed"),
+        out.contains("progress_log.jsonl: line 1 (appended 2") && out.ends_with(") was changed since\n"),
         "{out}"
     );
     let (code, report) = place.check();

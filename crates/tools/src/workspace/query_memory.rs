@@ -65,11 +65,12 @@ fn newest_that_fit(found: Vec<MemoryLine>, page_chars: usize) -> Vec<EntryView> 
     let mut characters = 500_usize;
     let mut views: Vec<EntryView> = Vec::new();
     for MemoryLine { line, text, entry } in found.into_iter().rev() {
-        characters = characters.saturating_add(text.len() + 30);
+        characters = characters.saturating_add(2 * text.len() + 40);
         if characters > page_chars && !views.is_empty() {
             break;
         }
-        views.push(EntryView { line, entry });
+        let is_plain = serde_json::to_string(&entry).is_ok_and(|plain| plain == text);
+        views.push(EntryView { line, entry, text: (!is_plain).then_some(text) });
     }
     views.reverse();
     views
@@ -117,4 +118,7 @@ struct EntryView {
     line: u64,
     /// The entry
     entry: Map<String, Value>,
+    /// The line as it stands in the file, when it is written otherwise: numbers such as 1.10 or very long ones
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
 }

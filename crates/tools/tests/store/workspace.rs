@@ -203,27 +203,38 @@ fn what_is_closed_says_nothing_about_being_there() {
 #[test]
 fn a_link_that_is_swapped_meanwhile_leads_nowhere() {
     let house = house();
-    let place = house.path("workspace/docs/swap.md");
-    let stop = std::sync::atomic::AtomicBool::new(false);
+    house.write("workspace/.git/HEAD", "hidden");
+    let (place, folder) = (house.path("workspace/docs/swap.md"), house.path("workspace/docs/swapped"));
+    let mut read = 0;
+    let end = std::time::Instant::now() + Duration::from_secs(2);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+            while std::time::Instant::now() < end {
                 let _ = fs::remove_file(&place);
                 let _ = fs::write(&place, "inside");
                 let _ = fs::remove_file(&place);
                 let _ = symlink("../../outside.txt", &place);
                 let _ = fs::remove_file(&place);
                 let _ = symlink("../.git/config", &place);
+                let _ = fs::remove_file(&folder);
+                let _ = fs::create_dir(&folder);
+                let _ = fs::write(folder.join("config"), "inside");
+                let _ = fs::remove_dir_all(&folder);
+                let _ = symlink("../.git", &folder);
             }
         });
-        let end = std::time::Instant::now() + Duration::from_secs(2);
         while std::time::Instant::now() < end {
-            if let Ok(reply) = house.call("read_repo_file", json!({ "path": "docs/swap.md" })) {
-                assert!(["inside", ""].contains(&reply["content"].as_str().unwrap()), "{reply}");
+            for path in ["docs/swap.md", "docs/swapped/config"] {
+                if let Ok(reply) = house.call("read_repo_file", json!({ "path": path })) {
+                    assert!(["inside", ""].contains(&reply["content"].as_str().unwrap()), "{reply}");
+                    read += 1;
+                }
             }
+            let listed = house.ok("list_repo_files", json!({ "pattern": "docs/swapped/" })).to_string();
+            assert!(!listed.contains("HEAD"), "{listed}");
         }
-        stop.store(true, std::sync::atomic::Ordering::Relaxed);
     });
+    assert!(read > 0, "the file was never there to be read");
 }
 
 fn entry(number: usize) -> Value {

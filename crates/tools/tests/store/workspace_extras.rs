@@ -60,6 +60,11 @@ fn memory_is_asked_by_field_words_and_time() {
             "total": 5, "entry_count": 5, "invalid_lines": 1, "truncated": true,
         })
     );
+    let spelled = r#"{"event":"spelled","v":1.10,"n":123456789012345678901234567890}"#;
+    house.write("workspace/.claude/memory/decisions.jsonl", spelled);
+    let reply = house.ok("query_memory", json!({ "file": "decisions.jsonl" }));
+    assert_eq!(reply["entries"][0]["text"], spelled);
+    fs::remove_file(house.path("workspace/.claude/memory/decisions.jsonl")).unwrap();
     let absent = house.ok("query_memory", json!({ "file": "decisions.jsonl" }));
     assert_eq!((absent["total"].as_u64(), absent["entries"].as_array().map(Vec::len)), (Some(0), Some(0)));
     for wrong in [
@@ -85,7 +90,7 @@ fn a_long_memory_is_answered_within_a_page() {
     house.write("workspace/.claude/memory/decisions.jsonl", text);
     let reply = house.ok("query_memory", json!({ "file": "decisions.jsonl", "last": 1_000 }));
     let entries = reply["entries"].as_array().unwrap();
-    assert!(reply.to_string().len() < 40_000 && entries.len() > 20, "{}", entries.len());
+    assert!(reply.to_string().len() < 40_000 && entries.len() > 10, "{}", entries.len());
     assert_eq!(entries.last().unwrap()["entry"]["n"], 499, "the newest come first to their place");
     assert_eq!((reply["total"].as_u64(), reply["truncated"].as_bool()), (Some(500), Some(true)));
 }

@@ -9,8 +9,9 @@ use rustix::fs::{FlockOperation, OFlags};
 use shelf_base::{Digest, Moment};
 
 use super::{
-    Appended, MemoryFile, Workspace, WorkspaceError, chain::Chain, count, lines, open_locked, read_all,
+    Appended, MemoryFile, Workspace, WorkspaceError, chain::Chain, count, lines, open_locked, read_all, told,
 };
+use crate::workspace::plain;
 
 /// A line to append.
 pub(super) struct Order<'a> {
@@ -24,7 +25,13 @@ pub(super) struct Order<'a> {
 impl Workspace {
     pub(super) fn append(&self, file: MemoryFile, order: &Order<'_>) -> Result<Appended, WorkspaceError> {
         let folder = self.memory_folder(true)?;
-        let mut chain = Chain::open(order.chain)?;
+        let unnoted = |error: std::io::Error| {
+            told(
+                &error,
+                &format!("the side chain in the data directory cannot be written: {}", plain(&error)),
+            )
+        };
+        let mut chain = Chain::open(order.chain).map_err(unnoted)?;
         let flags = OFlags::CREATE | OFlags::RDWR | OFlags::APPEND;
         let mut open = open_locked(&folder, file.name(), flags, FlockOperation::LockExclusive)?;
         let before = read_all(&mut open)?;
@@ -39,12 +46,12 @@ impl Workspace {
         // A line that was never ended must not swallow this one.
         let repair = if before.last().is_some_and(|last| *last != b'\n') { "\n" } else { "" };
         chain.plan(order.line, before.len() + repair.len(), order.at, order.key);
-        chain.write(true)?;
+        chain.write(true).map_err(unnoted)?;
         open.write_all(format!("{repair}{}\n", order.line).as_bytes())?;
         open.sync_data()?;
         chain.done();
-        // Not synced: without this row the next append finds the line itself.
-        chain.write(false)?;
+        // Neither synced nor waited for: the line is durable, and without this row the next append finds it itself.
+        let _ = chain.write(false);
         Ok(Appended { entry_count: valid + 1, invalid_lines, was_there: false })
     }
 }

@@ -1,6 +1,6 @@
 //! Comparing the memory files with their side chains: what was changed, removed, moved or added from outside.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use shelf_base::Digest;
 
@@ -14,8 +14,10 @@ use crate::{Caller, House};
 /// How a memory file differs from what is known of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryFault {
-    /// A known line is not in the file as it was written.
+    /// A known line is not as it was written.
     Changed,
+    /// A known line is gone.
+    Removed,
     /// A known line stands elsewhere among the others.
     Moved,
     /// The side chain itself is not as it was written.
@@ -29,13 +31,14 @@ pub enum MemoryFault {
 impl MemoryFault {
     /// Whether something that was written is no longer so, rather than something being there beside it.
     pub const fn is_edit(self) -> bool {
-        matches!(self, Self::Changed | Self::Moved | Self::Chain)
+        matches!(self, Self::Changed | Self::Removed | Self::Moved | Self::Chain)
     }
 
     /// One word for programs.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Changed => "changed",
+            Self::Removed => "removed",
             Self::Moved => "moved",
             Self::Chain => "chain",
             Self::Added => "added",
@@ -112,37 +115,55 @@ fn expected<'a>(chain: &'a Chain, bytes: &[u8]) -> impl Iterator<Item = &'a Reco
     })
 }
 
-/// Equal lines are paired in their order; of the pairs the longest run that kept its order is taken as in place.
+/// Equal lines are paired in their order; of the pairs the longest run that kept its order is taken as in place. A line
+/// that is missing was changed when a line of somebody else stands in its place, and is gone otherwise.
 fn against_known(known: &[&Record], bytes: &[u8]) -> Vec<MemoryFinding> {
+    let numbers: Vec<u64> = lines(bytes).map(|(number, _, _)| number).collect();
     let mut places: HashMap<Digest, VecDeque<u64>> = HashMap::new();
     for (number, _, line) in lines(bytes) {
         places.entry(Digest::of(line)).or_default().push_back(number);
     }
     let found: Vec<Option<u64>> =
         known.iter().map(|record| places.get_mut(&record.line).and_then(VecDeque::pop_front)).collect();
-    let in_place = longest_rising(&found);
+    let mut foreign: BTreeSet<u64> = places.into_values().flatten().collect();
     let mut findings = Vec::new();
     let mut last = 0;
-    for ((record, place), stays) in known.iter().zip(&found).zip(in_place) {
-        let verb = if record.state == State::Seen { "seen" } else { "appended" };
-        match place {
-            Some(place) if stays => last = *place,
-            Some(place) => {
-                let what = format!("{verb} on {} stood elsewhere among the lines", record.at);
-                findings.push(MemoryFinding { fault: MemoryFault::Moved, line: Some(*place), what });
+    for ((record, place), stays) in known.iter().zip(&found).zip(longest_rising(&found)) {
+        let (fault, line) = match place {
+            Some(place) if stays => {
+                last = *place;
+                continue;
             }
+            Some(place) => (MemoryFault::Moved, *place),
             None => {
-                last += 1;
-                let what = format!("{verb} on {} was changed or removed", record.at);
-                findings.push(MemoryFinding { fault: MemoryFault::Changed, line: Some(last), what });
+                let next = numbers.get(numbers.partition_point(|number| *number <= last)).copied();
+                match next.filter(|next| foreign.remove(next)) {
+                    Some(next) => {
+                        last = next;
+                        (MemoryFault::Changed, next)
+                    }
+                    None => (MemoryFault::Removed, last + 1),
+                }
             }
-        }
+        };
+        findings.push(MemoryFinding { fault, line: Some(line), what: sentence(record, fault) });
     }
-    for number in places.into_values().flatten() {
-        let what = "was not appended through this library".to_owned();
-        findings.push(MemoryFinding { fault: MemoryFault::Added, line: Some(number), what });
-    }
+    findings.extend(foreign.into_iter().map(|number| MemoryFinding {
+        fault: MemoryFault::Added,
+        line: Some(number),
+        what: "was not appended through this library".to_owned(),
+    }));
     findings
+}
+
+fn sentence(record: &Record, fault: MemoryFault) -> String {
+    let verb = if record.state == State::Seen { "first seen" } else { "appended" };
+    let end = match fault {
+        MemoryFault::Changed => "was changed since",
+        MemoryFault::Moved => "stood elsewhere among the lines",
+        _ => "is gone from here",
+    };
+    format!("({verb} {}) {end}", record.at)
 }
 
 /// For each value whether it belongs to the longest rising run; `None` never does.

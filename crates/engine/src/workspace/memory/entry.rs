@@ -16,13 +16,11 @@ fn invalid(text: impl Into<String>) -> WorkspaceError {
 
 /// The line of an entry that fulfils the contract.
 pub(super) fn line_of(text: &str) -> Result<String, WorkspaceError> {
-    let entry: Map<String, Value> = serde_json::from_str(text).map_err(|error| {
-        invalid(if error.is_data() {
-            "entry must be an object".to_owned()
-        } else {
-            format!("entry must be an object in JSON: {error}")
-        })
-    })?;
+    if !text.trim_start().starts_with('{') {
+        return Err(invalid("entry must be an object"));
+    }
+    let entry: Map<String, Value> =
+        serde_json::from_str(text).map_err(|error| invalid(format!("entry is not valid JSON: {error}")))?;
     check(&entry)?;
     let line = spelling::compact(text)
         .map_err(|key| invalid(format!("entry has the key '{key}' twice; each may be there once")))?;

@@ -9,7 +9,7 @@ mod spelling;
 
 use std::{
     fs::File,
-    io::Read,
+    io::{ErrorKind, Read},
     os::fd::AsFd,
     path::{Path, PathBuf},
 };
@@ -110,15 +110,20 @@ impl House {
 impl Workspace {
     /// The folder of memory, opened beneath the workspace; made when `make` is set.
     pub(super) fn memory_folder(&self, make: bool) -> Result<Dir, WorkspaceError> {
-        if make {
-            self.folder.create_dir_all(FOLDER)?;
-        }
-        Ok(self.folder.open_dir(FOLDER)?)
+        let made = if make { self.folder.create_dir_all(FOLDER) } else { Ok(()) };
+        let opened = made.and_then(|()| self.folder.open_dir(FOLDER));
+        opened.map_err(|error| match error.kind() {
+            ErrorKind::NotFound => error.into(),
+            _ => told(
+                &error,
+                &format!("{FOLDER} is no folder that may be used, or leads out of the workspace"),
+            ),
+        })
     }
 
     /// The bytes of a memory file, read while nobody appends; none when it is not there.
     fn memory_bytes(&self, file: MemoryFile) -> Result<Vec<u8>, WorkspaceError> {
-        let missing = |error: &WorkspaceError| matches!(error, WorkspaceError::Io(error) if error.kind() == std::io::ErrorKind::NotFound);
+        let missing = |error: &WorkspaceError| matches!(error, WorkspaceError::Io(error) if error.kind() == ErrorKind::NotFound);
         let opened = self
             .memory_folder(false)
             .and_then(|folder| open_locked(&folder, file.name(), OFlags::RDONLY, FlockOperation::LockShared));
@@ -128,6 +133,11 @@ impl Workspace {
             Err(error) => Err(error),
         }
     }
+}
+
+/// An error with what it was about.
+fn told(error: &std::io::Error, what: &str) -> WorkspaceError {
+    std::io::Error::new(error.kind(), what.to_owned()).into()
 }
 
 /// Opens a regular file of the memory folder by its very name, without following a link, and locks it. A file that was
