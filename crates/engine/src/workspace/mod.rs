@@ -79,7 +79,7 @@ pub enum WorkspaceError {
     #[error(transparent)]
     Stopped(#[from] Stopped),
     /// The operating system failed.
-    #[error("The file cannot be used: {}", plain(.0))]
+    #[error("The workspace cannot be used: {}", plain(.0))]
     Io(#[from] std::io::Error),
 }
 

@@ -54,6 +54,9 @@ impl Workspace {
         };
         open.write_all(format!("{start}{section}").as_bytes())?;
         open.sync_data()?;
+        if before.is_empty() {
+            self.sync_memory_folders()?;
+        }
         let sections = before.split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"## ")).count();
         Ok(sections as u64 + 1)
     }

@@ -49,6 +49,9 @@ impl Workspace {
         chain.write(true).map_err(unnoted)?;
         open.write_all(format!("{repair}{}\n", order.line).as_bytes())?;
         open.sync_data()?;
+        if before.is_empty() {
+            self.sync_memory_folders()?;
+        }
         chain.done();
         // Neither synced nor waited for: the line is durable, and without this row the next append finds it itself.
         let _ = chain.write(false);

@@ -67,7 +67,15 @@ impl Chain {
         let file = OpenOptions::new().create(true).read(true).append(true).open(path)?;
         lock_file(&file, FlockOperation::LockExclusive)?;
         let (chain, whole) = Self::load(file)?;
-        chain.file.set_len(whole)?;
+        if chain.file.metadata()?.len() != whole {
+            chain.file.set_len(whole)?;
+        }
+        if whole == 0
+            && let Some(folder) = path.parent()
+        {
+            // A new file is durable only with its name.
+            File::open(folder)?.sync_all()?;
+        }
         Ok(chain)
     }
 

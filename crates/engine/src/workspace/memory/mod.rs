@@ -116,9 +116,20 @@ impl Workspace {
             ErrorKind::NotFound => error.into(),
             _ => told(
                 &error,
-                &format!("{FOLDER} is no folder that may be used, or leads out of the workspace"),
+                &format!("{FOLDER} must be a plain folder of the workspace; it is something else, or a link that leads out"),
             ),
         })
+    }
+
+    /// Makes the names on the way to a new memory file durable; its bytes alone would be lost with their name.
+    pub(super) fn sync_memory_folders(&self) -> std::io::Result<()> {
+        for folder in [".", ".claude", FOLDER] {
+            // A handle that reads is needed; a folder that is a link was there before, name and all.
+            if let Ok(open) = self.open_without_links(Path::new(folder)) {
+                File::from(open).sync_all()?;
+            }
+        }
+        Ok(())
     }
 
     /// The bytes of a memory file, read while nobody appends; none when it is not there.
