@@ -62,3 +62,37 @@ impl House {
 fn unusable() -> Error {
     Error::invalid("cursor", "is not one that this list gave for the same arguments; start again without it")
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::Options;
+
+    #[test]
+    fn a_cursor_opens_for_its_question_and_caller_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let house = House::open(folder.path(), Options::default()).unwrap();
+        let owner = Caller::owner();
+        let cursor = house.seal_cursor(&owner, "list a", &(7, "x")).unwrap();
+        assert_eq!(house.open_cursor::<(i32, String)>(&owner, "list a", &cursor).unwrap(), (7, "x".into()));
+        assert!(house.open_cursor::<(i32, String)>(&owner, "list b", &cursor).is_err());
+        let other =
+            Caller { pass: owner.pass.within(shelf_base::ids::CollectionId::fresh()), ..owner.clone() };
+        assert!(house.open_cursor::<(i32, String)>(&other, "list a", &cursor).is_err());
+        let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(256));
+        runner
+            .run(&("\\PC{0,80}", 0..cursor.len(), 0_u8..64), |(text, place, letter)| {
+                prop_assert!(house.open_cursor::<(i32, String)>(&owner, "list a", &text).is_err());
+                let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+                let mut changed = cursor.clone().into_bytes();
+                changed[place] = alphabet[letter as usize];
+                let changed = String::from_utf8(changed).unwrap_or_default();
+                let opened = house.open_cursor::<(i32, String)>(&owner, "list a", &changed);
+                prop_assert_eq!(opened.is_ok(), changed == cursor);
+                Ok(())
+            })
+            .unwrap();
+    }
+}

@@ -55,7 +55,10 @@ pub use shelf_catalog::{
 pub use status::{Figures, StatusReply};
 pub use tree::{Entry, Listing};
 pub use update::{UpdateReply, UpdateRequest};
-pub use workspace::{Appended, MemoryFile, RepoFile, RepoWindow, WorkspaceError, WorkspaceSettings};
+pub use workspace::{
+    Appended, MemoryFault, MemoryFile, MemoryFinding, MemoryLine, MemoryMatches, MemoryQuery, MemoryReport,
+    Practice, RepoEntry, RepoFile, RepoList, RepoWindow, WorkspaceError, WorkspaceSettings,
+};
 
 /// Shorthand for this crate's results.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

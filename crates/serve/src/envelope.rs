@@ -1,9 +1,12 @@
 //! The envelope of a JSON-RPC message, looked at before the MCP library sees it, so that every fault gets an answer
 //! with the id of its request.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 use shelf_base::bounds::REQUEST_BYTES;
+use shelf_tools::verbatim;
 
 /// Levels of nesting that a message may have; the library gives up a little above.
 const DEPTH: usize = 100;
@@ -97,6 +100,29 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), Fault> {
     }
 }
 
+#[derive(Deserialize)]
+struct ToolCall<'a> {
+    #[serde(borrow)]
+    params: ToolParams<'a>,
+}
+
+#[derive(Deserialize)]
+struct ToolParams<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+}
+
+/// A checked message as the MCP library may read it: what a tool keeps as it was written is wrapped, because the library
+/// reads numbers.
+pub(crate) fn keep_text(message: Vec<u8>) -> Vec<u8> {
+    let wrapped =
+        std::str::from_utf8(&message).ok().filter(|text| verbatim::may_wrap(text)).and_then(|text| {
+            let call: ToolCall<'_> = serde_json::from_str(text).ok()?;
+            verbatim::wrap(&call.params.name, text, &["params", "arguments"])
+        });
+    wrapped.map_or(message, String::into_bytes)
+}
+
 /// How deeply the message is nested, told without recursion.
 fn depth_of(bytes: &[u8]) -> usize {
     let (mut depth, mut deepest, mut in_text, mut escaped) = (0_usize, 0, false, false);
@@ -130,6 +156,27 @@ mod tests {
     fn answer(message: &str) -> Option<(i64, Value)> {
         let fault = check(message.as_bytes()).err()?.message();
         Some((fault["error"]["code"].as_i64()?, fault["id"].clone()))
+    }
+
+    #[test]
+    fn only_what_a_tool_keeps_is_wrapped() {
+        let call = |name: &str| {
+            let text = format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{name}","arguments":{{"entry":{{"a":1.10}}}},"_meta":{{"p":1}}}}}}"#
+            );
+            (String::from_utf8(keep_text(text.clone().into_bytes())).unwrap(), text)
+        };
+        let (kept, text) = call("write_memory_entry");
+        let (kept, text): (Value, Value) =
+            (serde_json::from_str(&kept).unwrap(), serde_json::from_str(&text).unwrap());
+        let entry = &kept["params"]["arguments"]["entry"];
+        assert_eq!(entry.as_object().unwrap().values().collect::<Vec<_>>(), [&json!("{\"a\":1.10}")]);
+        assert_eq!((&kept["params"]["_meta"], &kept["id"]), (&text["params"]["_meta"], &text["id"]));
+        let (kept, text) = call("add");
+        assert_eq!(kept, text);
+        let mention =
+            r#"{"method":"tools/call","params":{"name":"add","arguments":{"content":"write_memory_entry"}}}"#;
+        assert_eq!(keep_text(mention.as_bytes().to_vec()), mention.as_bytes());
     }
 
     #[test]

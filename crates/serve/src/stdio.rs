@@ -87,8 +87,9 @@ fn read_lines(
         let passed_on = match checked {
             Err(fault) => answers.send(format!("{}\n", fault.message()).into_bytes()).is_ok(),
             Ok(()) => {
+                let mut line = envelope::keep_text(std::mem::take(&mut line));
                 line.push(b'\n');
-                incoming.blocking_send(std::mem::take(&mut line)).is_ok()
+                incoming.blocking_send(line).is_ok()
             }
         };
         if !passed_on {

@@ -1,6 +1,7 @@
 //! The command line, as clap sees it.
 
 mod user;
+pub(crate) mod workspace;
 
 use std::path::PathBuf;
 
@@ -83,6 +84,8 @@ pub(crate) enum Command {
     /// Make, list, change and delete accounts
     #[command(subcommand)]
     User(User),
+    /// Read files, keep and query memory in the workspace
+    Workspace(workspace::Workspace),
     /// Make, list and revoke tokens for HTTP
     #[command(subcommand)]
     Token(Token),
@@ -91,6 +94,12 @@ pub(crate) enum Command {
         /// Take damaged packs out of use, so that adding the affected files again heals them
         #[arg(long)]
         repair: bool,
+        /// Compare the memory files of the workspace with what was appended to them, and nothing else
+        #[arg(long, conflicts_with = "repair")]
+        memory: bool,
+        /// Folder of the workspace, for --memory; without it the configured one, or the working directory
+        #[arg(long, value_name = "DIR", requires = "memory")]
+        workspace: Option<PathBuf>,
     },
     /// Build the search index anew
     Reindex,

@@ -35,6 +35,7 @@ impl TestHouse {
         let workspace = options.workspace.get_or_insert_with(|| WorkspaceSettings {
             root: folder.path().join("workspace"),
             also: Vec::new(),
+            accounts: Vec::new(),
         });
         fs::create_dir_all(workspace.root.join("docs")).expect("a workspace");
         fs::write(workspace.root.join("docs/README.md"), "# Read me\n").expect("a file");
@@ -85,7 +86,7 @@ impl TestHouse {
     /// Calls a tool as somebody.
     pub fn call_as(&self, caller: &Caller, tool: &str, arguments: Value) -> Result<Value, Failure> {
         let tool = shelf_tools::find(tool).expect("a known tool");
-        let (call, limits, selection) = (Call::new(), Limits::default(), Selection::default());
+        let (call, limits, selection) = (Call::new(), Limits::default(), Selection::everything());
         let context = Context {
             house: &self.house,
             caller,

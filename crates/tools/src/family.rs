@@ -4,6 +4,8 @@ use serde_json::json;
 use shelf_base::{Fault, Kind};
 use shelf_engine::WorkspaceError;
 
+use crate::policy::WRITE_NEEDED;
+
 /// A tool family: one of the contracts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
@@ -52,7 +54,7 @@ impl Trouble {
     fn kind(&self) -> Kind {
         match self {
             Self::Engine(error) => error.kind(),
-            Self::Workspace(error) => workspace_kind(error),
+            Self::Workspace(error) => error.kind(),
             Self::Argument { .. } => Kind::Invalid,
             Self::RateLimited { .. } => Kind::RateLimited,
             Self::Refused(_) => Kind::Denied,
@@ -95,17 +97,6 @@ impl From<shelf_engine::Error> for Trouble {
 impl From<WorkspaceError> for Trouble {
     fn from(error: WorkspaceError) -> Self {
         Self::Workspace(error)
-    }
-}
-
-fn workspace_kind(error: &WorkspaceError) -> Kind {
-    match error {
-        WorkspaceError::PathNotAllowed(_) | WorkspaceError::WriteNotAllowed { .. } => Kind::Denied,
-        WorkspaceError::NotFound { .. } => Kind::NotFound,
-        WorkspaceError::EntryTooLarge { .. } => Kind::TooLarge,
-        WorkspaceError::Invalid(_) => Kind::Invalid,
-        WorkspaceError::Absent => Kind::Unavailable,
-        WorkspaceError::Io(error) => Kind::of_io(error),
     }
 }
 
@@ -152,10 +143,12 @@ impl Family {
             Self::Workspace => {
                 let code = match trouble {
                     Trouble::Workspace(WorkspaceError::WriteNotAllowed { .. }) => "WRITE_NOT_ALLOWED",
+                    Trouble::Refused(sentence) if *sentence == WRITE_NEEDED => "WRITE_NOT_ALLOWED",
                     Trouble::Workspace(WorkspaceError::Io(_)) => "INTERNAL_ERROR",
                     _ => workspace_code(kind),
                 };
-                let mut error = json!({ "code": code, "message": message });
+                let advice: String = hints.iter().map(|hint| format!("; {hint}")).collect();
+                let mut error = json!({ "code": code, "message": format!("{message}{advice}") });
                 if let Trouble::RateLimited { retry_after_seconds, .. } = trouble {
                     error["retry_after_seconds"] = (*retry_after_seconds).into();
                 }

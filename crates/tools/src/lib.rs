@@ -13,6 +13,7 @@ mod registry;
 pub mod resources;
 mod schema;
 mod store;
+pub mod verbatim;
 mod workspace;
 
 pub use arguments::check_arguments;

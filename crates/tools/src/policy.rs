@@ -46,6 +46,9 @@ pub struct Selection {
     pub read_only: bool,
 }
 
+/// The toolset of tools beyond the contracts: part of no other, and not of `all`.
+pub const EXTRAS: &str = "extras";
+
 const NOT_OFFERED: &str = "This tool is not offered here";
 const READ_NEEDED: &str = "Insufficient permissions: read access required";
 const PERSONAL_NEEDED: &str = "Insufficient permissions: PAT required";
@@ -56,6 +59,11 @@ impl Selection {
     /// The names of toolsets that a selection may hold.
     pub const TOOLSETS: [&'static str; 7] =
         ["all", "store", "documents", "books", "citations", "workspace", "extras"];
+
+    /// Every tool there is, extras included.
+    pub fn everything() -> Self {
+        Self { toolsets: vec!["all".into(), EXTRAS.into()], ..Self::default() }
+    }
 
     /// Narrows to `toolsets` (a comma-separated list) as well; `None` when one is not known.
     pub fn narrowed(&self, toolsets: &str, read_only: bool) -> Option<Self> {
@@ -68,8 +76,8 @@ impl Selection {
         narrowed.read_only |= read_only;
         if !asked.is_empty() && !asked.iter().any(|name| name == "all") {
             let everything = self.toolsets.is_empty() || self.toolsets.iter().any(|name| name == "all");
-            narrowed.toolsets =
-                asked.into_iter().filter(|name| everything || self.toolsets.contains(name)).collect();
+            let named = |name: &String| self.toolsets.contains(name) || (everything && name != EXTRAS);
+            narrowed.toolsets = asked.into_iter().filter(named).collect();
             if narrowed.toolsets.is_empty() {
                 narrowed.toolsets = vec!["none".into()];
             }
@@ -87,11 +95,18 @@ impl Selection {
             .collect()
     }
 
+    /// Names in `tools` of extras, when the toolset is not named: such a list would be shorter than it looks.
+    pub fn unoffered_extras(&self) -> Vec<&str> {
+        let is_extra = |name: &&str| find(name).is_some_and(|tool| tool.toolset() == EXTRAS);
+        let named = self.toolsets.iter().any(|toolset| toolset == EXTRAS);
+        self.tools.iter().map(String::as_str).filter(|name| !named && is_extra(name)).collect()
+    }
+
     fn offers(&self, tool: &Tool) -> bool {
         let listed = |names: &[String], name: &str| names.iter().any(|known| known == name);
-        let in_set = self.toolsets.is_empty()
-            || listed(&self.toolsets, "all")
-            || listed(&self.toolsets, tool.family.word());
+        let everything = self.toolsets.is_empty() || listed(&self.toolsets, "all");
+        let toolset = tool.toolset();
+        let in_set = listed(&self.toolsets, toolset) || (everything && toolset != EXTRAS);
         let named = self.tools.is_empty() || listed(&self.tools, tool.name);
         in_set && named && !listed(&self.excluded, tool.name)
     }
@@ -149,6 +164,31 @@ mod tests {
         let reading = Selection::default().narrowed("", true).unwrap();
         assert!(visible(&pass, &reading).all(|tool| tool.hints.read_only));
         assert!(Selection::default().narrowed("nonsense", false).is_none());
+    }
+
+    #[test]
+    fn extras_are_offered_only_where_they_are_named() {
+        let pass = Pass::owner();
+        let count =
+            |selection: &Selection| visible(&pass, selection).filter(|tool| tool.toolset() == EXTRAS).count();
+        let all = registry::extras().count();
+        assert!(all >= 3);
+        let default = Selection { toolsets: vec!["all".into()], ..Selection::default() };
+        for closed in [Selection::default(), default.clone()] {
+            assert_eq!(count(&closed), 0);
+            // A request cannot widen.
+            for asked in ["extras", "all", "all,extras", "workspace,extras", "workspace"] {
+                assert_eq!(count(&closed.narrowed(asked, false).unwrap()), 0, "{asked}");
+            }
+        }
+        let by_name = Selection { tools: vec!["query_memory".into()], ..default };
+        assert_eq!(visible(&pass, &by_name).count(), 0);
+        let open = Selection::everything();
+        assert_eq!((count(&open), visible(&pass, &open).count()), (all, registry().count()));
+        let only = open.narrowed("extras", false).unwrap();
+        assert_eq!((count(&only), visible(&pass, &only).count()), (all, all));
+        assert_eq!(count(&open.narrowed("workspace", false).unwrap()), 0);
+        assert_eq!(count(&open.narrowed("all", false).unwrap()), all);
     }
 
     #[test]

@@ -89,6 +89,12 @@ impl Tool {
         (self.output)().get("type").and_then(Value::as_str) == Some("array")
     }
 
+    /// The toolset that it belongs to: its family's, or `extras`.
+    pub fn toolset(&self) -> &'static str {
+        let is_extra = extras().any(|extra| extra.name == self.name);
+        if is_extra { policy::EXTRAS } else { self.family.word() }
+    }
+
     /// The schema of its reply.
     pub fn output_schema(&self) -> Map<String, Value> {
         schema::object((self.output)())
@@ -103,7 +109,12 @@ impl std::fmt::Debug for Tool {
 
 /// Every tool, in the order in which they are listed.
 pub fn registry() -> impl Iterator<Item = &'static Tool> {
-    workspace::TOOLS.iter().chain(store::TOOLS).chain(documents::TOOLS)
+    workspace::TOOLS.iter().chain(store::TOOLS).chain(documents::TOOLS).chain(extras())
+}
+
+/// The tools beyond the contracts: the toolset `extras`, which is offered only where it is named.
+pub(crate) fn extras() -> impl Iterator<Item = &'static Tool> {
+    workspace::EXTRAS.iter()
 }
 
 /// A tool by name.

@@ -195,8 +195,8 @@ pub(super) fn list(connection: &Connection, scope: &Scope, filter: &Filter, page
          CROSS JOIN documents d ON d.id = chosen
          JOIN collections c ON c.id = d.collection JOIN blobs b ON b.id = d.blob {order}",
         conditions.sql(),
-        page.limit.saturating_add(1),
-        page.offset
+        page.limit.saturating_add(1).min(i64::MAX as usize),
+        page.offset.min(i64::MAX as u64)
     );
     let mut query = connection.prepare_cached(&sql)?;
     let mut documents = collect(query.query(conditions.parameters())?, document)?;

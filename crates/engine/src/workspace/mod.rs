@@ -4,7 +4,9 @@
 //! as what it really is, and at last opened step by step without following any link: nothing that is swapped in between
 //! leads anywhere else.
 
+mod list;
 mod memory;
+mod practices;
 mod read;
 mod rules;
 mod secrets;
@@ -12,11 +14,16 @@ mod secrets;
 use std::path::{Path, PathBuf};
 
 use cap_std::{ambient_authority, fs::Dir};
-pub use memory::{Appended, MemoryFile};
+pub use list::{RepoEntry, RepoList};
+pub use memory::{
+    Appended, MemoryFault, MemoryFile, MemoryFinding, MemoryLine, MemoryMatches, MemoryQuery, MemoryReport,
+};
+pub use practices::Practice;
 pub use read::{RepoFile, RepoWindow};
 use rules::Rules;
+use shelf_base::{Fault, Kind, Stopped};
 
-use crate::{House, Result};
+use crate::{Caller, House, Reach, Result};
 
 /// Where the workspace is, and what beyond the contract's folders may be read.
 #[derive(Clone, Debug, Default)]
@@ -25,13 +32,18 @@ pub struct WorkspaceSettings {
     pub root: PathBuf,
     /// Further globs that may be read.
     pub also: Vec<String>,
+    /// Names of accounts that may use it over HTTP, beside administrators.
+    pub accounts: Vec<String>,
 }
 
 /// Why the workspace did not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
     /// The path may not be read; whether it exists is not told.
-    #[error("Path is not allowed: {0}")]
+    #[error(
+        "Path is not allowed: {0}; readable are relative paths below paths/, docs/, .claude/memory/, templates/ and \
+         examples/, but no secrets, keys, .env or .git"
+    )]
     PathNotAllowed(String),
     /// Nothing is there.
     #[error("File not found: {path}{}", near_text(near))]
@@ -61,11 +73,47 @@ pub enum WorkspaceError {
     #[error("{0}")]
     Invalid(String),
     /// There is no workspace here.
-    #[error("No workspace is configured on this server")]
+    #[error(
+        "No workspace is configured on this server: start it with --workspace DIR, or set workspace.root"
+    )]
     Absent,
+    /// The workspace is there, but not for this account.
+    #[error(
+        "The workspace is not open to this account: an administrator can name it in workspace.accounts of shelf.toml"
+    )]
+    NotOpen,
+    /// The catalog could not be asked who calls.
+    #[error(transparent)]
+    Catalog(#[from] shelf_catalog::Error),
+    /// The call ended early.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
     /// The operating system failed.
-    #[error("The file cannot be used: {0}")]
+    #[error("The workspace cannot be used: {}", plain(.0))]
     Io(#[from] std::io::Error),
+}
+
+impl Fault for WorkspaceError {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::PathNotAllowed(_) | Self::WriteNotAllowed { .. } => Kind::Denied,
+            Self::NotFound { .. } => Kind::NotFound,
+            Self::EntryTooLarge { .. } => Kind::TooLarge,
+            Self::Invalid(_) => Kind::Invalid,
+            Self::Absent => Kind::Unavailable,
+            Self::NotOpen => Kind::Denied,
+            Self::Catalog(error) => error.kind(),
+            Self::Stopped(Stopped::Cancelled) => Kind::Cancelled,
+            Self::Stopped(Stopped::TimedOut) => Kind::TimedOut,
+            Self::Io(error) => Kind::of_io(error),
+        }
+    }
+}
+
+/// The text of an OS error without its number.
+fn plain(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_owned()
 }
 
 fn near_text(near: &[String]) -> String {
@@ -77,6 +125,7 @@ pub(crate) struct Workspace {
     folder: Dir,
     root: PathBuf,
     rules: Rules,
+    accounts: Vec<String>,
 }
 
 impl Workspace {
@@ -89,13 +138,22 @@ impl Workspace {
         };
         let root = settings.root.canonicalize().map_err(failed)?;
         let folder = Dir::open_ambient_dir(&root, ambient_authority()).map_err(failed)?;
-        Ok(Self { folder, root, rules: Rules::new(&settings.also)? })
+        let accounts = settings.accounts.clone();
+        Ok(Self { folder, root, rules: Rules::new(&settings.also)?, accounts })
     }
 }
 
 impl House {
-    pub(crate) fn workspace(&self) -> std::result::Result<&Workspace, WorkspaceError> {
-        self.workspace.as_ref().ok_or(WorkspaceError::Absent)
+    /// The workspace, when there is one and the caller may use it: whoever is at the machine, administrators, and the
+    /// accounts that are named for it.
+    pub(crate) fn workspace(&self, caller: &Caller) -> std::result::Result<&Workspace, WorkspaceError> {
+        let workspace = self.workspace.as_ref().ok_or(WorkspaceError::Absent)?;
+        if caller.reach == Reach::OperatingSystem || caller.pass.may_administer() {
+            return Ok(workspace);
+        }
+        let account = self.catalog.account(caller.pass.account())?;
+        let is_named = account.is_some_and(|account| workspace.accounts.contains(&account.username));
+        if is_named { Ok(workspace) } else { Err(WorkspaceError::NotOpen) }
     }
 
     /// The folder of the workspace, when there is one.

@@ -51,7 +51,7 @@ impl House {
         window: RepoWindow,
     ) -> Result<RepoFile, WorkspaceError> {
         caller.must_read().map_err(|_| WorkspaceError::PathNotAllowed(path.to_owned()))?;
-        self.workspace()?.read(path, window)
+        self.workspace(caller)?.read(path, window)
     }
 }
 
@@ -64,7 +64,9 @@ impl Workspace {
         }
         let real = match self.folder.canonicalize(&plain) {
             Ok(real) => real,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(self.missing(&plain)),
+            Err(error) if is_absence(&error) => {
+                return Err(if self.is_openly_missing(&plain) { self.missing(&plain) } else { refused() });
+            }
             // A link that leads out answers as any path that is not allowed does.
             Err(_) => return Err(refused()),
         };
@@ -84,8 +86,29 @@ impl Workspace {
         cut(file, facts.len(), real, window)
     }
 
+    /// Whether a path that leads nowhere would have led to a place that may be read. A link into a closed folder must
+    /// not tell by its answer what is in there.
+    fn is_openly_missing(&self, path: &str) -> bool {
+        let mut at = Path::new(path);
+        while let Some(parent) = at.parent() {
+            if self.folder.symlink_metadata(at).is_ok() {
+                // A link to nothing.
+                return false;
+            }
+            let real = match parent.as_os_str().is_empty() {
+                true => Ok(parent.to_owned()),
+                false => self.folder.canonicalize(parent),
+            };
+            if let (Ok(real), Ok(rest)) = (real, Path::new(path).strip_prefix(parent)) {
+                return real.join(rest).to_str().is_some_and(|real| self.rules.allow(real));
+            }
+            at = parent;
+        }
+        false
+    }
+
     /// Opens step by step; a link anywhere on the way is refused.
-    fn open_without_links(&self, path: &Path) -> rustix::io::Result<OwnedFd> {
+    pub(super) fn open_without_links(&self, path: &Path) -> rustix::io::Result<OwnedFd> {
         let parts: Vec<&std::ffi::OsStr> = path.iter().collect();
         let Some((name, folders)) = parts.split_last() else { return Err(rustix::io::Errno::NOENT) };
         let step = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -131,6 +154,10 @@ impl Workspace {
         }
         Some(real)
     }
+}
+
+fn is_absence(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
 }
 
 /// A relative path of plain names; nothing else is even looked at.

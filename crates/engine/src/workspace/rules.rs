@@ -12,22 +12,38 @@ const SAMPLES: [&str; 3] = [".env.example", ".env.sample", ".env.template"];
 /// The rules of one workspace.
 pub(super) struct Rules {
     allowed: GlobSet,
+    /// The folders before the first sign that stands for something else, one for each glob.
+    roots: Vec<String>,
 }
 
 impl Rules {
     pub(super) fn new(also: &[String]) -> Result<Self> {
         let mut builder = GlobSetBuilder::new();
+        let mut roots = Vec::new();
         for glob in ALLOWED.iter().copied().chain(also.iter().map(String::as_str)) {
             let built = GlobBuilder::new(glob).literal_separator(true).build();
             builder.add(built.map_err(|error| Error::invalid("workspace.read", error.to_string()))?);
+            let plain = glob.split('/').take_while(|part| !part.contains(['*', '?', '[', '{', '\\']));
+            roots.push(plain.collect::<Vec<_>>().join("/"));
         }
         let allowed = builder.build().map_err(|error| Error::invalid("workspace.read", error.to_string()))?;
-        Ok(Self { allowed })
+        Ok(Self { allowed, roots })
     }
 
     /// Whether a relative path without `.` and `..` may be read.
     pub(super) fn allow(&self, path: &str) -> bool {
         self.allowed.is_match(path) && !path.split('/').any(is_denied)
+    }
+}
+
+impl Rules {
+    /// Whether a folder may hold, at any depth, something that may be read.
+    pub(super) fn may_hold(&self, folder: &str) -> bool {
+        let below = |inner: &str, outer: &str| {
+            outer.is_empty()
+                || inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        self.roots.iter().any(|root| below(folder, root) || below(root, folder))
     }
 }
 
@@ -97,6 +113,20 @@ mod tests {
         ] {
             assert!(!is_denied(open), "{open}");
         }
+    }
+
+    #[test]
+    fn only_folders_with_something_open_are_walked() {
+        let rules = Rules::new(&["notes/*.txt".into(), "src/lib/[ab].rs".into()]).unwrap();
+        for walked in
+            ["docs", "docs/deep", ".claude", ".claude/memory", "notes", "src", "src/lib", "src/lib/x"]
+        {
+            assert!(rules.may_hold(walked), "{walked}");
+        }
+        for closed in ["target", "docsx", ".claude/other", "src/bin", "node_modules/docs"] {
+            assert!(!rules.may_hold(closed), "{closed}");
+        }
+        assert!(Rules::new(&["**/*.md".into()]).unwrap().may_hold("anything"));
     }
 
     #[test]

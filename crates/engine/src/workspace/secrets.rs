@@ -6,20 +6,44 @@ use regex::RegexSet;
 use serde_json::{Map, Value};
 
 /// Forms of keys and tokens. Each is long and particular: ordinary words never fit.
-const FORMS: [&str; 13] = [
-    r"\bAKIA[0-9A-Z]{16}\b",
-    r"\bASIA[0-9A-Z]{16}\b",
+const FORMS: [&str; 27] = [
+    // Amazon
+    r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
+    r#"(?i)\baws_?secret_?access_?key["']?\s*[=:]\s*["']?[A-Za-z0-9/+]{40}(?:[^A-Za-z0-9/+]|$)"#,
+    // GitHub, GitLab
     r"\bgh[pousr]_[A-Za-z0-9]{36,}\b",
     r"\bgithub_pat_[A-Za-z0-9_]{50,}\b",
     r"\bglpat-[A-Za-z0-9_-]{20,}",
-    r"\bsk-(?:ant-|proj-)?[A-Za-z0-9_-]{24,}",
-    r"\bsk_live_[A-Za-z0-9]{16,}\b",
-    r"\bxox[abeoprs]-[A-Za-z0-9-]{16,}",
-    r"\bAIza[0-9A-Za-z_-]{35}",
-    r"\b[pc]at_live_[A-Za-z0-9_-]{32}",
-    r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
-    r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----",
+    // Models: OpenAI and those who took its form, Anthropic, OpenRouter, Hugging Face
+    r"\bsk-[A-Za-z0-9]{32,}\b",
+    r"\bsk-(?:proj|svcacct|admin)-[A-Za-z0-9_-]{32,}",
+    r"\bsk-ant-[a-z]+[0-9]{2}-[A-Za-z0-9_-]{24,}",
+    r"\bsk-or-v1-[0-9a-f]{64}\b",
     r"\bhf_[A-Za-z0-9]{30,}\b",
+    // Google
+    r"\bAIza[0-9A-Za-z_-]{35}",
+    r"\bya29\.[0-9A-Za-z_-]{30,}",
+    r"\bGOCSPX-[0-9A-Za-z_-]{28}",
+    // Slack
+    r"\bxox[abeoprs]-[0-9]+-[A-Za-z0-9-]{16,}",
+    r"\bhooks\.slack\.com/services/T[0-9A-Z]{6,}/B[0-9A-Z]{6,}/[0-9A-Za-z]{20,}",
+    // Payments, mail, messages
+    r"\b[sr]k_live_[A-Za-z0-9]{16,}\b",
+    r"\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}",
+    r"\b[0-9]{8,10}:AA[A-Za-z0-9_-]{33}\b",
+    // Registries and clouds
+    r"\bnpm_[A-Za-z0-9]{36}\b",
+    r"\bpypi-AgEIcHlwaS5vcmc[A-Za-z0-9_-]{40,}",
+    r"\bdo[op]_v1_[0-9a-f]{64}\b",
+    r"\bAccountKey=[A-Za-z0-9+/]{86}==",
+    // Our own
+    r"\b[pc]at_live_[A-Za-z0-9_-]{32}",
+    // JSON Web Tokens
+    r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
+    // Keys as files
+    r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----",
+    r"\bPuTTY-User-Key-File-[23]: ",
+    r"\bAGE-SECRET-KEY-1[0-9A-Z]{58}\b",
 ];
 
 /// The first field of an entry that holds a secret, as a path of keys.
@@ -32,7 +56,10 @@ fn within(path: &str, key: &str, value: &Value) -> Option<String> {
         return Some("a key of the entry".to_owned());
     }
     match value {
-        Value::String(text) if is_secret(text) => Some(path.to_owned()),
+        // Some forms are told by the name before them, which may be the key.
+        Value::String(text) if is_secret(text) || is_secret(&format!("{key}={text}")) => {
+            Some(path.to_owned())
+        }
         Value::Array(items) => {
             items.iter().enumerate().find_map(|(at, item)| within(&format!("{path}[{at}]"), "", item))
         }
@@ -48,59 +75,12 @@ fn shown(key: &str) -> &str {
     if is_secret(key) { "…" } else { key }
 }
 
-fn is_secret(text: &str) -> bool {
+/// Whether a text holds a secret.
+pub(super) fn is_secret(text: &str) -> bool {
     static SET: OnceLock<Option<RegexSet>> = OnceLock::new();
     let set = SET.get_or_init(|| RegexSet::new(FORMS).ok());
     set.as_ref().is_some_and(|set| set.is_match(text))
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn found(value: Value) -> Option<String> {
-        find(value.as_object().unwrap())
-    }
-
-    #[test]
-    fn secrets_are_named_by_field_and_never_repeated() {
-        assert!(RegexSet::new(FORMS).is_ok());
-        assert_eq!(found(json!({ "note": "key AKIAIOSFODNN7EXAMPLE" })).unwrap(), "entry.note");
-        assert_eq!(
-            found(json!({ "a": { "b": ["x", format!("ghp_{}", "a1".repeat(18))] } })).unwrap(),
-            "entry.a.b[1]"
-        );
-        assert_eq!(found(json!({ "k": "-----BEGIN RSA PRIVATE KEY-----\nMII" })).unwrap(), "entry.k");
-        let named = found(json!({ "AKIAIOSFODNN7EXAMPLE": 1 })).unwrap();
-        assert!(!named.contains("AKIA"));
-    }
-
-    #[test]
-    fn ordinary_words_are_no_secrets() {
-        for harmless in [
-            "token_count",
-            "secretary",
-            "the secret of good tea",
-            "password reset flow",
-            "api key rotation planned",
-            "sk-learn pipeline",
-            "task-1234567890",
-            "AKIA is a prefix",
-            "risk-assessment-of-the-new-feature",
-            "ghp_short",
-            "desk-organisation",
-            "eyJ alone",
-            "Bearer of bad news",
-            "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-            "550e8400-e29b-41d4-a716-446655440000",
-            "BEGIN PUBLIC KEY",
-            "xoxo-hugs",
-            "AIza",
-            "hf_model",
-        ] {
-            assert_eq!(found(json!({ "event": harmless })), None, "{harmless}");
-        }
-    }
-}
+mod tests;

@@ -48,15 +48,19 @@ pub(super) async fn pass_of(shared: &Shared, headers: &HeaderMap, door: Door) ->
     if shared.no_auth {
         return Ok(Pass::owner());
     }
-    let header = headers.get(header::AUTHORIZATION).and_then(|header| header.to_str().ok());
-    let (scheme, token) = header.and_then(|header| header.split_once(' ')).ok_or(Refusal::NoHeader)?;
-    let token = token.trim().to_owned();
-    if !scheme.eq_ignore_ascii_case("bearer") || token.is_empty() {
-        return Err(Refusal::NoHeader);
-    }
+    let token = bearer(headers).ok_or(Refusal::NoHeader)?.to_owned();
     let call = shared.app.new_call();
     let checked = shared.app.blocking(call, move |app| app.house.verify(&token, door)).await;
     checked.unwrap_or(Err(Refusal::Unknown))
+}
+
+/// The token of an `Authorization: Bearer` header. Two such headers are none: nobody could say which of them counts.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let mut all = headers.get_all(header::AUTHORIZATION).iter();
+    let (first, None) = (all.next()?, all.next()) else { return None };
+    let (scheme, token) = first.to_str().ok()?.split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty() && !token.contains(' ')).then_some(token)
 }
 
 /// The server's selection, narrowed by the path `/mcp/x/<toolset>[/readonly]` and the header `X-MCP-Toolsets`.
@@ -75,4 +79,41 @@ fn selection_of(shared: &Shared, request: &Request) -> Option<Selection> {
 
 fn refuse(refusal: &Refusal) -> Response {
     rest::error(refusal.kind(), &refusal.to_string(), &[])
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn headers(values: &[&[u8]]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for value in values.iter().filter_map(|value| HeaderValue::from_bytes(value).ok()) {
+            headers.append(header::AUTHORIZATION, value);
+        }
+        headers
+    }
+
+    #[test]
+    fn one_bearer_token_and_nothing_else() {
+        let read = |values: &[&[u8]]| bearer(&headers(values)).map(str::to_owned);
+        assert_eq!(read(&[b"Bearer abc"]).as_deref(), Some("abc"));
+        assert_eq!(read(&[b"bearer  abc "]).as_deref(), Some("abc"));
+        for wrong in [&b"Bearer"[..], b"Bearer ", b"Basic abc", b"abc", b"Bearer a b", b"Bearer \xff", b""] {
+            assert_eq!(read(&[wrong]), None, "{wrong:?}");
+        }
+        assert_eq!(read(&[]), None);
+        assert_eq!(read(&[b"Bearer abc", b"Bearer def"]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_header_makes_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
+            if let Some(token) = bearer(&headers(&[&bytes])) {
+                prop_assert!(!token.is_empty() && token.is_ascii());
+            }
+        }
+    }
 }

@@ -8,23 +8,30 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::{StatusCode, header};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use shelf_tools::Family;
+use shelf_tools::{Family, Tool, policy};
 
-use super::Shared;
+use super::{Shared, rest::with_text_kept};
 use crate::mcp::Admitted;
 
 type Body = Result<Bytes, BytesRejection>;
 
+/// The name that a body gives; the rest is read when the tool is known.
+#[derive(Deserialize)]
+struct Named {
+    tool: String,
+}
+
 /// `POST /tools`.
 pub(super) async fn call(state: State<Shared>, admitted: Extension<Admitted>, body: Body) -> Response {
-    let request = match object(body) {
-        Ok(request) => request,
-        Err(message) => return invalid(message),
+    let name = match &body {
+        Ok(body) => serde_json::from_slice::<Named>(body).map(|named| named.tool).ok(),
+        Err(_) => return invalid(TOO_LARGE),
     };
-    match request.get("tool").and_then(Value::as_str).map(str::to_owned) {
-        Some(name) => run(state, admitted, &name, request).await,
-        None => invalid("tool must be the name of a tool"),
+    match name {
+        Some(name) => run(state, admitted, &name, body).await,
+        None => invalid("the body must be a JSON object with the name of a tool in 'tool'"),
     }
 }
 
@@ -35,25 +42,25 @@ pub(super) async fn call_named(
     Path(name): Path<String>,
     body: Body,
 ) -> Response {
-    match object(body) {
-        Ok(request) => run(state, admitted, &name, request).await,
-        Err(message) => invalid(message),
-    }
+    run(state, admitted, &name, body).await
 }
 
 async fn run(
     State(shared): State<Shared>,
     Extension(admitted): Extension<Admitted>,
     name: &str,
-    mut request: Map<String, Value>,
+    body: Body,
 ) -> Response {
     let Some(tool) = shelf_tools::find(name).filter(|tool| tool.family == Family::Workspace) else {
-        return invalid(&format!("unknown tool '{name}'"));
+        let known: Vec<&str> = policy::visible(&admitted.caller.pass, &admitted.selection)
+            .filter(|tool| tool.family == Family::Workspace)
+            .map(|tool| tool.name)
+            .collect();
+        return invalid(&format!("unknown tool '{name}'; known here: {}", known.join(", ")));
     };
-    let input = match request.remove("input") {
-        Some(Value::Object(input)) => input,
-        None | Some(Value::Null) => Map::new(),
-        Some(_) => return invalid("input must be an object"),
+    let input = match input(tool, body) {
+        Ok(input) => input,
+        Err(message) => return invalid(message),
     };
     let Admitted { caller, selection } = admitted;
     let call = shared.app.new_call();
@@ -73,12 +80,22 @@ async fn run(
     }
 }
 
-fn object(body: Body) -> Result<Map<String, Value>, &'static str> {
-    let body = body.map_err(|_| "the body is too large")?;
+const TOO_LARGE: &str = "the body is too large";
+
+/// The input that a body gives; an empty body gives none.
+fn input(tool: &Tool, body: Body) -> Result<Map<String, Value>, &'static str> {
+    let body = body.map_err(|_| TOO_LARGE)?;
     if body.trim_ascii().is_empty() {
         return Ok(Map::new());
     }
-    serde_json::from_slice(&body).map_err(|_| "the body must be a JSON object")
+    let Ok(Value::Object(mut request)) = with_text_kept(tool.name, &body, &["input"]) else {
+        return Err("the body must be a JSON object");
+    };
+    match request.remove("input") {
+        Some(Value::Object(input)) => Ok(input),
+        None | Some(Value::Null) => Ok(Map::new()),
+        Some(_) => Err("input must be an object"),
+    }
 }
 
 fn invalid(message: &str) -> Response {

@@ -7,7 +7,7 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use http::{Method, StatusCode};
+use http::{Method, StatusCode, header};
 use shelf_base::bounds::REQUEST_BYTES;
 
 use crate::envelope;
@@ -17,7 +17,7 @@ pub(super) async fn check(request: Request, next: Next) -> Response {
     if request.method() != Method::POST {
         return next.run(request).await;
     }
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
     let Ok(bytes) = to_bytes(body, REQUEST_BYTES).await else {
         let fault = envelope::Fault::too_large();
         return (StatusCode::PAYLOAD_TOO_LARGE, Json(fault.message())).into_response();
@@ -25,5 +25,8 @@ pub(super) async fn check(request: Request, next: Next) -> Response {
     if let Err(fault) = envelope::check(&bytes) {
         return (StatusCode::BAD_REQUEST, Json(fault.message())).into_response();
     }
-    next.run(Request::from_parts(parts, Body::from(bytes))).await
+    let message = envelope::keep_text(bytes.into());
+    // A length that was told for the body as it came need not be that of the body as it goes on.
+    parts.headers.remove(header::CONTENT_LENGTH);
+    next.run(Request::from_parts(parts, Body::from(message))).await
 }

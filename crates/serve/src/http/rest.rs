@@ -9,7 +9,7 @@ use axum::{
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Map, Value, json};
 use shelf_base::{Kind, bounds::REQUEST_BYTES};
-use shelf_tools::{Failure, policy};
+use shelf_tools::{Failure, policy, verbatim};
 
 use super::{Shared, routes};
 use crate::mcp::Admitted;
@@ -61,7 +61,7 @@ pub(super) async fn call(
     let arguments: Map<String, Value> = if body.trim_ascii().is_empty() {
         Map::new()
     } else {
-        match serde_json::from_slice(&body) {
+        match with_text_kept(tool.name, &body, &[]) {
             Ok(Value::Object(arguments)) => arguments,
             Ok(_) => return error(Kind::Invalid, "the body must be a JSON object of arguments", &[]),
             Err(fault) => return error(Kind::Invalid, &format!("the body is not valid JSON: {fault}"), &[]),
@@ -82,6 +82,12 @@ pub(super) fn failed(failure: &Failure) -> Response {
         response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
     }
     response
+}
+
+/// Reads a body; what the tool keeps as it was written is wrapped.
+pub(super) fn with_text_kept(tool: &str, body: &[u8], path: &[&str]) -> serde_json::Result<Value> {
+    let wrapped = std::str::from_utf8(body).ok().and_then(|text| verbatim::wrap(tool, text, path));
+    wrapped.map_or_else(|| serde_json::from_slice(body), |text| serde_json::from_str(&text))
 }
 
 /// The process is alive.

@@ -11,6 +11,7 @@ mod shelves;
 mod token;
 mod upkeep;
 mod user;
+mod workspace;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -22,7 +23,7 @@ use std::{
 use serde_json::{Map, Value, json};
 use shelf_base::{Call, Kind, Secret, bounds};
 use shelf_engine::{Caller, EndpointSettings, House, Options, WorkspaceSettings};
-use shelf_tools::{Context, Limits, policy::Selection};
+use shelf_tools::{Context, Limits, policy::Selection, verbatim};
 
 use crate::{
     cli::{Arguments, Command},
@@ -53,7 +54,9 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Outcome {
         Command::Call(command) => call_tool(&command, &open(&settings)?, output),
         Command::User(command) => user::run(&command, &open(&settings)?, output),
         Command::Token(command) => token::run(&command, &open(&settings)?, output),
-        Command::Check { repair } => upkeep::check(repair, &open(&settings)?, output),
+        Command::Workspace(command) => workspace::run(&command.action, &open(&settings)?, output),
+        Command::Check { memory: true, .. } => workspace::check(&open(&settings)?, output),
+        Command::Check { repair, .. } => upkeep::check(repair, &open(&settings)?, output),
         Command::Reindex => upkeep::reindex(&open(&settings)?, output),
         Command::Embed(command) => upkeep::embed(&command, &open(&settings)?, output),
         Command::Eval(command) => eval::run(&command, output),
@@ -76,10 +79,16 @@ fn flags(arguments: &Arguments) -> BTreeMap<&'static str, toml::Value> {
     };
     text("data_dir", arguments.global.data_dir.as_ref().map(|path| path.display().to_string()));
     text("log.level", arguments.global.log_level.clone());
+    let workspace = match &arguments.command {
+        Command::Serve(serve) => &serve.workspace,
+        Command::Workspace(command) => &command.workspace,
+        Command::Check { workspace, .. } => workspace,
+        _ => &None,
+    };
+    text("workspace.root", workspace.as_ref().map(|path| path.display().to_string()));
     if let Command::Serve(serve) = &arguments.command {
         text("http.listen", serve.http.clone().filter(|address| !address.is_empty()));
         text("http.admin_listen", serve.admin_listen.clone());
-        text("workspace.root", serve.workspace.as_ref().map(|path| path.display().to_string()));
         for (key, list) in [
             ("tools.toolsets", &serve.toolsets),
             ("tools.only", &serve.tools),
@@ -128,10 +137,11 @@ fn open(settings: &Settings) -> Outcome<House> {
 fn open_with(settings: &Settings, folder: Option<PathBuf>) -> Outcome<House> {
     let root = Some(settings.text("workspace.root")).filter(|root| !root.is_empty()).map(PathBuf::from);
     let also = settings.texts("workspace.read");
+    let accounts = settings.texts("workspace.accounts");
     let options = Options {
         import_roots: settings.texts("http.import_roots").into_iter().map(Into::into).collect(),
         export_roots: settings.texts("http.export_roots").into_iter().map(Into::into).collect(),
-        workspace: root.or(folder).map(|root| WorkspaceSettings { root, also }),
+        workspace: root.or(folder).map(|root| WorkspaceSettings { root, also, accounts }),
         embedding: embedding(settings)?,
         registration_closed: !settings.flag("accounts.registration"),
     };
@@ -181,14 +191,15 @@ fn paged_tool(house: &House, name: &str, arguments: Value, call: &Call, page_cha
             trouble.hint(format!("did you mean {}?", near.join(", ")))
         });
     };
-    let (caller, limits, selection) = (Caller::owner(), Limits::default(), Selection::default());
+    let (caller, limits, selection) = (Caller::owner(), Limits::default(), Selection::everything());
     let context =
         Context { house, caller: &caller, call, limits: &limits, selection: &selection, page_chars };
     Ok(shelf_tools::call(tool, &context, arguments)?.value)
 }
 
 fn call_tool(command: &crate::cli::CallTool, house: &House, output: &Output) -> Outcome {
-    let arguments: Value = serde_json::from_str(&command.arguments)
+    let kept = verbatim::wrap(&command.tool, &command.arguments, &[]);
+    let arguments: Value = serde_json::from_str(kept.as_ref().unwrap_or(&command.arguments))
         .map_err(|error| Trouble::new(Kind::Invalid, format!("the arguments are not valid JSON: {error}")))?;
     let call = crate::progress::call(output);
     let reply = paged_tool(house, &command.tool, arguments, &call, bounds::PAGE_CHARS)?;

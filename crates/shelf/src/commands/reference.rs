@@ -54,10 +54,11 @@ fn tools() -> String {
     for tool in registry() {
         let hints = tool.hints;
         page.push_str(&format!(
-            "## {}\n\n{} ({} family)\n\n{}\n\nHints: read-only {}, destructive {}, idempotent {}, open world {}.\n\n",
+            "## {}\n\n{} ({} family{})\n\n{}\n\nHints: read-only {}, destructive {}, idempotent {}, open world {}.\n\n",
             tool.name,
             tool.title,
             tool.family.word(),
+            if tool.toolset() == tool.family.word() { "" } else { ", toolset extras" },
             tool.description,
             hints.read_only,
             hints.destructive,

@@ -68,6 +68,11 @@ fn selection(settings: &Settings) -> Outcome<Selection> {
         let trouble = Trouble::new(Kind::Invalid, format!("unknown tool '{unknown}'"));
         return Err(trouble.hint(format!("known: {}", known.join(", "))));
     }
+    if let Some(extra) = selection.unoffered_extras().first() {
+        let trouble =
+            Trouble::new(Kind::Invalid, format!("'{extra}' belongs to the toolset extras, which is off"));
+        return Err(trouble.hint("name the toolset too: --toolsets all,extras"));
+    }
     Ok(selection)
 }
 

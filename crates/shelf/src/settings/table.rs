@@ -76,6 +76,11 @@ pub(crate) const SETTINGS: &[Setting] = &[
         "Globs that read_repo_file may read beside the usual folders",
     ),
     setting(
+        "workspace.accounts",
+        "SHELF_WORKSPACE_ACCOUNTS",
+        "Accounts that may use the workspace over HTTP, beside administrators",
+    ),
+    setting(
         "limits.read_repo_file_per_minute",
         "SHELF_READ_REPO_FILE_PER_MINUTE",
         "Calls of `read_repo_file` a minute; 0 for no limit",

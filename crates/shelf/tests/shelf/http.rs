@@ -192,7 +192,8 @@ fn rest_and_mcp_give_the_same_and_paths_narrow() {
     };
     let known =
         |takes: fn(&shelf_tools::Tool) -> bool| shelf_tools::registry().filter(|tool| takes(tool)).count();
-    assert_eq!(count("/mcp", &[]), known(|_| true));
+    assert_eq!(count("/mcp", &[]), known(|tool| tool.toolset() != "extras"));
+    assert_eq!(count("/mcp/x/extras", &[]), 0);
     assert_eq!(count("/mcp/x/store", &[]), known(|tool| tool.family.word() == "store"));
     assert_eq!(
         count("/mcp/x/store/readonly", &[]),

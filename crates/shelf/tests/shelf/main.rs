@@ -6,6 +6,7 @@ mod disk;
 mod http;
 mod many;
 mod stdio;
+mod workspace;
 
 use std::path::{Path, PathBuf};
 

@@ -17,7 +17,7 @@ fn the_handshake_says_who_we_are() {
     assert!(reply["result"]["instructions"].as_str().unwrap().len() <= 2_048);
     let tools = client.request("tools/list", json!({}));
     let tools = tools["result"]["tools"].as_array().unwrap();
-    assert_eq!(tools.len(), shelf_tools::registry().count());
+    assert_eq!(tools.len(), shelf_tools::registry().filter(|tool| tool.toolset() != "extras").count());
     for tool in tools {
         for hint in ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] {
             assert!(tool["annotations"][hint].is_boolean(), "{tool}");
@@ -170,7 +170,8 @@ fn a_selection_hides_and_refuses() {
         .iter()
         .map(|tool| tool["name"].as_str().unwrap())
         .collect();
-    let reading = shelf_tools::registry().filter(|tool| tool.hints.read_only && tool.name != "status");
+    let reading = shelf_tools::registry()
+        .filter(|tool| tool.hints.read_only && tool.name != "status" && tool.toolset() != "extras");
     assert_eq!(names, reading.map(|tool| tool.name).collect::<Vec<_>>());
     assert!(names.contains(&"grep") && names.contains(&"list_cats_tool") && !names.contains(&"add"));
     let hidden = [

@@ -9,7 +9,7 @@ use crate::{
     Family, Hints, Tool, arguments,
     policy::{Access, Audience},
     registry::reply,
-    schema,
+    schema, verbatim,
 };
 
 pub(crate) const TOOL: Tool = Tool {
@@ -30,7 +30,7 @@ pub(crate) const TOOL: Tool = Tool {
         let appended = context.house.write_memory_entry(
             context.caller,
             file,
-            &arguments.entry,
+            &verbatim::text_of(arguments.entry),
             arguments.idempotency_key.as_deref(),
         )?;
         reply(&Reply {

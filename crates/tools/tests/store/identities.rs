@@ -2,7 +2,7 @@
 //! anybody else. Made from the registry, so that a new tool cannot slip past.
 
 use serde_json::{Map, Value, json};
-use shelf_engine::{Caller, Door, PersonalScope, Refusal};
+use shelf_engine::{Caller, Door, Options, PersonalScope, Refusal, WorkspaceSettings};
 use shelf_testkit::{TestHouse, error_of};
 use shelf_tools::{Tool, policy, policy::Selection, registry, resources};
 
@@ -126,7 +126,7 @@ fn hidden_means_refused_and_refused_means_hidden() {
     let selection = Selection::default();
     for (identity, caller) in &world.callers {
         let visible: Vec<&str> = policy::visible(&caller.pass, &selection).map(|tool| tool.name).collect();
-        for tool in registry() {
+        for tool in registry().filter(|tool| tool.toolset() != "extras") {
             let expected = expected_refusal(identity, tool);
             assert_eq!(visible.contains(&tool.name), expected.is_none(), "{identity} sees {}", tool.name);
             // The policy speaks before anything looks at the arguments, so wrong ones do no harm.
@@ -232,6 +232,27 @@ fn nothing_of_one_person_reaches_another() {
     assert!(alice_sees("list", json!({})) && alice_sees("list_cats_tool", json!({})));
     let kept = world.house.ok_as(&world.callers[0].1, "list_documents_tool", json!({}));
     assert_eq!(kept.as_array().unwrap().len(), 2, "{kept}");
+}
+
+#[test]
+fn over_http_the_workspace_is_for_administrators_and_those_who_are_named() {
+    let root = tempfile::tempdir().unwrap();
+    let settings =
+        WorkspaceSettings { root: root.path().to_owned(), also: Vec::new(), accounts: vec!["alice".into()] };
+    let house = TestHouse::with(Options { workspace: Some(settings), ..Options::default() });
+    for (name, is_superuser) in [("alice", false), ("bob", false), ("root", true)] {
+        house.user(name, is_superuser);
+    }
+    let read = |caller: &Caller| house.call_as(caller, "read_repo_file", json!({ "path": "docs/README.md" }));
+    assert!(read(&house.caller("alice")).is_ok());
+    let admin = house.personal("root", &[Admin], None);
+    assert!(read(&house.admit(admin.text.reveal(), Door::Protocol).unwrap()).is_ok());
+    let refused = error_of(read(&house.caller("bob")));
+    assert!(refused.contains("PATH_NOT_ALLOWED") && refused.contains("workspace.accounts"), "{refused}");
+    let entry = json!({ "file": "progress_log.jsonl", "entry": { "note": "x" } });
+    let written = error_of(house.call_as(&house.caller("bob"), "write_memory_entry", entry));
+    assert!(written.contains("workspace.accounts"), "{written}");
+    assert!(house.call_as(&house.caller("bob"), "hello", json!({})).is_ok(), "it touches nothing");
 }
 
 #[test]

@@ -66,6 +66,10 @@ fn names_are_those_of_the_contracts() {
         "get_user_tool",
         "update_user_tool",
         "delete_user_tool",
+        // Extras.
+        "query_memory",
+        "list_repo_files",
+        "add_best_practice",
     ];
     assert_eq!(names, expected);
 }

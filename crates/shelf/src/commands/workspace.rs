@@ -1,0 +1,208 @@
+//! `workspace`: the files and the memory that agents use, for people.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde_json::{Map, Value, json};
+use shelf_base::{Kind, Moment};
+use shelf_engine::{Caller, House, MemoryFault, MemoryFile, MemoryReport};
+use shelf_tools::verbatim;
+
+use super::{given, tool};
+use crate::{
+    cli::workspace::{Action, Log, Query, Read},
+    outcome::{Outcome, Trouble},
+    output::{Output, Tone, text},
+    progress,
+};
+
+pub(super) fn run(action: &Action, house: &House, output: &Output) -> Outcome {
+    match action {
+        Action::Read(command) => read(command, house, output),
+        Action::Log(command) => log(command, house, output),
+        Action::Query(command) => query(command, house, output),
+        Action::Check => check(house, output),
+    }
+}
+
+fn read(command: &Read, house: &House, output: &Output) -> Outcome {
+    let arguments = given(json!({
+        "path": command.path,
+        "start_line": command.start_line,
+        "end_line": command.end_line,
+        "tail": command.tail,
+    }));
+    let reply = tool(house, "read_repo_file", arguments, &progress::call(output))?;
+    if output.json {
+        return output.print_json(&reply);
+    }
+    let content = text(&reply, "content");
+    if reply["truncated"] == json!(true) {
+        output.say(
+            Tone::Warning,
+            "the file is larger than one reply; ask for lines with --start-line or --tail",
+        );
+    }
+    match reply["encoding"].as_str() {
+        Some(_) => output.print_bytes(&STANDARD.decode(content).unwrap_or_default()),
+        None => output.print_bytes(content.as_bytes()),
+    }
+}
+
+fn log(command: &Log, house: &House, output: &Output) -> Outcome {
+    let entry = match &command.entry {
+        Some(entry) => entry.clone(),
+        None => entry_of(command, house.now())?,
+    };
+    let mut arguments = format!("{{\"file\":{},\"entry\":{entry}", json!(file(command.decision).name()));
+    if let Some(key) = &command.key {
+        arguments.push_str(&format!(",\"idempotency_key\":{}", json!(key)));
+    }
+    arguments.push('}');
+    let name = "write_memory_entry";
+    let arguments = verbatim::wrap(name, &arguments, &[]).unwrap_or(arguments);
+    let arguments = serde_json::from_str(&arguments)
+        .map_err(|error| Trouble::new(Kind::Invalid, format!("the entry is not valid JSON: {error}")))?;
+    let reply = tool(house, name, arguments, &progress::call(output))?;
+    if output.json {
+        return output.print_json(&reply);
+    }
+    let verb = if reply["duplicate"] == json!(true) { "was there already in" } else { "appended to" };
+    let (file, count) = (text(&reply, "file"), text(&reply, "entry_count"));
+    output.say(Tone::Good, &format!("{verb} {file}; entries: {count}"));
+    if let Some(broken) = reply["invalid_lines"].as_u64() {
+        let advice = "`shelf workspace check` names them";
+        output.say(Tone::Warning, &format!("lines that are no entries: {broken}; {advice}"));
+    }
+    Ok(())
+}
+
+/// The entry of the given words and fields; numbers stay as they were typed.
+fn entry_of(command: &Log, now: Moment) -> Outcome<String> {
+    let whole_seconds = Moment::from_micros(now.micros().div_euclid(1_000_000) * 1_000_000);
+    let at = command.at.clone().unwrap_or_else(|| whole_seconds.to_string());
+    let what = if command.decision { "decision" } else { "event" };
+    let mut entry =
+        format!("{{\"timestamp\":{},{}:{}", json!(at), json!(what), json!(command.words.join(" ")));
+    for field in &command.fields {
+        let (key, value) = split(field)?;
+        entry.push_str(&format!(",{}:{value}", json!(key)));
+    }
+    Ok(entry + "}")
+}
+
+/// A field as its key and the JSON text of its value.
+fn split(field: &str) -> Outcome<(&str, String)> {
+    let (key, value) = field.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or_else(|| {
+        Trouble::new(Kind::Invalid, format!("'{field}' is not KEY=VALUE")).hint("such as duration_hours=2")
+    })?;
+    let is_json = serde_json::from_str::<Value>(value).is_ok();
+    Ok((key, if is_json { value.to_owned() } else { json!(value).to_string() }))
+}
+
+const fn file(decision: bool) -> MemoryFile {
+    if decision { MemoryFile::Decisions } else { MemoryFile::Progress }
+}
+
+fn query(command: &Query, house: &House, output: &Output) -> Outcome {
+    let mut fields = Map::new();
+    for field in &command.fields {
+        let (key, value) = split(field)?;
+        fields.insert(key.to_owned(), serde_json::from_str(&value).unwrap_or(Value::String(value)));
+    }
+    let words = command.words.join(" ");
+    let arguments = given(json!({
+        "file": file(command.decision).name(),
+        "contains": Some(words).filter(|words| !words.is_empty()),
+        "fields": Some(fields).filter(|fields| !fields.is_empty()),
+        "since": command.since,
+        "until": command.until,
+        "last": command.last,
+    }));
+    let reply = tool(house, "query_memory", arguments, &progress::call(output))?;
+    if output.json {
+        return output.print_json(&reply);
+    }
+    let rows: Vec<_> = reply["entries"].as_array().into_iter().flatten().map(row).collect();
+    if !rows.is_empty() {
+        output.table(&["LINE", "TIMESTAMP", "WHAT", "MORE"], &rows)?;
+    }
+    output.say(Tone::Good, &format!("{} of {} that fit", rows.len(), text(&reply, "total")));
+    Ok(())
+}
+
+fn row(found: &Value) -> Vec<String> {
+    let mut rest = found["entry"].as_object().cloned().unwrap_or_default();
+    let mut take = |key: &str| rest.shift_remove(key).map(plain);
+    let (stamp, event, decision) = (take("timestamp"), take("event"), take("decision"));
+    let more: Vec<String> = rest.into_iter().map(|(key, value)| format!("{key}={}", plain(value))).collect();
+    let what = [event, decision].into_iter().flatten().collect::<Vec<_>>().join("; ");
+    vec![text(found, "line"), stamp.unwrap_or_default(), what, more.join("  ")]
+}
+
+fn plain(value: Value) -> String {
+    match value {
+        Value::String(text) => text.replace(['\n', '\r'], " "),
+        other => other.to_string(),
+    }
+}
+
+/// Compares the memory files with their side chains.
+pub(super) fn check(house: &House, output: &Output) -> Outcome {
+    let reports = house.check_memory(&Caller::owner()).map_err(|error| Trouble::of(&error))?;
+    let edits =
+        reports.iter().flat_map(|report| &report.findings).filter(|found| found.fault.is_edit()).count();
+    if output.json {
+        let files: Vec<Value> = reports.iter().map(view).collect();
+        output.print_json(&json!({ "ok": edits == 0, "files": files }))?;
+    } else {
+        reports.iter().try_for_each(|report| show(report, output))?;
+    }
+    match edits {
+        0 => {
+            output.say(Tone::Good, "everything that was appended is as it was written");
+            Ok(())
+        }
+        1 => Err(edited("1 edit")),
+        count => Err(edited(&format!("{count} edits"))),
+    }
+}
+
+fn edited(what: &str) -> Trouble {
+    Trouble::new(Kind::Corrupt, format!("{what} from outside"))
+        .hint("nothing was changed by this check; the lines are yours to mend")
+}
+
+fn show(report: &MemoryReport, output: &Output) -> Outcome {
+    let MemoryReport { file, entry_count, known, .. } = report;
+    let mut added: Vec<u64> = Vec::new();
+    for found in &report.findings {
+        match (found.fault, found.line) {
+            (MemoryFault::Added, Some(line)) => added.push(line),
+            (_, Some(line)) => output.print(&format!("{file}: line {line} {}", found.what))?,
+            (_, None) => output.print(&format!("{file}: {}", found.what))?,
+        }
+    }
+    // Many lines of others in a row are one remark.
+    for run in added.chunk_by(|one, next| one + 1 == *next) {
+        let (first, last) = (run[0], run[run.len() - 1]);
+        let lines =
+            if first == last { format!("line {first} was") } else { format!("lines {first} to {last} were") };
+        output.print(&format!("{file}: {lines} not appended through this library"))?;
+    }
+    output.say(Tone::Good, &format!("{file}: entries {entry_count}, lines compared {known}"));
+    Ok(())
+}
+
+fn view(report: &MemoryReport) -> Value {
+    let findings: Vec<Value> = report
+        .findings
+        .iter()
+        .map(|found| json!({ "kind": found.fault.word(), "edit": found.fault.is_edit(), "line": found.line, "what": found.what }))
+        .collect();
+    json!({
+        "file": report.file,
+        "entry_count": report.entry_count,
+        "invalid_lines": report.invalid_lines,
+        "known_lines": report.known,
+        "findings": findings,
+    })
+}
