@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(house.open_cursor::<(i32, String)>(&owner, "list a", &cursor).unwrap(), (7, "x".into()));
         assert!(house.open_cursor::<(i32, String)>(&owner, "list b", &cursor).is_err());
         let other =
-            Caller { pass: owner.pass.within(shelf_base::ids::CollectionId::fresh()), ..owner.clone() };
+            Caller { pass: owner.pass.within(shelf_base::ids::CollectionId::fresh()), reach: owner.reach };
         assert!(house.open_cursor::<(i32, String)>(&other, "list a", &cursor).is_err());
         let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(256));
         runner

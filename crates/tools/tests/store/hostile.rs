@@ -6,21 +6,20 @@ use shelf_testkit::TestHouse;
 use shelf_tools::{Tool, registry};
 
 /// What must not stand in any text that a caller sees.
-const FORBIDDEN: [&str; 14] = [
-    "SELECT ",
-    "INSERT ",
-    "UPDATE ",
-    "DELETE FROM",
+const FORBIDDEN: [&str; 13] = [
+    "select ",
+    "insert into",
+    "delete from",
     "sqlite",
-    "SQLITE",
-    "rusqlite",
-    "constraint",
+    "constraint failed",
     "panicked",
-    "RUST_BACKTRACE",
+    "rust_backtrace",
     "stack backtrace",
     ".rs:",
     "called `",
     "catalog.db",
+    "typemismatch",
+    "no such table",
 ];
 
 fn hostile_texts() -> Vec<String> {
@@ -98,15 +97,16 @@ fn no_answer_shows_sql_paths_or_stacks() {
     let house = TestHouse::new();
     house.ok("add", json!({ "content": "Call the printer.", "name": "notes/monday.txt" }));
     let remote = Caller { reach: Reach::Configured, ..Caller::owner() };
-    let place = house.path("").display().to_string();
+    let place = house.path("").display().to_string().to_lowercase();
     let mut errors = 0;
     for tool in registry() {
         for arguments in attacks(tool) {
             let Err(failure) = house.call_as(&remote, tool.name, arguments.clone()) else { continue };
             errors += 1;
-            let shown = format!("{} {} {}", failure.text, failure.message, failure.hints.join(" "));
+            let shown =
+                format!("{} {} {}", failure.text, failure.message, failure.hints.join(" ")).to_lowercase();
             // What the caller sent may come back to it.
-            let sent = arguments.to_string();
+            let sent = arguments.to_string().to_lowercase();
             for word in FORBIDDEN.iter().copied().chain([place.as_str()]) {
                 assert!(!shown.contains(word) || sent.contains(word), "{} {arguments}: {shown}", tool.name);
             }
