@@ -24,7 +24,18 @@ pub struct Server {
 impl Server {
     /// Starts a server without authorisation on a library in `data`.
     pub fn start(shelf: &Path, data: &Path) -> Result<Self> {
-        let mut child = Command::new(shelf)
+        Self::start_with(Command::new(shelf), shelf, data)
+    }
+
+    /// The same with a workspace, so that every tool has something to work on.
+    pub fn start_with_workspace(shelf: &Path, data: &Path, workspace: &Path) -> Result<Self> {
+        let mut command = Command::new(shelf);
+        command.env("SHELF_WORKSPACE", workspace);
+        Self::start_with(command, shelf, data)
+    }
+
+    fn start_with(mut command: Command, shelf: &Path, data: &Path) -> Result<Self> {
+        let mut child = command
             .arg("--data-dir")
             .arg(data)
             .args(["serve", "--http", "127.0.0.1:0", "--no-auth", "--admin-listen", "off"])

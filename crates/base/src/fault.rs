@@ -99,7 +99,7 @@ impl Kind {
             Self::TimedOut => ("timed_out", 504, 7, Later),
             Self::StorageFull => ("storage_full", 507, 8, Later),
             Self::Corrupt => ("corrupt", 500, 9, Never),
-            Self::Unavailable => ("unavailable", 501, 3, Never),
+            Self::Unavailable => ("unavailable", 403, 3, Never),
             Self::Io => ("io", 500, 1, Later),
             Self::Internal => ("internal", 500, 70, Never),
         };

@@ -50,7 +50,7 @@ impl Operation {
         );
         let kinds = [Kind::Invalid, Kind::Unauthenticated, Kind::Denied, Kind::NotFound, Kind::Conflict]
             .into_iter()
-            .chain([Kind::TooLarge, Kind::RateLimited, Kind::Internal, Kind::Busy, Kind::Unavailable]);
+            .chain([Kind::TooLarge, Kind::RateLimited, Kind::Internal, Kind::Busy]);
         for kind in kinds {
             let row = kind.row();
             let error = json!({ "$ref": "#/components/schemas/Error" });
