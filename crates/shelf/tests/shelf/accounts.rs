@@ -350,6 +350,7 @@ fn a_killed_server_leaves_every_document_whole() {
     let stored =
         server.tool(&token, "store_document_tool", &json!({ "title": "P", "content": version("walrus") }));
     let id = stored.1["document_id"].clone();
+    let (mut kept, mut gone) = (Vec::new(), Vec::new());
     for round in 0..8_u64 {
         let pid = server.child.id();
         let killer = std::thread::spawn(move || {
@@ -362,6 +363,18 @@ fn a_killed_server_leaves_every_document_whole() {
             if server.try_tool(&token, "update_document_tool", &arguments).is_none() {
                 break;
             }
+            let note = json!({ "title": format!("Note {round} {turn}"), "content": "a quokka passes by" });
+            let Some(stored) = server.try_tool(&token, "store_document_tool", &note) else { break };
+            let stored = stored["document_id"].as_str().unwrap().to_owned();
+            if turn % 2 == 0 {
+                kept.push(stored);
+                continue;
+            }
+            // Between the two it is whole or gone, and nobody can say which.
+            if server.try_tool(&token, "delete_document_tool", &json!({ "document_id": stored })).is_none() {
+                break;
+            }
+            gone.push(stored);
         }
         killer.join().unwrap();
         drop(server);
@@ -376,7 +389,11 @@ fn a_killed_server_leaves_every_document_whole() {
             server.tool(&token, "search", &query).1["total"].clone()
         };
         assert_eq!((find(word), find(other)), (json!(1), json!(0)), "and so in search");
+        let status = |id: &String| server.tool(&token, "get_document_tool", &json!({ "document_id": id })).0;
+        assert!(kept.iter().all(|id| status(id) == 200), "every acknowledged store is there");
+        assert!(gone.iter().all(|id| status(id) == 404), "every acknowledged deletion counts");
     }
+    assert!(!kept.is_empty());
     drop(server);
     assert_sound(&library);
 }

@@ -213,7 +213,7 @@ fn rest_and_mcp_give_the_same_and_paths_narrow() {
         ("POST", "/api/v1/tools/get", "{", 400, "invalid"),
         ("POST", "/api/v1/tools/gett", "{}", 404, "not_found"),
         ("POST", "/api/v1/tools/update", "{\"name\": \"zz\", \"metadata\": [\"a=b\"]}", 404, "not_found"),
-        ("POST", "/api/v1/tools/add", "{\"path\": \"/etc/passwd\"}", 501, "unavailable"),
+        ("POST", "/api/v1/tools/add", "{\"path\": \"/etc/passwd\"}", 403, "unavailable"),
         ("GET", "/nowhere", "", 404, "not_found"),
         ("GET", "/api/v1/tools/get", "", 405, "invalid"),
     ];
