@@ -5,6 +5,7 @@
 
 mod cli;
 mod commands;
+mod memory;
 mod outcome;
 mod output;
 mod progress;
@@ -15,6 +16,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
+    memory::give_back_early();
     let arguments = cli::Arguments::parse();
     let output = output::Output::new(&arguments.global);
     match commands::run(arguments, &output) {
