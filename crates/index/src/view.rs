@@ -53,12 +53,14 @@ pub struct View {
 }
 
 /// A document that a pattern may match.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Candidate {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Candidate<'a> {
     /// Its number.
     pub number: i64,
     /// Its path.
-    pub path: String,
+    pub path: &'a str,
+    /// The SHA-256 of its content.
+    pub hash: Digest,
 }
 
 impl View {
@@ -106,7 +108,7 @@ impl View {
     }
 
     /// Documents within the filter that a pattern with these needs may match, and how many could be searched at all.
-    pub fn candidates(&self, needs: &Needs, filter: &Filter) -> Result<(Vec<Candidate>, u64)> {
+    pub fn candidates(&self, needs: &Needs, filter: &Filter) -> Result<(Vec<Candidate<'_>>, u64)> {
         self.candidates_with(needs, &[], filter)
     }
 
@@ -116,7 +118,7 @@ impl View {
         needs: &Needs,
         words: &[Word],
         filter: &Filter,
-    ) -> Result<(Vec<Candidate>, u64)> {
+    ) -> Result<(Vec<Candidate<'_>>, u64)> {
         let mut found = Vec::new();
         let mut searchable = 0;
         for (placed, allowed) in self.segments.iter().zip(self.allowed(filter)) {
@@ -125,7 +127,7 @@ impl View {
             searchable += placed.segment.searchable(&allowed);
             found.extend(bits.iter().map(|at| {
                 let row = placed.segment.document(at);
-                Candidate { number: row.number, path: placed.segment.path(&row).to_owned() }
+                Candidate { number: row.number, path: placed.segment.path(&row), hash: row.hash }
             }));
         }
         Ok((found, searchable))
