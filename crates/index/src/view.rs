@@ -1,6 +1,13 @@
 //! A view: the segments of one moment, and which of their documents live. It stays true while a reader looks.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
 
 use shelf_base::{Digest, ids::CollectionId};
 
@@ -10,6 +17,9 @@ use crate::{
     segment::Segment,
     trigram::{Needs, Word},
 };
+
+/// With fewer segments than this for each, a second thread is not worth starting.
+const SEGMENTS_EACH: usize = 4;
 
 /// A segment in a view.
 #[derive(Clone)]
@@ -119,17 +129,44 @@ impl View {
         words: &[Word],
         filter: &Filter,
     ) -> Result<(Vec<Candidate<'_>>, u64)> {
+        let allowed = self.allowed(filter);
+        let next = AtomicUsize::new(0);
+        // Segments are small and many: each of the processors takes the next.
+        let work = || -> Result<Vec<(usize, Bits)>> {
+            let mut done = Vec::new();
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(placed) = self.segments.get(at) else { return Ok(done) };
+                let mut bits = placed.segment.candidates(needs, words)?;
+                bits.intersect(&allowed[at]);
+                done.push((at, bits));
+            }
+        };
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        let threads = processors.min(self.segments.len() / SEGMENTS_EACH).max(1);
+        let mut chosen = thread::scope(|scope| {
+            let workers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+            let mut chosen = work()?;
+            for worker in workers {
+                chosen.extend(worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+            }
+            Ok::<_, crate::Error>(chosen)
+        })?;
+        chosen.sort_by_key(|(at, _)| *at);
         let mut found = Vec::new();
-        let mut searchable = 0;
-        for (placed, allowed) in self.segments.iter().zip(self.allowed(filter)) {
-            let mut bits = placed.segment.candidates(needs, words)?;
-            bits.intersect(&allowed);
-            searchable += placed.segment.searchable(&allowed);
+        for (at, bits) in chosen {
+            let segment = &self.segments[at].segment;
             found.extend(bits.iter().map(|at| {
-                let row = placed.segment.document(at);
-                Candidate { number: row.number, path: placed.segment.path(&row), hash: row.hash }
+                let row = segment.document(at);
+                Candidate { number: row.number, path: segment.path(&row), hash: row.hash }
             }));
         }
+        let searchable = self
+            .segments
+            .iter()
+            .zip(&allowed)
+            .map(|(placed, allowed)| placed.segment.searchable(allowed))
+            .sum();
         Ok((found, searchable))
     }
 

@@ -8,6 +8,8 @@ pub(crate) mod archive;
 mod build;
 mod merge;
 mod tables;
+#[cfg(test)]
+mod tests;
 mod vocabulary;
 
 use std::{path::PathBuf, sync::OnceLock};
@@ -208,9 +210,7 @@ impl Segment {
                 let at_end = matches!(word, Word::End(_));
                 let Some(found) = vocabulary.with(letters, at_end, ALIKE) else { return Ok(None) };
                 let mut infos = vocabulary.cut.clone();
-                for word in found {
-                    infos.extend(words.terms().get(word)?);
-                }
+                infos.extend(found);
                 infos
             }
         };
