@@ -22,6 +22,9 @@ pub(crate) const RAW_MAX: usize = TARGET + crate::cut::MAX;
 pub(crate) const DOCUMENT: usize = 2 * 1_024;
 
 const LEVEL: i32 = 3;
+/// With a dictionary level 1 takes as long as level 3 does without one; level 3 would take half as long again, save 4 %
+/// of room, and be slower to unpack.
+const WORDED_LEVEL: i32 = 1;
 const PROBE: usize = 8 * 1_024;
 /// Larger frames are packed without the dictionary: they find their likes in themselves, in less time.
 const ALONE: usize = 32 * 1_024;
@@ -64,7 +67,7 @@ impl Packer {
     /// Uses the dictionary from now on.
     pub(crate) fn learn(&mut self, dictionary: &Dictionary) -> io::Result<()> {
         if self.worded.is_none() {
-            self.worded = Some(Compressor::with_dictionary(LEVEL, dictionary.raw())?);
+            self.worded = Some(Compressor::with_dictionary(WORDED_LEVEL, dictionary.raw())?);
         }
         Ok(())
     }

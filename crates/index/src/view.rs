@@ -7,6 +7,7 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
     thread,
+    time::{Duration, Instant},
 };
 
 use shelf_base::{Digest, ids::CollectionId};
@@ -18,8 +19,10 @@ use crate::{
     trigram::{Needs, Word},
 };
 
-/// With fewer segments than this for each, a second thread is not worth starting.
-const SEGMENTS_EACH: usize = 4;
+/// Segments that are looked through before it is decided whether to share the rest between threads.
+const SAMPLE: usize = 3;
+/// Work that is worth starting threads for: where others need the processors too, waiting for a thread takes longer.
+const WORTH_SHARING: Duration = Duration::from_millis(2);
 
 /// A segment in a view.
 #[derive(Clone)]
@@ -131,26 +134,31 @@ impl View {
     ) -> Result<(Vec<Candidate<'_>>, u64)> {
         let allowed = self.allowed(filter);
         let next = AtomicUsize::new(0);
-        // Segments are small and many: each of the processors takes the next.
-        let work = || -> Result<Vec<(usize, Bits)>> {
+        // Segments are small and many: each of the threads takes the next.
+        let work = |most: usize| -> Result<Vec<(usize, Bits)>> {
             let mut done = Vec::new();
-            loop {
+            while done.len() < most {
                 let at = next.fetch_add(1, Ordering::Relaxed);
-                let Some(placed) = self.segments.get(at) else { return Ok(done) };
+                let Some(placed) = self.segments.get(at) else { break };
                 let mut bits = placed.segment.candidates(needs, words)?;
                 bits.intersect(&allowed[at]);
                 done.push((at, bits));
             }
+            Ok(done)
         };
+        let begun = Instant::now();
+        let mut chosen = work(SAMPLE)?;
+        let rest = self.segments.len().saturating_sub(SAMPLE);
+        let expected = begun.elapsed() * rest as u32 / SAMPLE as u32;
         let processors = thread::available_parallelism().map_or(1, usize::from);
-        let threads = processors.min(self.segments.len() / SEGMENTS_EACH).max(1);
-        let mut chosen = thread::scope(|scope| {
-            let workers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-            let mut chosen = work()?;
+        let threads = if expected > WORTH_SHARING { processors.min(rest) } else { 1 };
+        thread::scope(|scope| {
+            let workers: Vec<_> = (1..threads).map(|_| scope.spawn(|| work(usize::MAX))).collect();
+            chosen.extend(work(usize::MAX)?);
             for worker in workers {
                 chosen.extend(worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
             }
-            Ok::<_, crate::Error>(chosen)
+            Ok::<_, crate::Error>(())
         })?;
         chosen.sort_by_key(|(at, _)| *at);
         let mut found = Vec::new();

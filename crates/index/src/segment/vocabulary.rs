@@ -1,8 +1,8 @@
 //! The words of a segment one behind the other, so that those with given letters anywhere inside are found by one pass
 //! over plain memory. The word index itself can only tell words by their beginning.
 //!
-//! It is made when a pattern has use for it, and within bounds: of 15 MB of text the plain words take a quarter of a
-//! megabyte, and identifiers, of which hardly one is like the other, one more.
+//! It is made when a pattern has use for it, and within bounds: of 15 MB of text the plain words take half a megabyte,
+//! and identifiers, of which hardly one is like the other, two.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -20,7 +20,7 @@ const BITS: u32 = 6;
 const NUMBER: u8 = 0x80;
 const MORE: u8 = 0x40;
 /// Bytes that the vocabularies of all segments may take; beyond, patterns are looked up by trigrams alone.
-const MOST: usize = 40 << 20;
+const MOST: usize = 48 << 20;
 
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
 
