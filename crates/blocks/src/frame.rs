@@ -1,25 +1,43 @@
 //! Frames: a run of blocks compressed together.
 //!
-//! Neighbouring files of a tree resemble each other, so compressing them together stores markedly less than one by
-//! one, and a frame stays small enough that reading one block of it costs a fraction of a millisecond.
+//! Reading a document means unpacking the frames it lies in, so a frame holds one document where it can: a pattern
+//! search reads thousands of documents from all over a library and would unpack their neighbours with them. What
+//! neighbours have in common, which is what made large frames small, stands in the pack's [`dictionary`] instead.
+//! Documents that are larger than a frame fill as many as they need.
+//!
+//! [`dictionary`]: crate::dictionary
 
-use std::{cell::RefCell, io};
+use std::{cell::RefCell, io, sync::Arc};
 
-use zstd::bulk::{Compressor, Decompressor};
+use zstd::{bulk::Compressor, zstd_safe::DCtx};
+
+use crate::dictionary::Dictionary;
 
 /// Raw bytes after which a frame is closed.
 pub(crate) const TARGET: usize = 96 * 1_024;
 /// The most raw bytes that a frame can hold: one block joins before the target is checked.
 pub(crate) const RAW_MAX: usize = TARGET + crate::cut::MAX;
+/// Raw bytes after which a frame is closed where a document ends. Measured on 4,000 documents of 5 KB on average:
+/// with less than 1 KiB the frames take 1 % more room, with 4 KiB a document takes a third longer to read.
+pub(crate) const DOCUMENT: usize = 2 * 1_024;
 
 const LEVEL: i32 = 3;
+/// With a dictionary level 1 takes as long as level 3 does without one; level 3 would take half as long again, save 4 %
+/// of room, and be slower to unpack.
+const WORDED_LEVEL: i32 = 1;
 const PROBE: usize = 8 * 1_024;
+/// Larger frames are packed without the dictionary: they find their likes in themselves, in less time.
+const ALONE: usize = 32 * 1_024;
 
 /// How the bytes of a frame are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Codec {
     Raw = 0,
     Zstd = 1,
+    /// With the pack's dictionary.
+    Worded = 2,
+    /// The dictionary itself.
+    Dictionary = 3,
 }
 
 impl Codec {
@@ -27,6 +45,8 @@ impl Codec {
         match byte {
             0 => Some(Self::Raw),
             1 => Some(Self::Zstd),
+            2 => Some(Self::Worded),
+            3 => Some(Self::Dictionary),
             _ => None,
         }
     }
@@ -35,22 +55,42 @@ impl Codec {
 /// Compresses frames, skipping what does not shrink.
 pub(crate) struct Packer {
     zstd: Compressor<'static>,
+    /// The same with the dictionary of the batch, once there is one.
+    worded: Option<Compressor<'static>>,
 }
 
 impl Packer {
     pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self { zstd: Compressor::new(LEVEL)? })
+        Ok(Self { zstd: Compressor::new(LEVEL)?, worded: None })
+    }
+
+    /// Uses the dictionary from now on.
+    pub(crate) fn learn(&mut self, dictionary: &Dictionary) -> io::Result<()> {
+        if self.worded.is_none() {
+            self.worded = Some(Compressor::with_dictionary(WORDED_LEVEL, dictionary.raw())?);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn knows_dictionary(&self) -> bool {
+        self.worded.is_some()
     }
 
     pub(crate) fn pack(&mut self, raw: &[u8]) -> io::Result<(Codec, Vec<u8>)> {
-        if raw.len() > 4 * PROBE && !self.shrinks(&raw[raw.len() / 2..][..PROBE])? {
+        if raw.len() > 4 * PROBE && !self.shrinks(raw)? {
             return Ok((Codec::Raw, raw.to_vec()));
         }
-        let packed = self.zstd.compress(raw)?;
-        if packed.len() < raw.len() { Ok((Codec::Zstd, packed)) } else { Ok((Codec::Raw, raw.to_vec())) }
+        let (codec, packed) = match &mut self.worded {
+            Some(worded) if raw.len() <= ALONE => (Codec::Worded, worded.compress(raw)?),
+            _ => (Codec::Zstd, self.zstd.compress(raw)?),
+        };
+        if packed.len() < raw.len() { Ok((codec, packed)) } else { Ok((Codec::Raw, raw.to_vec())) }
     }
 
-    fn shrinks(&mut self, sample: &[u8]) -> io::Result<bool> {
+    /// Whether a piece from the middle gets smaller.
+    pub(crate) fn shrinks(&mut self, raw: &[u8]) -> io::Result<bool> {
+        let sample = &raw[raw.len() / 2..];
+        let sample = &sample[..sample.len().min(PROBE)];
         self.zstd.set_compression_level(1)?;
         let packed = self.zstd.compress(sample)?;
         self.zstd.set_compression_level(LEVEL)?;
@@ -74,30 +114,95 @@ pub(crate) fn pack_alone(raw: &[u8]) -> io::Result<(Codec, Vec<u8>)> {
     })
 }
 
-thread_local! {
-    static UNPACKER: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+/// Unpacks frames into memory of its own, which the next frame overwrites.
+///
+/// The dictionary lies in the same memory, right before the frame, where zstd takes it for the beginning of the text
+/// it unpacks: a quarter faster than from a place of its own.
+pub(crate) struct Unpacker {
+    zstd: DCtx<'static>,
+    memory: Vec<u8>,
+    dictionary: Option<Arc<Vec<u8>>>,
+    length: usize,
 }
 
-/// Decompresses with this thread's own decompressor, for the same reason.
-fn decompress(stored: &[u8], raw_length: usize) -> io::Result<Vec<u8>> {
-    UNPACKER.with_borrow_mut(|kept| {
-        let unpacker = match kept {
-            Some(unpacker) => unpacker,
-            None => kept.insert(Decompressor::new()?),
-        };
-        unpacker.decompress(stored, raw_length)
-    })
-}
-
-/// Restores a frame; an error when the bytes do not give exactly `raw_length`.
-pub(crate) fn unpack(codec: Codec, stored: Vec<u8>, raw_length: usize) -> Result<Vec<u8>, String> {
-    let raw = match codec {
-        Codec::Raw => stored,
-        Codec::Zstd => decompress(&stored, raw_length).map_err(|error| error.to_string())?,
-    };
-    if raw.len() == raw_length {
-        Ok(raw)
-    } else {
-        Err(format!("a frame holds {} bytes instead of {raw_length}", raw.len()))
+impl Default for Unpacker {
+    fn default() -> Self {
+        Self { zstd: DCtx::create(), memory: Vec::new(), dictionary: None, length: 0 }
     }
+}
+
+impl Unpacker {
+    /// Unpacks a frame; an error when the bytes do not give exactly `length`.
+    pub(crate) fn unpack(
+        &mut self,
+        codec: Codec,
+        dictionary: Option<&Arc<Vec<u8>>>,
+        stored: &[u8],
+        length: usize,
+    ) -> Result<&[u8], String> {
+        // Whatever fails, the memory does not hold a frame afterwards.
+        self.length = 0;
+        let start = match (codec, dictionary) {
+            (Codec::Worded, Some(dictionary)) => {
+                self.place_dictionary(dictionary);
+                dictionary.len()
+            }
+            (Codec::Worded, None) => return Err("a frame needs a dictionary and there is none".into()),
+            _ => {
+                self.dictionary = None;
+                0
+            }
+        };
+        if self.memory.len() < start + length {
+            self.memory.resize(start + length, 0);
+        }
+        let (before, rest) = self.memory.split_at_mut(start);
+        let unpacked = if codec == Codec::Raw {
+            if stored.len() == length {
+                rest[..length].copy_from_slice(stored);
+            }
+            stored.len()
+        } else {
+            self.zstd
+                .decompress_using_dict(&mut rest[..length], stored, before)
+                .map_err(|code| zstd::zstd_safe::get_error_name(code).to_owned())?
+        };
+        if unpacked != length {
+            return Err(format!("a frame holds {unpacked} bytes instead of {length}"));
+        }
+        self.length = length;
+        Ok(&self.memory[start..start + length])
+    }
+
+    /// The frame that was unpacked last.
+    pub(crate) fn last(&self) -> &[u8] {
+        let start = self.dictionary.as_ref().map_or(0, |dictionary| dictionary.len());
+        &self.memory[start..start + self.length]
+    }
+
+    fn place_dictionary(&mut self, dictionary: &Arc<Vec<u8>>) {
+        if self.dictionary.as_ref().is_some_and(|present| Arc::ptr_eq(present, dictionary)) {
+            return;
+        }
+        if self.memory.len() < dictionary.len() {
+            self.memory.resize(dictionary.len(), 0);
+        }
+        self.memory[..dictionary.len()].copy_from_slice(dictionary);
+        self.dictionary = Some(dictionary.clone());
+    }
+}
+
+thread_local! {
+    static UNPACKER: RefCell<Unpacker> = RefCell::default();
+}
+
+/// Restores a frame with this thread's own unpacker: making one costs more than unpacking a small frame.
+pub(crate) fn unpack(
+    codec: Codec,
+    dictionary: Option<&Arc<Vec<u8>>>,
+    stored: &[u8],
+    length: usize,
+) -> Result<Vec<u8>, String> {
+    UNPACKER
+        .with_borrow_mut(|unpacker| unpacker.unpack(codec, dictionary, stored, length).map(<[u8]>::to_vec))
 }

@@ -88,7 +88,7 @@ impl Plan {
         let batch = target.batch();
         let mut lane = batch.lane()?;
         for block in moves {
-            lane.put(*block, &store.read(&block.id)?)?;
+            lane.put_alone(*block, &store.read(&block.id)?)?;
         }
         lane.finish()?;
         let _sealed = batch.seal()?;

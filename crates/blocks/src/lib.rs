@@ -15,6 +15,7 @@
 
 mod cache;
 pub mod cut;
+mod dictionary;
 mod error;
 mod frame;
 pub mod gc;
@@ -22,9 +23,13 @@ mod loose;
 mod manifest;
 pub mod objects;
 pub mod pack;
+mod reader;
 mod store;
+mod writing;
 
 pub use error::Error;
 pub use loose::Loose;
 pub use manifest::{BlockId, BlockRef, Manifest};
-pub use store::{Batch, Lane, Problem, Sealed, Store, Usage};
+pub use reader::{Place, Reader};
+pub use store::{Problem, Store, Usage};
+pub use writing::{Batch, Lane, Sealed};

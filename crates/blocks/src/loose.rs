@@ -32,12 +32,13 @@ impl Loose {
         let damaged = |what: &str| Error::damaged(format!("loose block {}", self.id), what);
         let (header, stored) =
             self.bytes.split_at_checked(HEADER).ok_or_else(|| damaged("it is too short"))?;
-        let codec = Codec::from_byte(header[0]).ok_or_else(|| damaged("its codec is not known"))?;
+        let codec = Codec::from_byte(header[0]).filter(|codec| matches!(codec, Codec::Raw | Codec::Zstd));
+        let codec = codec.ok_or_else(|| damaged("its codec is not known"))?;
         let length = u32::from_le_bytes([header[1], header[2], header[3], header[4]]) as usize;
         if length > crate::cut::MAX {
             return Err(damaged("it claims to be longer than any block"));
         }
-        let raw = frame::unpack(codec, stored.to_vec(), length).map_err(|what| damaged(&what))?;
+        let raw = frame::unpack(codec, None, stored, length).map_err(|what| damaged(&what))?;
         if BlockId::of(&raw) == self.id { Ok(raw) } else { Err(damaged("its bytes do not have its hash")) }
     }
 }

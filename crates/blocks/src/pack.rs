@@ -1,7 +1,10 @@
 //! Packs: writer → sealed object → reader. `FORMAT.md` gives the bytes.
 
+use std::sync::Arc;
+
 use crate::{
     BlockId, Error,
+    dictionary::Dictionary,
     frame::{self, Codec},
     objects::Objects,
 };
@@ -39,6 +42,8 @@ pub(crate) struct Builder {
     body: Vec<u8>,
     frames: Vec<FrameEntry>,
     blocks: Vec<BlockEntry>,
+    /// The dictionary that frames of this pack use.
+    dictionary: Option<Arc<Dictionary>>,
 }
 
 /// A finished pack: its name and its bytes.
@@ -55,6 +60,14 @@ impl Builder {
 
     pub(crate) fn stored(&self) -> usize {
         self.body.len()
+    }
+
+    /// Makes sure that the pack has the dictionary.
+    pub(crate) fn bring(&mut self, dictionary: &Arc<Dictionary>) {
+        if self.dictionary.is_none() {
+            self.push(Codec::Dictionary, dictionary.packed(), dictionary.raw().len(), &[]);
+            self.dictionary = Some(dictionary.clone());
+        }
     }
 
     /// Adds a compressed frame with the blocks it holds: `(id, offset in the frame, length)`.
@@ -76,6 +89,10 @@ impl Builder {
 
     /// Writes index and trailer. The name is made from the index, so equal packs have equal names.
     pub(crate) fn finish(mut self) -> Finished {
+        // Without its dictionary nearly nothing of a pack can be read, so it has it a second time, far from the first.
+        if let Some(dictionary) = self.dictionary.take() {
+            self.push(Codec::Dictionary, dictionary.packed(), dictionary.raw().len(), &[]);
+        }
         self.blocks.sort_by_key(|block| block.id);
         let mut index =
             Vec::with_capacity(self.frames.len() * FRAME_ENTRY + self.blocks.len() * BLOCK_ENTRY + TRAILER);
@@ -167,18 +184,51 @@ impl Index {
         })
     }
 
-    /// Finds a block.
+    /// Finds a block. Ids are hashes, so a block lies near where its first bytes say; looking there first touches a
+    /// few neighbouring entries instead of a dozen all over the table.
     pub(crate) fn find(&self, id: &BlockId) -> Option<&BlockEntry> {
-        self.blocks.binary_search_by_key(id, |block| block.id).ok().map(|at| &self.blocks[at])
+        let key = id.short() as u64;
+        let guess = ((u128::from(key) * self.blocks.len() as u128) >> 64) as usize;
+        let mut reach = 16;
+        let (mut low, mut high) = (guess, guess);
+        while low > 0 && self.blocks[low].id >= *id {
+            low = low.saturating_sub(reach);
+            reach *= 2;
+        }
+        reach = 16;
+        while high < self.blocks.len() && self.blocks[high].id <= *id {
+            high = high.saturating_add(reach).min(self.blocks.len());
+            reach *= 2;
+        }
+        let near = &self.blocks[low..high];
+        near.binary_search_by_key(id, |block| block.id).ok().map(|at| &near[at])
+    }
+
+    /// The frames that hold the dictionary, all the same one.
+    pub(crate) fn dictionaries(&self) -> impl DoubleEndedIterator<Item = u32> + '_ {
+        let frames = self.frames.iter().enumerate();
+        frames.filter(|(_, frame)| frame.codec == Codec::Dictionary).map(|(at, _)| at as u32)
+    }
+
+    /// Reads the dictionary: the first copy of it that is whole.
+    pub(crate) fn read_dictionary(&self, objects: &dyn Objects) -> Result<Vec<u8>, Error> {
+        let none = Err(Error::damaged(format!("pack {}", self.name), "it has no dictionary"));
+        self.dictionaries()
+            .fold(none, |found, frame| found.or_else(|_| self.read_frame(objects, frame, None)))
     }
 
     /// Reads and unpacks one frame.
-    pub(crate) fn read_frame(&self, objects: &dyn Objects, number: u32) -> Result<Vec<u8>, Error> {
+    pub(crate) fn read_frame(
+        &self,
+        objects: &dyn Objects,
+        number: u32,
+        dictionary: Option<&Arc<Vec<u8>>>,
+    ) -> Result<Vec<u8>, Error> {
         let frame = self.frames[number as usize];
         let stored = objects
             .read(&self.name, frame.offset, frame.stored as usize)
             .map_err(|source| Error::Storage { action: "read", object: self.name.clone(), source })?;
-        frame::unpack(frame.codec, stored, frame.raw as usize)
+        frame::unpack(frame.codec, dictionary, &stored, frame.raw as usize)
             .map_err(|what| Error::damaged(format!("pack {}", self.name), what))
     }
 }

@@ -1,4 +1,4 @@
-//! The store: batches that write packs, and verified reads from all of them.
+//! The store: verified reads from all packs, and where to begin to write more.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -6,14 +6,16 @@ use std::{
     sync::Arc,
 };
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 
 use crate::{
     BlockId, BlockRef, Error,
     cache::Frames,
-    frame::{self, Packer},
+    frame::Codec,
     objects::Objects,
-    pack::{self, Builder, Index},
+    pack::{BlockEntry, Index},
+    reader::{Place, Reader},
+    writing::Batch,
 };
 
 /// Packs of blocks in object storage. Many processes may use one storage at once; each sees the others' packs when it
@@ -121,7 +123,40 @@ impl Store {
 
     /// Starts a batch of writes.
     pub fn batch(&self) -> Batch<'_> {
-        Batch { store: self, open: Mutex::default(), seen: Mutex::default() }
+        Batch::new(self)
+    }
+
+    /// Starts to read many blocks.
+    pub fn reader(&self) -> Reader<'_> {
+        Reader::new(self)
+    }
+
+    /// Where blocks lie, as far as this process knows; `None` for those in no pack it has seen.
+    pub fn places(&self, ids: impl Iterator<Item = BlockId>) -> Result<Vec<Option<Place>>, Error> {
+        self.ensure_listed()?;
+        let packs = self.packs.read();
+        // Blocks that are asked for together mostly lie together.
+        let mut last: Option<&(u64, Arc<Index>)> = None;
+        let place = |id: BlockId| {
+            let mut order = last.into_iter().chain(packs.open.iter().rev());
+            let (found, entry) = order.find_map(|pack| Some((pack, pack.1.find(&id)?)))?;
+            last = Some(found);
+            Some(Place::new(found.0, entry))
+        };
+        Ok(ids.map(place).collect())
+    }
+
+    pub(crate) fn pack(&self, number: u64) -> Option<Arc<Index>> {
+        let packs = self.packs.read();
+        packs.open.iter().find(|(known, _)| *known == number).map(|(_, pack)| pack.clone())
+    }
+
+    /// Takes a pack that was just written into use.
+    pub(crate) fn admit(&self, index: Index) {
+        let mut packs = self.packs.write();
+        if !packs.open.iter().any(|(_, pack)| pack.name == index.name) {
+            packs.add(index);
+        }
     }
 
     /// What the packs hold.
@@ -156,12 +191,20 @@ impl Store {
     }
 
     fn verify_pack(&self, pack: &Index, problems: &mut Vec<Problem>) {
+        let mut note = |block, what| problems.push(Problem { object: pack.name.clone(), block, what });
+        let mut dictionary = None;
+        for copy in pack.dictionaries() {
+            match pack.read_frame(&*self.objects, copy, None) {
+                Ok(raw) => dictionary = Some(Arc::new(raw)),
+                Err(error) => note(None, format!("a copy of its dictionary: {error}")),
+            }
+        }
         let mut by_frame: Vec<Vec<_>> = vec![Vec::new(); pack.frames.len()];
         for block in &pack.blocks {
             by_frame[block.frame as usize].push(block);
         }
-        for (number, blocks) in by_frame.iter().enumerate() {
-            let frame = pack.read_frame(&*self.objects, number as u32);
+        for (number, blocks) in by_frame.iter().enumerate().filter(|(_, blocks)| !blocks.is_empty()) {
+            let frame = pack.read_frame(&*self.objects, number as u32, dictionary.as_ref());
             for block in blocks {
                 let what = match &frame {
                     Err(error) => error.to_string(),
@@ -170,7 +213,7 @@ impl Store {
                     }
                     Ok(_) => continue,
                 };
-                problems.push(Problem { object: pack.name.clone(), block: Some(block.id), what });
+                note(Some(block.id), what);
             }
         }
     }
@@ -238,7 +281,7 @@ impl Store {
         let mut lane = batch.lane()?;
         for block in packs.iter().flat_map(|pack| &pack.blocks) {
             match self.read(&block.id) {
-                Ok(bytes) => lane.put(BlockRef { id: block.id, length: block.length }, &bytes)?,
+                Ok(bytes) => lane.put_alone(BlockRef { id: block.id, length: block.length }, &bytes)?,
                 Err(_) => lost.push(block.id),
             }
         }
@@ -266,17 +309,37 @@ impl Store {
         if let Some(found) = self.frames.get((number, frame)) {
             return Ok(found);
         }
-        let raw = Arc::new(pack.read_frame(&*self.objects, frame)?);
+        let dictionary = self.dictionary_for(number, pack, frame)?;
+        let raw = Arc::new(pack.read_frame(&*self.objects, frame, dictionary.as_ref())?);
         self.frames.keep((number, frame), &raw);
         Ok(raw)
     }
+
+    /// The pack's dictionary, when the frame needs it. It is kept as frames are, under the number of its first copy.
+    pub(crate) fn dictionary_for(
+        &self,
+        number: u64,
+        pack: &Index,
+        frame: u32,
+    ) -> Result<Option<Arc<Vec<u8>>>, Error> {
+        if pack.frames[frame as usize].codec != Codec::Worded {
+            return Ok(None);
+        }
+        let key = (number, pack.dictionaries().next().unwrap_or(frame));
+        if let Some(found) = self.frames.get(key) {
+            return Ok(Some(found));
+        }
+        let raw = Arc::new(pack.read_dictionary(&*self.objects)?);
+        self.frames.keep(key, &raw);
+        Ok(Some(raw))
+    }
 }
 
-fn cut_out<'a>(frame: &'a [u8], block: &pack::BlockEntry) -> &'a [u8] {
+fn cut_out<'a>(frame: &'a [u8], block: &BlockEntry) -> &'a [u8] {
     &frame[block.offset as usize..(block.offset + block.length) as usize]
 }
 
-fn storage(action: &'static str, object: &str, source: io::Error) -> Error {
+pub(crate) fn storage(action: &'static str, object: &str, source: io::Error) -> Error {
     Error::Storage { action, object: object.to_owned(), source }
 }
 
@@ -285,107 +348,5 @@ impl Packs {
         let number = self.next;
         self.next += 1;
         self.open.push((number, Arc::new(index)));
-    }
-}
-
-/// Proof that every block put into a batch is durable.
-#[derive(Debug)]
-#[must_use = "blocks may be referred to only after sealing"]
-pub struct Sealed(());
-
-/// A batch of writes, shared by any number of [`Lane`]s.
-pub struct Batch<'a> {
-    store: &'a Store,
-    open: Mutex<Builder>,
-    seen: Mutex<HashSet<BlockId>>,
-}
-
-impl<'a> Batch<'a> {
-    /// A lane: one thread's run of blocks that are compressed together.
-    pub fn lane(&self) -> Result<Lane<'_, 'a>, Error> {
-        let packer = Packer::new().map_err(|source| storage("compress", "a frame", source))?;
-        Ok(Lane { batch: self, packer, raw: Vec::new(), blocks: Vec::new() })
-    }
-
-    /// Writes what is left and makes it durable. All lanes must have been finished.
-    pub fn seal(&self) -> Result<Sealed, Error> {
-        let builder = std::mem::take(&mut *self.open.lock());
-        self.write(builder)?;
-        Ok(Sealed(()))
-    }
-
-    fn is_new(&self, id: BlockId) -> Result<bool, Error> {
-        Ok(!self.store.contains(&id)? && self.seen.lock().insert(id))
-    }
-
-    fn take_frame(
-        &self,
-        codec: frame::Codec,
-        stored: &[u8],
-        raw: usize,
-        blocks: &[(BlockId, u32, u32)],
-    ) -> Result<(), Error> {
-        let mut open = self.open.lock();
-        open.push(codec, stored, raw, blocks);
-        if open.stored() < pack::TARGET {
-            return Ok(());
-        }
-        let full = std::mem::take(&mut *open);
-        drop(open);
-        self.write(full)
-    }
-
-    fn write(&self, builder: Builder) -> Result<(), Error> {
-        if builder.is_empty() {
-            return Ok(());
-        }
-        let finished = builder.finish();
-        let objects = self.store.objects();
-        objects
-            .put(&finished.name, &[&finished.body, &finished.index])
-            .map_err(|source| storage("write", &finished.name, source))?;
-        let index = Index::open(objects, &finished.name)?;
-        let mut packs = self.store.packs.write();
-        if !packs.open.iter().any(|(_, pack)| pack.name == index.name) {
-            packs.add(index);
-        }
-        Ok(())
-    }
-}
-
-/// One thread's way into a batch.
-pub struct Lane<'b, 'a> {
-    batch: &'b Batch<'a>,
-    packer: Packer,
-    raw: Vec<u8>,
-    blocks: Vec<(BlockId, u32, u32)>,
-}
-
-impl Lane<'_, '_> {
-    /// Takes a block; one that the store has already is left out.
-    pub fn put(&mut self, block: BlockRef, bytes: &[u8]) -> Result<(), Error> {
-        if !self.batch.is_new(block.id)? {
-            return Ok(());
-        }
-        self.blocks.push((block.id, self.raw.len() as u32, block.length));
-        self.raw.extend_from_slice(bytes);
-        if self.raw.len() >= frame::TARGET { self.flush() } else { Ok(()) }
-    }
-
-    /// Hands the rest to the batch.
-    pub fn finish(mut self) -> Result<(), Error> {
-        self.flush()
-    }
-
-    fn flush(&mut self) -> Result<(), Error> {
-        if self.blocks.is_empty() {
-            return Ok(());
-        }
-        let (codec, stored) =
-            self.packer.pack(&self.raw).map_err(|source| storage("compress", "a frame", source))?;
-        self.batch.take_frame(codec, &stored, self.raw.len(), &self.blocks)?;
-        self.raw.clear();
-        self.blocks.clear();
-        Ok(())
     }
 }

@@ -3,16 +3,22 @@
 use std::{ops::Range, sync::Arc};
 
 use shelf_base::{Call, Digest, DigestWriter};
-use shelf_blocks::{BlockId, Loose, Manifest, Store};
+use shelf_blocks::{BlockId, Loose, Manifest, Reader, Store};
 use shelf_catalog::Catalog;
 
-use crate::{Error, Result};
+use crate::{
+    Error, Result,
+    manifests::{Blocks, Manifests},
+    texts::{Known, Texts},
+};
 
 /// Reads content by its hash.
 #[derive(Clone)]
 pub(crate) struct Blobs {
     pub catalog: Arc<dyn Catalog>,
     pub blocks: Arc<Store>,
+    pub manifests: Arc<Manifests>,
+    pub texts: Arc<Texts>,
 }
 
 impl Blobs {
@@ -63,9 +69,107 @@ impl Blobs {
         Ok(bytes)
     }
 
-    /// The whole content, verified block by block; for reading many documents in one go.
+    /// Reads many contents, each whole and verified block by block, in the order in which they lie; `take` is told
+    /// which of `hashes` it gets.
+    pub(crate) fn read_each(
+        &self,
+        call: &Call,
+        reader: &mut Reader<'_>,
+        hashes: &[Digest],
+        mut take: impl FnMut(usize, Result<&[u8]>) -> Result<()>,
+    ) -> Result<()> {
+        let mut stored = Vec::with_capacity(hashes.len());
+        for (at, known) in self.texts.ask(hashes).into_iter().enumerate() {
+            match known {
+                Known::Text(text) => {
+                    call.check()?;
+                    take(at, Ok(&text))?;
+                }
+                Known::Wanted => stored.push((at, hashes[at], true)),
+                Known::Unwanted => stored.push((at, hashes[at], false)),
+            }
+        }
+        if stored.is_empty() {
+            return Ok(());
+        }
+        let only: Vec<Digest> = stored.iter().map(|(_, hash, _)| *hash).collect();
+        self.read_stored(call, reader, &only, |at, bytes| {
+            let (at, hash, wanted) = stored[at];
+            if wanted && let Ok(bytes) = &bytes {
+                self.texts.keep(hash, bytes);
+            }
+            take(at, bytes)
+        })
+    }
+
+    /// The same from packs and catalog.
+    fn read_stored(
+        &self,
+        call: &Call,
+        reader: &mut Reader<'_>,
+        hashes: &[Digest],
+        mut take: impl FnMut(usize, Result<&[u8]>) -> Result<()>,
+    ) -> Result<()> {
+        let manifests = self.blocks_of(hashes)?;
+        let blocks = |at: usize| manifests[at].as_ref().map_or(&[][..], Blocks::all);
+        let ids = (0..hashes.len()).flat_map(blocks).map(|block| block.id);
+        let places = self.blocks.places(ids)?;
+        // Of each content, which of the places is its first block's.
+        let mut order: Vec<(usize, usize)> = Vec::with_capacity(hashes.len());
+        let mut first = 0;
+        for at in 0..hashes.len() {
+            order.push((first, at));
+            first += blocks(at).len();
+        }
+        order.sort_by_key(|(first, _)| places.get(*first));
+        let mut whole = Vec::new();
+        for (first, at) in order {
+            call.check()?;
+            let blocks = blocks(at);
+            if let ([block], Some(place)) = (blocks, places.get(first).copied().flatten())
+                && let Ok(bytes) = reader.read(&block.id, place)
+            {
+                take(at, Ok(bytes))?;
+                continue;
+            }
+            whole.clear();
+            let known = manifests[at].is_some()
+                && blocks.iter().zip(&places[first..]).all(|(block, place)| {
+                    let read = place.and_then(|place| reader.read(&block.id, place).ok());
+                    read.map(|bytes| whole.extend_from_slice(bytes)).is_some()
+                });
+            let read = if known { Ok(()) } else { self.read_anew(call, &hashes[at], &mut whole) };
+            take(at, read.map(|()| &whole[..]))?;
+        }
+        Ok(())
+    }
+
+    /// Reads a content that the packs did not give at once: it may lie loose, or in a pack that is not known yet; it may
+    /// be damaged here and whole elsewhere; or it was collected and stored anew since its manifest was read.
+    fn read_anew(&self, call: &Call, hash: &Digest, whole: &mut Vec<u8>) -> Result<()> {
+        self.manifests.forget(hash);
+        *whole = self.read_blocks(call, hash, u64::MAX)?;
+        Ok(())
+    }
+
+    /// The whole content, verified block by block.
     pub(crate) fn read_blocks(&self, call: &Call, hash: &Digest, size: u64) -> Result<Vec<u8>> {
         self.read_range(call, hash, 0..size)
+    }
+
+    /// The blocks of each content; `None` when the catalog does not say.
+    fn blocks_of(&self, hashes: &[Digest]) -> Result<Vec<Option<Blocks>>> {
+        let mut found = self.manifests.get(hashes.iter());
+        for (found, hash) in found.iter_mut().zip(hashes).filter(|(found, _)| found.is_none()) {
+            if let Some(row) = self.catalog.blob(hash)?
+                && let Ok(manifest) = Manifest::decode(&row.manifest)
+            {
+                let blocks = Blocks::of(&manifest.blocks);
+                self.manifests.keep(*hash, &blocks);
+                *found = Some(blocks);
+            }
+        }
+        Ok(found)
     }
 
     fn manifest(&self, hash: &Digest) -> Result<Manifest> {

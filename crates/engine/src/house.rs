@@ -119,7 +119,12 @@ impl House {
         let catalog: Arc<dyn Catalog> = Arc::new(SqliteCatalog::open(folder)?);
         let locks = Locks::in_folder(folder.join("locks")).map_err(Error::Lock)?;
         let blocks = Arc::new(Store::new(objects));
-        let blobs = Blobs { catalog: catalog.clone(), blocks: blocks.clone() };
+        let blobs = Blobs {
+            catalog: catalog.clone(),
+            blocks: blocks.clone(),
+            manifests: Arc::default(),
+            texts: Arc::default(),
+        };
         Ok(Self {
             catalog,
             blocks,

@@ -65,6 +65,18 @@ impl Bits {
         }
     }
 
+    /// Adds numbers that are given as bits, the lowest bit of the first byte first; those beyond the bound are ignored.
+    pub fn unite_bytes(&mut self, bytes: &[u8]) {
+        for (word, eight) in self.words.iter_mut().zip(bytes.chunks(8)) {
+            let mut whole = [0; 8];
+            whole[..eight.len()].copy_from_slice(eight);
+            *word |= u64::from_le_bytes(whole);
+        }
+        if let (Some(last), rest @ 1..) = (self.words.last_mut(), self.length % 64) {
+            *last &= (1 << rest) - 1;
+        }
+    }
+
     /// The numbers in order.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.words.iter().enumerate().flat_map(|(at, word)| {
@@ -106,5 +118,8 @@ mod tests {
         assert_eq!(bits.count(), 2);
         bits.unite(&Bits::all(130));
         assert_eq!(bits.count(), 130);
+        let mut bytes = Bits::none(70);
+        bytes.unite_bytes(&[0b101, 0, 0, 0, 0, 0, 0, 0, 0xFF]);
+        assert_eq!(bytes.iter().collect::<Vec<_>>(), [0, 2, 64, 65, 66, 67, 68, 69]);
     }
 }

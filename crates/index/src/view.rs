@@ -1,6 +1,14 @@
 //! A view: the segments of one moment, and which of their documents live. It stays true while a reader looks.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
 
 use shelf_base::{Digest, ids::CollectionId};
 
@@ -10,6 +18,11 @@ use crate::{
     segment::Segment,
     trigram::{Needs, Word},
 };
+
+/// Segments that are looked through before it is decided whether to share the rest between threads.
+const SAMPLE: usize = 3;
+/// Work that is worth starting threads for: where others need the processors too, waiting for a thread takes longer.
+const WORTH_SHARING: Duration = Duration::from_millis(2);
 
 /// A segment in a view.
 #[derive(Clone)]
@@ -53,12 +66,14 @@ pub struct View {
 }
 
 /// A document that a pattern may match.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Candidate {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Candidate<'a> {
     /// Its number.
     pub number: i64,
     /// Its path.
-    pub path: String,
+    pub path: &'a str,
+    /// The SHA-256 of its content.
+    pub hash: Digest,
 }
 
 impl View {
@@ -106,7 +121,7 @@ impl View {
     }
 
     /// Documents within the filter that a pattern with these needs may match, and how many could be searched at all.
-    pub fn candidates(&self, needs: &Needs, filter: &Filter) -> Result<(Vec<Candidate>, u64)> {
+    pub fn candidates(&self, needs: &Needs, filter: &Filter) -> Result<(Vec<Candidate<'_>>, u64)> {
         self.candidates_with(needs, &[], filter)
     }
 
@@ -116,18 +131,50 @@ impl View {
         needs: &Needs,
         words: &[Word],
         filter: &Filter,
-    ) -> Result<(Vec<Candidate>, u64)> {
+    ) -> Result<(Vec<Candidate<'_>>, u64)> {
+        let allowed = self.allowed(filter);
+        let next = AtomicUsize::new(0);
+        // Segments are small and many: each of the threads takes the next.
+        let work = |most: usize| -> Result<Vec<(usize, Bits)>> {
+            let mut done = Vec::new();
+            while done.len() < most {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(placed) = self.segments.get(at) else { break };
+                let mut bits = placed.segment.candidates(needs, words)?;
+                bits.intersect(&allowed[at]);
+                done.push((at, bits));
+            }
+            Ok(done)
+        };
+        let begun = Instant::now();
+        let mut chosen = work(SAMPLE)?;
+        let rest = self.segments.len().saturating_sub(SAMPLE);
+        let expected = begun.elapsed() * rest as u32 / SAMPLE as u32;
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        let threads = if expected > WORTH_SHARING { processors.min(rest) } else { 1 };
+        thread::scope(|scope| {
+            let workers: Vec<_> = (1..threads).map(|_| scope.spawn(|| work(usize::MAX))).collect();
+            chosen.extend(work(usize::MAX)?);
+            for worker in workers {
+                chosen.extend(worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+            }
+            Ok::<_, crate::Error>(())
+        })?;
+        chosen.sort_by_key(|(at, _)| *at);
         let mut found = Vec::new();
-        let mut searchable = 0;
-        for (placed, allowed) in self.segments.iter().zip(self.allowed(filter)) {
-            let mut bits = placed.segment.candidates(needs, words)?;
-            bits.intersect(&allowed);
-            searchable += placed.segment.searchable(&allowed);
+        for (at, bits) in chosen {
+            let segment = &self.segments[at].segment;
             found.extend(bits.iter().map(|at| {
-                let row = placed.segment.document(at);
-                Candidate { number: row.number, path: placed.segment.path(&row).to_owned() }
+                let row = segment.document(at);
+                Candidate { number: row.number, path: segment.path(&row), hash: row.hash }
             }));
         }
+        let searchable = self
+            .segments
+            .iter()
+            .zip(&allowed)
+            .map(|(placed, allowed)| placed.segment.searchable(allowed))
+            .sum();
         Ok((found, searchable))
     }
 

@@ -8,6 +8,8 @@ use std::{
     path::Path,
 };
 
+use super::Object;
+
 /// A file being written.
 pub trait DiskFile {
     /// Appends bytes.
@@ -28,6 +30,8 @@ pub trait Disk: Send + Sync {
     fn sync_folder(&self, path: &Path) -> io::Result<()>;
     /// Reads part of a file.
     fn read(&self, path: &Path, offset: u64, length: usize) -> io::Result<Vec<u8>>;
+    /// Opens a file for many reads.
+    fn open(&self, path: &Path) -> io::Result<Box<dyn Object>>;
     /// The length of a file.
     fn length(&self, path: &Path) -> io::Result<u64>;
     /// The names of the files in a folder.
@@ -47,6 +51,12 @@ impl DiskFile for File {
 
     fn sync(&mut self) -> io::Result<()> {
         self.sync_all()
+    }
+}
+
+impl Object for File {
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+        self.read_exact_at(bytes, offset)
     }
 }
 
@@ -71,6 +81,10 @@ impl Disk for RealDisk {
         let mut bytes = vec![0; length];
         File::open(path)?.read_exact_at(&mut bytes, offset)?;
         Ok(bytes)
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Box<dyn Object>> {
+        Ok(Box::new(File::open(path)?))
     }
 
     fn length(&self, path: &Path) -> io::Result<u64> {

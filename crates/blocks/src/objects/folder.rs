@@ -7,7 +7,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use super::{Disk, Objects, RealDisk};
+use super::{Disk, Object, Objects, RealDisk};
 
 const UNFINISHED: &str = ".part";
 
@@ -78,6 +78,10 @@ impl<D: Disk> Objects for Folder<D> {
 
     fn read(&self, name: &str, offset: u64, length: usize) -> io::Result<Vec<u8>> {
         self.disk.read(&self.path.join(name), offset, length)
+    }
+
+    fn open(&self, name: &str) -> io::Result<Box<dyn Object + '_>> {
+        self.disk.open(&self.path.join(name))
     }
 
     fn length(&self, name: &str) -> io::Result<u64> {

@@ -12,7 +12,7 @@ use std::{
 
 use parking_lot::Mutex;
 
-use super::{Disk, DiskFile};
+use super::{Disk, DiskFile, Object};
 
 type Content = Arc<Mutex<Bytes>>;
 
@@ -110,6 +110,11 @@ impl Disk for Forgetful {
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
         let found = bytes.seen.get(start..start.saturating_add(length)).map(<[u8]>::to_vec);
         found.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Box<dyn Object>> {
+        let state = self.0.lock();
+        Ok(Box::new(state.seen.get(path).ok_or(io::ErrorKind::NotFound)?.lock().seen.clone()))
     }
 
     fn length(&self, path: &Path) -> io::Result<u64> {

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, io, sync::Arc};
 
 use parking_lot::RwLock;
 
-use super::Objects;
+use super::{Object, Objects};
 
 /// A map of objects; clones share it.
 #[derive(Clone, Default)]
@@ -35,6 +35,10 @@ impl Objects for Memory {
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
         let end = start.saturating_add(length);
         bytes.get(start..end).map(<[u8]>::to_vec).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    }
+
+    fn open(&self, name: &str) -> io::Result<Box<dyn Object + '_>> {
+        Ok(Box::new(self.0.read().get(name).ok_or_else(|| absent(name))?.clone()))
     }
 
     fn length(&self, name: &str) -> io::Result<u64> {

@@ -14,6 +14,22 @@ pub use disk::{Disk, DiskFile, RealDisk};
 pub use folder::Folder;
 pub use memory::Memory;
 
+/// An object that is open.
+pub trait Object {
+    /// Fills `bytes` with what lies at `offset`; fewer bytes in the object is an error.
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()>;
+}
+
+/// An object in memory.
+impl Object for Vec<u8> {
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        let found = self.get(start..start.saturating_add(bytes.len()));
+        bytes.copy_from_slice(found.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+}
+
 /// A place for immutable objects. Names are flat: letters, digits, `-`, `_` and `.`.
 pub trait Objects: Send + Sync {
     /// Stores an object made of `parts`. When this returns, the object survives power loss. An object of that name
@@ -22,6 +38,9 @@ pub trait Objects: Send + Sync {
 
     /// Reads `length` bytes at `offset`; fewer bytes in the object is an error.
     fn read(&self, name: &str, offset: u64, length: usize) -> io::Result<Vec<u8>>;
+
+    /// Opens an object for many reads; while it is open it can be read, even when it is deleted meanwhile.
+    fn open(&self, name: &str) -> io::Result<Box<dyn Object + '_>>;
 
     /// The length of an object.
     fn length(&self, name: &str) -> io::Result<u64>;

@@ -9,9 +9,8 @@ use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
 use shelf_base::Call;
-use shelf_catalog::Chosen;
 
-use super::{GrepLine, GrepRequest, GrepShow};
+use super::{GrepLine, GrepRequest, GrepShow, Sought};
 
 /// Characters of one line that are shown, when it has no context.
 const LINE_CHARS: usize = 2_000;
@@ -29,6 +28,8 @@ pub(super) struct Found {
     pub lines: Vec<Line>,
     /// Why the document could not be read.
     pub fault: Option<String>,
+    /// The document was deleted while the search was under way.
+    pub is_gone: bool,
 }
 
 /// A matching line before it knows its document.
@@ -42,10 +43,10 @@ pub(super) struct Line {
 }
 
 impl Line {
-    pub(super) fn of(self, document: &Chosen) -> GrepLine {
+    pub(super) fn of(self, document: &Sought<'_>) -> GrepLine {
         GrepLine {
-            path: document.path.clone(),
-            hash: document.version.hash,
+            path: document.path.to_string(),
+            hash: document.hash,
             number: self.number,
             text: self.text,
             spans: self.spans,
@@ -156,7 +157,7 @@ impl Gathered<'_> {
                 shortened,
             }
         });
-        Found { lines: lines.collect(), count: self.count, fault: None }
+        Found { lines: lines.collect(), count: self.count, ..Found::default() }
     }
 }
 

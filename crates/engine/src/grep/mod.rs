@@ -3,25 +3,20 @@
 //! whatever part of it a page shows.
 
 mod file;
+mod page;
+mod run;
 
-use std::{
-    sync::atomic::{AtomicU64, AtomicUsize, Ordering},
-    thread,
-};
+use std::borrow::Cow;
 
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use parking_lot::Mutex;
+use run::Searching;
 use serde::{Deserialize, Serialize};
-use shelf_base::{Call, Digest, Fault, Kind, bounds};
+use shelf_base::{Call, Digest, bounds};
 use shelf_catalog::{Chosen, Filter};
-use shelf_index::{Needs, Word, needed_words};
+use shelf_index::{Needs, View, Word, needed_words};
 
 use crate::{Caller, Error, FailedFile, House, Result, pattern::Patterns};
 
-/// Documents that are searched before their results are put in order: enough to keep the threads busy.
-const RUN: usize = 1_024;
-/// The same for later pages, which end early.
-const LATER_RUN: usize = 128;
 /// Bytes that a compiled pattern may take.
 const REGEX_SIZE: usize = 16 << 20;
 
@@ -132,6 +127,13 @@ struct Bookmark {
     searched: u64,
 }
 
+/// A document that may match, as it is at the moment of the search.
+struct Sought<'v> {
+    number: i64,
+    path: Cow<'v, str>,
+    hash: Digest,
+}
+
 impl House {
     /// Searches the caller's documents. The first page counts everything; later ones read only what they show.
     pub fn grep(&self, caller: &Caller, request: &GrepRequest, call: &Call) -> Result<GrepReply> {
@@ -141,22 +143,16 @@ impl House {
             Some(cursor) => Some(self.open_cursor(caller, &question(request), cursor)?),
             None => None,
         };
-        let (mut documents, searched) = self.documents_to_search(caller, request, call)?;
-        let total = documents.len() as u64;
+        let (needs, words) = needs(request);
+        let view = if needs.is_anything() { None } else { Some(self.indexing.view(call)?) };
+        let (mut documents, searched) = match &view {
+            Some(view) => self.documents_of_view(caller, request, view, &needs, &words)?,
+            None => self.documents_of_catalog(caller, request)?,
+        };
         let after = bookmark.as_ref().map_or_else(Position::default, |bookmark| bookmark.after.clone());
-        documents.retain(|document| (&document.path, document.number) >= (&after.0, after.1));
-        let mut page = Page::new(request, after);
-        let run_length = if bookmark.is_some() { LATER_RUN } else { RUN };
-        for (done, run) in documents.chunks(run_length).enumerate() {
-            call.check()?;
-            let place = ((done * run_length) as u64, total);
-            for (document, found) in run.iter().zip(self.search_run(run, request, &matcher, call, place)?) {
-                page.take(document, found);
-            }
-            if page.end.is_some() && bookmark.is_some() {
-                break;
-            }
-        }
+        documents.retain(|document| (&*document.path, document.number) >= (&after.0, after.1));
+        let searching = Searching { house: self, caller, matcher: &matcher, call };
+        let page = searching.fill(request, &documents, after, bookmark.is_none())?;
         let mut reply = page.reply;
         reply.searched = searched;
         if let Some(bookmark) = bookmark {
@@ -173,89 +169,58 @@ impl House {
         Ok(reply)
     }
 
-    /// The documents that may match, and how many were in question. Where the pattern needs certain bytes, the index
-    /// names the few documents that hold them; the pattern itself decides afterwards, on the stored bytes.
-    fn documents_to_search(
+    /// The documents that hold what the pattern needs, and how many were in question. The index names them, within the
+    /// caller's collections; the pattern itself decides afterwards, on the stored bytes.
+    fn documents_of_view<'v>(
         &self,
         caller: &Caller,
         request: &GrepRequest,
-        call: &Call,
-    ) -> Result<(Vec<Chosen>, u64)> {
+        view: &'v View,
+        needs: &Needs,
+        words: &[Word],
+    ) -> Result<(Vec<Sought<'v>>, u64)> {
         if let Some(name) = &request.collection {
             self.known_collection(caller, name)?;
         }
-        let mut filter =
-            Filter { collection: request.collection.clone(), is_text: Some(true), ..Filter::default() };
+        let only = Filter { collection: request.collection.clone(), ..Filter::default() };
+        let allowed = self.index_filter(caller, view, &only, &[])?;
         let paths = Paths::new(&request.paths)?;
-        let (needs, words) = needs(request);
-        if !needs.is_anything() {
-            let view = self.indexing.view(call)?;
-            let only = Filter { collection: request.collection.clone(), ..Filter::default() };
-            let allowed = self.index_filter(caller, &view, &only, &[])?;
-            let (found, mut searched) = view.candidates_with(&needs, &words, &allowed)?;
-            if !request.paths.is_empty() {
-                let all = view.candidates(&Needs::Anything, &allowed)?.0;
-                searched = all.iter().filter(|one| paths.fit(&one.path)).count() as u64;
-            }
-            let found = found.iter().filter(|one| paths.fit(&one.path)).map(|one| one.number).collect();
-            filter.numbers = Some(found);
-            return Ok((self.catalog.choose(caller.pass.scope(), &filter)?, searched));
+        let (mut found, mut searched) = view.candidates_with(needs, words, &allowed)?;
+        if !request.paths.is_empty() {
+            let all = view.candidates(&Needs::Anything, &allowed)?.0;
+            searched = all.iter().filter(|one| paths.fit(one.path)).count() as u64;
+            found.retain(|one| paths.fit(one.path));
         }
-        let mut documents = self.catalog.choose(caller.pass.scope(), &filter)?;
-        documents.retain(|document| paths.fit(&document.path));
-        let searched = documents.len() as u64;
-        Ok((documents, searched))
+        // Each segment is in order already, nearly: a sort that finds ordered runs has little to do.
+        found.sort_by(|a, b| (a.path, a.number).cmp(&(b.path, b.number)));
+        let sought =
+            found.iter().map(|one| Sought { number: one.number, path: one.path.into(), hash: one.hash });
+        Ok((sought.collect(), searched))
     }
 
-    /// Searches a run of documents with as many threads as there are processors; results in the run's order.
-    fn search_run(
+    /// Every text document of the caller.
+    fn documents_of_catalog(
         &self,
-        run: &[Chosen],
+        caller: &Caller,
         request: &GrepRequest,
-        matcher: &RegexMatcher,
-        call: &Call,
-        (base, total): (u64, u64),
-    ) -> Result<Vec<file::Found>> {
-        let (next, searched) = (AtomicUsize::new(0), AtomicU64::new(0));
-        let done = Mutex::new(Vec::with_capacity(run.len()));
-        let work = || -> Result<()> {
-            let mut searcher = file::searcher(request);
-            loop {
-                let at = next.fetch_add(1, Ordering::Relaxed);
-                let Some(document) = run.get(at) else { return Ok(()) };
-                call.check()?;
-                let found = match self.blobs.read_blocks(call, &document.version.hash, document.version.size)
-                {
-                    Ok(bytes) => {
-                        file::search(&mut searcher, matcher, request, &bytes, call).map_err(|error| {
-                            call.check().map_or_else(Error::Stopped, |()| {
-                                Error::reading(document.path.clone(), error)
-                            })
-                        })?
-                    }
-                    // A damaged document is named; the others are searched all the same.
-                    Err(error) if error.kind() == Kind::Corrupt => {
-                        file::Found { fault: Some(error.to_string()), ..file::Found::default() }
-                    }
-                    Err(error) => return Err(error),
-                };
-                call.report(base + searched.fetch_add(1, Ordering::Relaxed), Some(total), "searching");
-                done.lock().push((at, found));
-            }
-        };
-        let threads =
-            thread::available_parallelism().map_or(1, usize::from).min(run.len().div_ceil(32)).max(1);
-        thread::scope(|scope| {
-            let workers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-            let own = work();
-            let others = workers
-                .into_iter()
-                .map(|worker| worker.join().unwrap_or_else(|p| std::panic::resume_unwind(p)));
-            others.fold(own, Result::and)
-        })?;
-        let mut done = done.into_inner();
-        done.sort_by_key(|(at, _)| *at);
-        Ok(done.into_iter().map(|(_, found)| found).collect())
+    ) -> Result<(Vec<Sought<'static>>, u64)> {
+        if let Some(name) = &request.collection {
+            self.known_collection(caller, name)?;
+        }
+        let filter =
+            Filter { collection: request.collection.clone(), is_text: Some(true), ..Filter::default() };
+        let paths = Paths::new(&request.paths)?;
+        let chosen = self.catalog.choose(caller.pass.scope(), &filter)?;
+        let fitting = chosen.into_iter().filter(|document| paths.fit(&document.path));
+        let sought: Vec<_> = fitting.map(Sought::from).collect();
+        let searched = sought.len() as u64;
+        Ok((sought, searched))
+    }
+}
+
+impl From<Chosen> for Sought<'static> {
+    fn from(chosen: Chosen) -> Self {
+        Self { number: chosen.number, path: chosen.path.into(), hash: chosen.version.hash }
     }
 }
 
@@ -332,89 +297,4 @@ fn question(request: &GrepRequest) -> String {
     format!(
         "grep {pattern:?} {paths:?} {collection:?} {before} {after} {ignore_case} {word} {invert} {max_count:?} {show:?}"
     )
-}
-
-/// Fills a page until it is full, and goes on counting.
-struct Page<'a> {
-    request: &'a GrepRequest,
-    after: Position,
-    reply: GrepReply,
-    characters: usize,
-    end: Option<Position>,
-    last: Position,
-}
-
-impl<'a> Page<'a> {
-    fn new(request: &'a GrepRequest, after: Position) -> Self {
-        Self { request, last: after.clone(), after, reply: GrepReply::default(), characters: 0, end: None }
-    }
-
-    fn take(&mut self, document: &Chosen, found: file::Found) {
-        if let Some(reason) = found.fault {
-            self.reply.failed.push(FailedFile { path: document.path.clone(), reason });
-            return;
-        }
-        let hit = (found.count > 0) != (self.request.show == GrepShow::FilesWithoutMatch);
-        if !hit {
-            return;
-        }
-        self.reply.total_files += 1;
-        self.reply.total_matches += found.count;
-        let place = |line| Position(document.path.clone(), document.number, line);
-        if self.request.show != GrepShow::Lines {
-            if place(u64::MAX) > self.after && self.has_room(document.path.len() + 100, place(u64::MAX)) {
-                self.reply.files.push(file_of(document, found.count));
-            }
-            return;
-        }
-        let mut shown = false;
-        for line in found.lines {
-            let here = place(line.number);
-            if here <= self.after {
-                continue;
-            }
-            // The text stands in the page twice: as a field and as a terminal would show it.
-            let context: usize = line.before.iter().chain(&line.after).map(|text| written(text) + 4).sum();
-            let colors = 40 + 22 * line.spans.len();
-            if !self
-                .has_room(2 * (written(&line.text) + context) + 2 * document.path.len() + 220 + colors, here)
-            {
-                break;
-            }
-            self.reply.lines.push(line.of(document));
-            shown = true;
-        }
-        if shown {
-            self.reply.files.push(file_of(document, found.count));
-        }
-    }
-
-    /// Takes the room for one more; the first that finds none ends the page.
-    fn has_room(&mut self, characters: usize, place: Position) -> bool {
-        if self.end.is_some() {
-            return false;
-        }
-        let empty = self.characters == 0;
-        self.characters += characters;
-        if self.characters > self.request.page_chars.saturating_sub(1_000) && !empty {
-            self.end = Some(self.last.clone());
-            return false;
-        }
-        self.last = place;
-        true
-    }
-}
-
-fn file_of(document: &Chosen, count: u64) -> GrepFile {
-    GrepFile { path: document.path.clone(), hash: document.version.hash, count }
-}
-
-/// Characters of a text as JSON writes it.
-fn written(text: &str) -> usize {
-    let extra = |byte: u8| match byte {
-        b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 1,
-        0..32 => 5,
-        _ => 0,
-    };
-    text.len() + text.bytes().map(extra).sum::<usize>()
 }

@@ -79,7 +79,7 @@ fn fold(catalog: &dyn Catalog, blocks: &Store, locks: &Locks) -> Result<u64> {
     for block in &loose {
         let id = BlockId::new(block.id);
         let bytes = Loose { id, bytes: block.bytes.clone() }.decode()?;
-        lane.put(BlockRef { id, length: bytes.len() as u32 }, &bytes)?;
+        lane.put_alone(BlockRef { id, length: bytes.len() as u32 }, &bytes)?;
     }
     lane.finish()?;
     let _sealed = batch.seal()?;

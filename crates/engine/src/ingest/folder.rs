@@ -421,5 +421,6 @@ fn store_file(
             other => other?,
         }
     };
+    lane.end_document()?;
     Ok(document(manner, found.path.clone(), &cut, buffer, &facts))
 }

@@ -8,8 +8,11 @@ pub(crate) mod archive;
 mod build;
 mod merge;
 mod tables;
+#[cfg(test)]
+mod tests;
+mod vocabulary;
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::OnceLock};
 
 use archive::Archive;
 pub use build::{Builder, Built, Entry, EntryPassage, Grep};
@@ -18,7 +21,11 @@ use shelf_base::ids::CollectionId;
 pub use tables::Span;
 pub(crate) use tables::{DocumentRow, PassageRow};
 use tables::{KEPT, Tables};
-use tantivy::{Index, InvertedIndexReader, SegmentReader, directory::OwnedBytes, schema::IndexRecordOption};
+use tantivy::{
+    Index, InvertedIndexReader, SegmentReader, directory::OwnedBytes, postings::TermInfo,
+    schema::IndexRecordOption,
+};
+use vocabulary::{Sort, Vocabulary};
 
 use crate::{
     Error, Result,
@@ -35,6 +42,12 @@ const TEXT_BYTES: usize = 256 << 20;
 const BEGINNINGS: usize = 256;
 /// So few candidates are read faster than narrowed down.
 const FEW: usize = 2;
+/// So few are read faster than all words of the segment are looked through.
+const FEW_FOR_LETTERS: usize = 16;
+/// So few are read faster than these words are gathered for the first time.
+const FEW_AT_FIRST: usize = 64;
+/// Words that have the same letters inside and are looked up one by one.
+const ALIKE: usize = 4_096;
 
 /// A sealed segment.
 pub(crate) struct Segment {
@@ -49,6 +62,8 @@ pub(crate) struct Segment {
     trigrams: Trigrams,
     pub(crate) vectors: Vectors,
     pub(crate) stems: Stems,
+    plain: OnceLock<Option<Vocabulary>>,
+    identifiers: OnceLock<Option<Vocabulary>>,
 }
 
 impl Segment {
@@ -80,6 +95,8 @@ impl Segment {
             texts: archive.part("texts")?,
             trigrams: Trigrams::open(archive.part("trigrams")?)?,
             stems: Stems::open(archive.part("stems")?)?,
+            plain: OnceLock::new(),
+            identifiers: OnceLock::new(),
             archive,
         })
     }
@@ -160,8 +177,8 @@ impl Segment {
         bits.unite(&self.tables.always);
         bits.intersect(&self.tables.patterns);
         for word in words {
-            if bits.count() <= FEW {
-                break;
+            if bits.count() <= self.too_few_for(word) {
+                continue;
             }
             let Some(mut holders) = self.holders(word)? else { continue };
             for at in bits.iter().filter(|at| !self.tables.worded.has(*at)) {
@@ -172,11 +189,10 @@ impl Segment {
         Ok(bits)
     }
 
-    /// Documents with this word in their text; `None` when too many words begin so.
+    /// Documents with this word in their text; `None` when too many words are like it.
     fn holders(&self, word: &Word) -> Result<Option<Bits>> {
         let words = self.body()?;
-        let mut bits = Bits::none(self.documents());
-        let infos = match word {
+        let infos: Vec<TermInfo> = match word {
             Word::Whole(word) => words.terms().get(word.as_bytes())?.into_iter().collect(),
             Word::Beginning(start) => {
                 let mut infos = Vec::new();
@@ -189,7 +205,21 @@ impl Segment {
                 }
                 infos
             }
+            Word::Inside(letters) | Word::End(letters) => {
+                let Some(vocabulary) = self.vocabulary(sort_of(letters))? else { return Ok(None) };
+                let at_end = matches!(word, Word::End(_));
+                let Some(found) = vocabulary.with(letters, at_end, ALIKE) else { return Ok(None) };
+                let mut infos = vocabulary.cut.clone();
+                infos.extend(found);
+                infos
+            }
         };
+        // A word that stands nearly everywhere decides nothing.
+        let passages: u64 = infos.iter().map(|info| u64::from(info.doc_freq)).sum();
+        if 2 * passages > self.passages() as u64 {
+            return Ok(None);
+        }
+        let mut bits = Bits::none(self.documents());
         for info in infos {
             let mut postings = words.read_block_postings_from_terminfo(&info, IndexRecordOption::Basic)?;
             while !postings.docs().is_empty() {
@@ -198,6 +228,33 @@ impl Segment {
             }
         }
         Ok(Some(bits))
+    }
+
+    /// With so many candidates it is not worth looking the word up.
+    fn too_few_for(&self, word: &Word) -> usize {
+        match word {
+            Word::Whole(_) | Word::Beginning(_) => FEW,
+            Word::Inside(letters) | Word::End(letters) if self.kept(sort_of(letters)).get().is_some() => {
+                FEW_FOR_LETTERS
+            }
+            Word::Inside(_) | Word::End(_) => FEW_AT_FIRST,
+        }
+    }
+
+    const fn kept(&self, sort: Sort) -> &OnceLock<Option<Vocabulary>> {
+        match sort {
+            Sort::Plain => &self.plain,
+            Sort::Identifiers => &self.identifiers,
+        }
+    }
+
+    /// Words of a sort, gathered when they are first asked for.
+    fn vocabulary(&self, sort: Sort) -> Result<Option<&Vocabulary>> {
+        if let Some(known) = self.kept(sort).get() {
+            return Ok(known.as_ref());
+        }
+        let made = Vocabulary::of(&*self.body()?, sort)?;
+        Ok(self.kept(sort).get_or_init(|| made).as_ref())
     }
 
     /// How many of these documents patterns can search.
@@ -229,6 +286,10 @@ impl Segment {
     pub(crate) fn sizes(&self, prefix: &str) -> u64 {
         self.archive.sizes(prefix)
     }
+}
+
+fn sort_of(letters: &str) -> Sort {
+    if letters.contains('_') { Sort::Identifiers } else { Sort::Plain }
 }
 
 /// The files of a word index that was written as one segment.

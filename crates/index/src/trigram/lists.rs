@@ -126,7 +126,11 @@ impl Trigrams {
     /// The documents that hold the trigram.
     pub(super) fn documents(&self, gram: u32) -> Bits {
         let mut bits = Bits::none(self.documents as usize);
-        if let Some(at) = self.find(gram) {
+        let Some(at) = self.find(gram) else { return bits };
+        let (row, list) = self.list(at);
+        if row.as_bits {
+            bits.unite_bytes(list);
+        } else {
             self.each(at, |document| bits.set(document as usize));
         }
         bits
@@ -141,17 +145,25 @@ impl Trigrams {
             }
             return;
         }
-        let (mut document, mut number, mut shift) = (0_u32, 0_u32, 0);
-        for byte in list {
-            number |= u32::from(byte & 0x7F) << shift;
-            if byte & 0x80 == 0 {
-                document = document.wrapping_add(number);
-                if document < self.documents {
-                    each(document);
+        let (mut document, mut rest) = (0_u32, list);
+        while let Some((first, after)) = rest.split_first() {
+            rest = after;
+            let mut number = u32::from(first & 0x7F);
+            // Most differences are below 128 and take one byte.
+            if first & 0x80 != 0 {
+                let mut shift = 7;
+                while let Some((byte, after)) = rest.split_first() {
+                    rest = after;
+                    number |= u32::from(byte & 0x7F) << shift;
+                    if byte & 0x80 == 0 {
+                        break;
+                    }
+                    shift = (shift + 7).min(28);
                 }
-                (number, shift) = (0, 0);
-            } else {
-                shift = (shift + 7).min(28);
+            }
+            document = document.wrapping_add(number);
+            if document < self.documents {
+                each(document);
             }
         }
     }

@@ -4,10 +4,12 @@
 mod build;
 mod lists;
 mod plan;
+mod words;
 
 pub(crate) use build::{MOST_DOCUMENTS, TrigramsBuilder};
 pub(crate) use lists::Trigrams;
-pub use plan::{Needs, Word, needed_words};
+pub use plan::Needs;
+pub use words::{Word, needed_words};
 
 /// Three bytes as a number.
 const fn gram(a: u8, b: u8, c: u8) -> u32 {

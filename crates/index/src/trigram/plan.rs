@@ -116,57 +116,6 @@ impl Needs {
     }
 }
 
-/// Longest word that counts as needed: one that long can never be divided between two passages.
-const WORD_BYTES: usize = 20;
-
-/// Shortest beginning of a word that is worth looking up.
-const PREFIX_BYTES: usize = 3;
-
-/// A word that every matching text has.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Word {
-    /// This one.
-    Whole(String),
-    /// One that begins so.
-    Beginning(String),
-}
-
-/// Words of every text that matches a case-sensitive expression: those that its literals hold between two other
-/// characters, and those they begin behind one and leave open. Only plain lower-case words count, since an identifier
-/// with capitals is indexed in parts.
-pub fn needed_words(expression: &Hir) -> Vec<Word> {
-    let mut words = Vec::new();
-    gather_words(expression, DEPTH, &mut words);
-    words.sort();
-    words.dedup();
-    words
-}
-
-fn gather_words(expression: &Hir, depth: usize, words: &mut Vec<Word>) {
-    match expression.kind() {
-        _ if depth == 0 => {}
-        HirKind::Literal(literal) => {
-            let is_inside = |byte: &u8| byte.is_ascii_alphanumeric() || !byte.is_ascii();
-            let mut parts: Vec<&[u8]> = literal.0.split(|byte| !is_inside(byte)).skip(1).collect();
-            // The first may have begun before the literal, the last may go on behind it.
-            let fits = |part: &&[u8]| {
-                (2..=WORD_BYTES).contains(&part.len())
-                    && part.iter().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
-            };
-            let text = |part: &[u8]| String::from_utf8_lossy(part).into_owned();
-            let last = parts.pop().filter(|part| fits(part) && part.len() >= PREFIX_BYTES);
-            words.extend(last.map(|last| Word::Beginning(text(last))));
-            words.extend(parts.into_iter().filter(fits).map(|part| Word::Whole(text(part))));
-        }
-        HirKind::Capture(capture) => gather_words(&capture.sub, depth - 1, words),
-        HirKind::Repetition(repetition) if repetition.min > 0 => {
-            gather_words(&repetition.sub, depth - 1, words)
-        }
-        HirKind::Concat(parts) => parts.iter().for_each(|part| gather_words(part, depth - 1, words)),
-        _ => {}
-    }
-}
-
 /// What is known of a part of the expression.
 enum Part {
     /// It matches exactly one of these strings.
@@ -374,19 +323,6 @@ mod tests {
         assert!(needs(".*", false).is_anything());
         assert!(needs("(?:abc)*", false).is_anything());
         assert!(!needs("(?:abc)+x", false).is_anything());
-    }
-
-    #[test]
-    fn words_between_other_characters_are_needed() {
-        let words = |pattern: &str| needed_words(&regex_syntax::parse(pattern).unwrap());
-        let whole = |word: &str| Word::Whole(word.to_owned());
-        let begins = |word: &str| Word::Beginning(word.to_owned());
-        assert_eq!(words("alpha_beta_gamma"), [whole("beta"), begins("gamma")]);
-        assert_eq!(words(r"fn connection_pool\("), [whole("connection"), whole("pool")]);
-        assert_eq!(words(r"a (?:x one two y|z).* is it so"), [whole("is"), whole("it")]);
-        assert_eq!(words("two words"), [begins("words")]);
-        assert!(words("word").is_empty() && words("a_Beta_C").is_empty());
-        assert!(words("(?:a_beta_c)?").is_empty() && words("(?i)a_beta_c").is_empty());
     }
 
     proptest::proptest! {

@@ -1,0 +1,70 @@
+//! Dictionaries: what the documents of a batch have in common, kept once in each of its packs.
+//!
+//! A dictionary is text, pieces of the first documents of a batch, and a frame is packed as if it followed it. No
+//! statistics are trained: that would cost more processor time than storing has to spare, and gains 2 % of room.
+
+use std::{io, sync::Arc};
+
+use zstd::{bulk::Compressor, zstd_safe::CParameter};
+
+/// Bytes of a dictionary, about. Twice as many save 1 % of room and leave the nearest processor cache.
+const LENGTH: usize = 32 * 1_024;
+const LEVEL: i32 = 3;
+/// What begins so zstd takes for a trained dictionary.
+const TRAINED: [u8; 4] = [0x37, 0xA4, 0x30, 0xEC];
+
+/// The dictionary of a batch.
+pub(crate) struct Dictionary {
+    raw: Arc<Vec<u8>>,
+    packed: Vec<u8>,
+}
+
+impl Dictionary {
+    /// Takes a piece from the middle of each text, of all the same share.
+    pub(crate) fn of<'a>(texts: impl Iterator<Item = &'a [u8]> + Clone) -> io::Result<Self> {
+        let total: usize = texts.clone().map(<[u8]>::len).sum();
+        let mut raw = Vec::with_capacity(LENGTH);
+        for text in texts {
+            let share = (text.len() * LENGTH / total.max(1)).min(text.len());
+            let start = (text.len() - share) / 2;
+            raw.extend_from_slice(&text[start..start + share]);
+        }
+        while raw.starts_with(&TRAINED) {
+            raw.drain(..1);
+        }
+        let mut zstd = Compressor::new(LEVEL)?;
+        // A dictionary has no hash of its own, and a reader must know which of its two copies is whole.
+        zstd.set_parameter(CParameter::ChecksumFlag(true))?;
+        let packed = zstd.compress(&raw)?;
+        Ok(Self { raw: Arc::new(raw), packed })
+    }
+
+    pub(crate) fn raw(&self) -> &[u8] {
+        &self.raw
+    }
+
+    /// The bytes of its frame.
+    pub(crate) fn packed(&self) -> &[u8] {
+        &self.packed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_text_gives_its_share() {
+        let texts = [vec![b'a'; 60_000], vec![b'b'; 30_000], vec![b'c'; 6_000]];
+        let dictionary = Dictionary::of(texts.iter().map(Vec::as_slice)).unwrap();
+        let count = |letter: u8| dictionary.raw().iter().filter(|byte| **byte == letter).count();
+        assert_eq!((count(b'a'), count(b'b'), count(b'c')), (20_480, 10_240, 2_048));
+    }
+
+    #[test]
+    fn nothing_is_taken_for_a_trained_one() {
+        let text = [TRAINED.as_slice(), &TRAINED, b" and more"].concat();
+        let dictionary = Dictionary::of(std::iter::once(text.as_slice())).unwrap();
+        assert!(!dictionary.raw().starts_with(&TRAINED) && dictionary.raw().ends_with(b" and more"));
+    }
+}

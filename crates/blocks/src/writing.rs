@@ -1,0 +1,197 @@
+//! Writing: batches that fill packs, and the lanes that lead into them.
+
+use std::{collections::HashSet, io, sync::Arc};
+
+use parking_lot::Mutex;
+
+use crate::{
+    BlockId, BlockRef, Error, Store,
+    dictionary::Dictionary,
+    frame::{self, Codec, Packer},
+    pack::{self, Builder, Index},
+    store::storage,
+};
+
+/// Documents that a dictionary is made of at least: with fewer there is little that they could share.
+const DOCUMENTS: usize = 4;
+
+/// Proof that every block put into a batch is durable.
+#[derive(Debug)]
+#[must_use = "blocks may be referred to only after sealing"]
+pub struct Sealed(());
+
+/// A batch of writes, shared by any number of [`Lane`]s.
+pub struct Batch<'a> {
+    store: &'a Store,
+    open: Mutex<Builder>,
+    seen: Mutex<HashSet<BlockId>>,
+    /// Made of the first documents; a batch that has only a few goes without.
+    dictionary: Mutex<Option<Arc<Dictionary>>>,
+}
+
+impl<'a> Batch<'a> {
+    pub(crate) fn new(store: &'a Store) -> Self {
+        Batch { store, open: Mutex::default(), seen: Mutex::default(), dictionary: Mutex::default() }
+    }
+
+    /// A lane: one thread's run of blocks that are compressed together.
+    pub fn lane(&self) -> Result<Lane<'_, 'a>, Error> {
+        let packer = Packer::new().map_err(compressing)?;
+        Ok(Lane { batch: self, packer, raw: Vec::new(), blocks: Vec::new(), ends: Vec::new() })
+    }
+
+    /// Writes what is left and makes it durable. All lanes must have been finished.
+    pub fn seal(&self) -> Result<Sealed, Error> {
+        let builder = std::mem::take(&mut *self.open.lock());
+        self.write(builder)?;
+        Ok(Sealed(()))
+    }
+
+    fn is_new(&self, id: BlockId) -> Result<bool, Error> {
+        Ok(!self.store.contains(&id)? && self.seen.lock().insert(id))
+    }
+
+    fn take_frame(
+        &self,
+        codec: Codec,
+        stored: &[u8],
+        raw: usize,
+        blocks: &[(BlockId, u32, u32)],
+    ) -> Result<(), Error> {
+        let mut open = self.open.lock();
+        if codec == Codec::Worded
+            && let Some(dictionary) = &*self.dictionary.lock()
+        {
+            open.bring(dictionary);
+        }
+        open.push(codec, stored, raw, blocks);
+        if open.stored() < pack::TARGET {
+            return Ok(());
+        }
+        let full = std::mem::take(&mut *open);
+        drop(open);
+        self.write(full)
+    }
+
+    fn write(&self, builder: Builder) -> Result<(), Error> {
+        if builder.is_empty() {
+            return Ok(());
+        }
+        let finished = builder.finish();
+        let objects = self.store.objects();
+        objects
+            .put(&finished.name, &[&finished.body, &finished.index])
+            .map_err(|source| storage("write", &finished.name, source))?;
+        self.store.admit(Index::open(objects, &finished.name)?);
+        Ok(())
+    }
+}
+
+/// One thread's way into a batch.
+pub struct Lane<'b, 'a> {
+    batch: &'b Batch<'a>,
+    packer: Packer,
+    raw: Vec<u8>,
+    blocks: Vec<(BlockId, u32, u32)>,
+    /// After how many of the blocks a document ends.
+    ends: Vec<usize>,
+}
+
+impl Lane<'_, '_> {
+    /// Takes a block; one that the store has already is left out.
+    pub fn put(&mut self, block: BlockRef, bytes: &[u8]) -> Result<(), Error> {
+        if !self.batch.is_new(block.id)? {
+            return Ok(());
+        }
+        self.blocks.push((block.id, self.raw.len() as u32, block.length));
+        self.raw.extend_from_slice(bytes);
+        if self.raw.len() >= frame::TARGET { self.flush() } else { Ok(()) }
+    }
+
+    /// Takes a block of which nobody knows what it stands next to.
+    pub fn put_alone(&mut self, block: BlockRef, bytes: &[u8]) -> Result<(), Error> {
+        self.put(block, bytes)?;
+        self.end_document()
+    }
+
+    /// Says that a document ends here, so that the next may begin a frame.
+    pub fn end_document(&mut self) -> Result<(), Error> {
+        if self.ends.last().copied().unwrap_or(0) < self.blocks.len() {
+            self.ends.push(self.blocks.len());
+        }
+        let long_enough = self.raw.len() >= frame::DOCUMENT;
+        if long_enough && self.learn().map_err(compressing)? { self.flush() } else { Ok(()) }
+    }
+
+    /// Hands the rest to the batch.
+    pub fn finish(mut self) -> Result<(), Error> {
+        self.flush()
+    }
+
+    /// Whether there is a dictionary by now.
+    fn learn(&mut self) -> io::Result<bool> {
+        if !self.packer.knows_dictionary()
+            && let Some(dictionary) = &*self.batch.dictionary.lock()
+        {
+            self.packer.learn(dictionary)?;
+        }
+        Ok(self.packer.knows_dictionary())
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        self.pack().map_err(compressing)??;
+        self.raw.clear();
+        self.blocks.clear();
+        self.ends.clear();
+        Ok(())
+    }
+
+    fn pack(&mut self) -> io::Result<Result<(), Error>> {
+        if !self.learn()? && self.raw.len() >= frame::TARGET && self.ends.len() >= DOCUMENTS {
+            self.make_dictionary()?;
+        }
+        let mut ends = std::mem::take(&mut self.ends);
+        if !self.packer.knows_dictionary() {
+            ends.clear();
+        }
+        ends.push(self.blocks.len());
+        let (mut from, mut start) = (0, 0);
+        for to in ends {
+            let end = self.blocks.get(to).map_or(self.raw.len(), |(_, offset, _)| *offset as usize);
+            let is_last = to == self.blocks.len();
+            if to == from || (end - start < frame::DOCUMENT && !is_last) {
+                continue;
+            }
+            let (codec, stored) = self.packer.pack(&self.raw[start..end])?;
+            let blocks = &mut self.blocks[from..to];
+            blocks.iter_mut().for_each(|(_, offset, _)| *offset -= start as u32);
+            if let Err(error) = self.batch.take_frame(codec, &stored, end - start, blocks) {
+                return Ok(Err(error));
+            }
+            (from, start) = (to, end);
+        }
+        Ok(Ok(()))
+    }
+
+    /// Makes the dictionary of the batch from the documents that have gathered, if they are such that packing helps.
+    fn make_dictionary(&mut self) -> io::Result<()> {
+        if !self.packer.shrinks(&self.raw)? {
+            return Ok(());
+        }
+        let offset =
+            |end: usize| self.blocks.get(end).map_or(self.raw.len(), |(_, offset, _)| *offset as usize);
+        let starts = std::iter::once(0).chain(self.ends.iter().map(|end| offset(*end)));
+        let documents = starts.zip(self.ends.iter().map(|end| offset(*end)));
+        let mut present = self.batch.dictionary.lock();
+        if present.is_none() {
+            let made = Dictionary::of(documents.map(|(start, end)| &self.raw[start..end]))?;
+            *present = Some(Arc::new(made));
+        }
+        drop(present);
+        self.learn().map(drop)
+    }
+}
+
+fn compressing(source: io::Error) -> Error {
+    storage("compress", "a frame", source)
+}
