@@ -16,6 +16,8 @@ use crate::{
 const WORD_CHARACTERS: usize = 100;
 /// Characters that count as one token where the model knows none.
 const UNKNOWN_CHARACTERS: usize = 4;
+/// Characters of white space, controls and accents that count as one token where there are very many together.
+const SILENT_CHARACTERS: usize = 32;
 /// The most bytes that a word which is not unknown can have.
 const WORD_BYTES: usize = WORD_CHARACTERS * 4;
 
@@ -38,20 +40,38 @@ impl Tokens {
 
     /// Divides words that the model does not know into tokens of a few characters each, all of them unknown. The model
     /// takes a word of any length for one unknown token, and passes over it; whoever measures a text by its tokens would
-    /// take a megabyte without a space, or a page of Thai, for a single one.
+    /// take a megabyte without a space, or a page of Thai, for a single one. Long stretches of what is no token at all,
+    /// such as white space, are divided too.
     pub fn divide_unknown(&mut self, text: &str) {
-        if !self.ids.contains(&UNKNOWN) {
+        let ends = |at: usize| self.starts.get(at + 1).map_or(text.len(), |next| *next as usize);
+        let is_wide = |at: usize, start: u32| ends(at) - start as usize > SILENT_CHARACTERS;
+        let first = self.starts.first().map_or(text.len(), |start| *start as usize);
+        let plain = first <= SILENT_CHARACTERS
+            && self
+                .ids
+                .iter()
+                .zip(&self.starts)
+                .enumerate()
+                .all(|(at, (id, start))| *id != UNKNOWN && !is_wide(at, *start));
+        if plain {
             return;
         }
         let whole = std::mem::take(self);
+        self.divide(&text[..first], 0, SILENT_CHARACTERS);
         for (at, (id, start)) in whole.ids.iter().zip(&whole.starts).enumerate() {
-            self.push(*id, *start);
-            if *id != UNKNOWN {
-                continue;
-            }
             let end = whole.starts.get(at + 1).map_or(text.len(), |next| *next as usize);
-            let word = text.get(*start as usize..end).unwrap_or_default().trim_end();
-            let places = word.char_indices().step_by(UNKNOWN_CHARACTERS).skip(1);
+            let stretch = text.get(*start as usize..end).unwrap_or_default();
+            let word = if *id == UNKNOWN { stretch.trim_end() } else { "" };
+            self.push(*id, *start);
+            self.divide(word, *start, UNKNOWN_CHARACTERS);
+            self.divide(&stretch[word.len()..], start + word.len() as u32, SILENT_CHARACTERS);
+        }
+    }
+
+    /// Adds an unknown token after each so many characters.
+    fn divide(&mut self, text: &str, start: u32, every: usize) {
+        if text.len() > every {
+            let places = text.char_indices().step_by(every).skip(1);
             places.for_each(|(offset, _)| self.push(UNKNOWN, start + offset as u32));
         }
     }

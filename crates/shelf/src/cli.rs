@@ -197,6 +197,9 @@ pub(crate) struct Add {
     /// Resource id for citations
     #[arg(long, value_name = "ID")]
     pub resource_id: Option<String>,
+    /// Store only; the next search brings the index up to date
+    #[arg(long)]
+    pub no_index: bool,
 }
 
 #[derive(Args)]

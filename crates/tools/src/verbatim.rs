@@ -32,7 +32,8 @@ pub fn wrap(tool: &str, text: &str, path: &[&str]) -> Option<String> {
 
 /// Whether a text may be a call of a tool that keeps something: quick, and never wrong when it says no to a plain one.
 pub fn may_wrap(text: &str) -> bool {
-    KEPT.iter().any(|(name, _)| text.contains(name))
+    // A name may be spelled with escapes.
+    KEPT.iter().any(|(name, _)| text.contains(name)) || text.contains("\\u")
 }
 
 /// The JSON text of an argument, wrapped or not.

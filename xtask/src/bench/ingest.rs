@@ -93,8 +93,10 @@ impl Bench<'_> {
         let mut taken: Vec<Taken> = Vec::new();
         while taken.len() < wanted(&taken) {
             program.prepare(&self.place(program))?;
-            taken
-                .push(timing::measure(&program.add(&self.place(program), folder, "first"), &self.figures())?);
+            taken.push(timing::measure(
+                &program.store_only(&self.place(program), folder, "first"),
+                &self.figures(),
+            )?);
         }
         Ok(taken)
     }
@@ -103,7 +105,8 @@ impl Bench<'_> {
     fn adding_again(&self, program: &Program) -> Result<Vec<Taken>> {
         let mut taken: Vec<Taken> = Vec::new();
         while taken.len() < wanted(&taken) {
-            let invocation = program.add(&self.place(program), &self.tree, &format!("again-{}", taken.len()));
+            let invocation =
+                program.store_only(&self.place(program), &self.tree, &format!("again-{}", taken.len()));
             taken.push(timing::measure(&invocation, &self.figures())?);
         }
         Ok(taken)
@@ -118,7 +121,7 @@ impl Bench<'_> {
         for number in 1..=generations::COUNT {
             self.generations.sync(&working, number)?;
             logical += corpus::bytes_below(&working)?;
-            let invocation = program.add(&place, &working, &format!("generation-{number}"));
+            let invocation = program.store_only(&place, &working, &format!("generation-{number}"));
             timing::measure(&invocation, &self.figures())?;
         }
         let logical = logical as f64 / 1e6;

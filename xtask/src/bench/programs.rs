@@ -64,6 +64,13 @@ impl Program {
 
     /// The command that stores `path`; `label` has to be new for each call on the same store.
     pub fn add(&self, place: &Path, path: &Path, label: &str) -> Invocation {
+        let mut invocation = self.store_only(place, path, label);
+        invocation.words.retain(|word| word != "--no-index");
+        invocation
+    }
+
+    /// The same without making it searchable, which is what the peers do.
+    pub fn store_only(&self, place: &Path, path: &Path, label: &str) -> Invocation {
         let store = store(place);
         let words = match self {
             Self::Shelf(program) => vec![
@@ -74,6 +81,7 @@ impl Program {
                 path.into(),
                 "--json".into(),
                 "--quiet".into(),
+                "--no-index".into(),
             ],
             Self::Restic => vec!["restic".into(), "backup".into(), "--quiet".into(), path.into()],
             Self::Borg => {

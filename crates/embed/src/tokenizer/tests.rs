@@ -129,6 +129,9 @@ fn unknown_words_are_divided_where_texts_are_measured() {
     assert_eq!(divided(&"x".repeat(1_000)), (1, 250));
     assert_eq!(divided(&format!("a {} b", "x".repeat(400))), (3, 102));
     assert_eq!(divided("🙂 🙂🙂🙂🙂🙂 🙂"), (3, 4));
+    assert_eq!(divided(&format!("a{}b", " ".repeat(3_200))), (2, 102));
+    assert_eq!(divided(&" ".repeat(3_200)), (0, 99));
+    assert_eq!(divided(&format!("z{}", "\u{301}".repeat(3_200))).1, 101);
     assert_eq!(divided(&"ภาษาไทยไม่มีช่องว่าง".repeat(20)).0, 1);
     assert!(divided(&"ภาษาไทยไม่มีช่องว่าง".repeat(20)).1 > 90);
 }

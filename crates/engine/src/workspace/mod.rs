@@ -77,9 +77,13 @@ pub enum WorkspaceError {
         "No workspace is configured on this server: start it with --workspace DIR, or set workspace.root"
     )]
     Absent,
+    /// Another program holds the file.
+    #[error("The memory file is locked by another program; nothing was written: try again")]
+    Locked,
     /// The workspace is there, but not for this account.
     #[error(
-        "The workspace is not open to this account: an administrator can name it in workspace.accounts of shelf.toml"
+        "The workspace is open to tokens with ADMIN scope and to the accounts that workspace.accounts in shelf.toml names; \
+         this is neither"
     )]
     NotOpen,
     /// The catalog could not be asked who calls.
@@ -102,6 +106,7 @@ impl Fault for WorkspaceError {
             Self::Invalid(_) => Kind::Invalid,
             Self::Absent => Kind::Unavailable,
             Self::NotOpen => Kind::Denied,
+            Self::Locked => Kind::Busy,
             Self::Catalog(error) => error.kind(),
             Self::Stopped(Stopped::Cancelled) => Kind::Cancelled,
             Self::Stopped(Stopped::TimedOut) => Kind::TimedOut,

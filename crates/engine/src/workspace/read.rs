@@ -1,7 +1,7 @@
 //! Reading a file of the workspace.
 
 use std::{
-    io::Read,
+    io::{Read, Seek, SeekFrom},
     os::fd::{AsFd, OwnedFd},
     path::{Component, Path},
 };
@@ -126,6 +126,10 @@ impl Workspace {
     fn missing(&self, path: &str) -> WorkspaceError {
         let (folder, name) = path.rsplit_once('/').unwrap_or((".", path));
         let names = |folder: &str| -> Vec<String> {
+            // Behind a link lies something else: even a hint would tell what is there.
+            if self.open_without_links(Path::new(folder)).is_err() {
+                return Vec::new();
+            }
             let entries = self.folder.read_dir(folder).into_iter().flatten().flatten();
             entries
                 .filter_map(|entry| entry.file_name().into_string().ok())
@@ -181,14 +185,32 @@ fn plain(path: &str) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("/"))
 }
 
-fn cut(file: std::fs::File, size: u64, path: String, window: RepoWindow) -> Result<RepoFile, WorkspaceError> {
+fn cut(
+    mut file: std::fs::File,
+    size: u64,
+    path: String,
+    window: RepoWindow,
+) -> Result<RepoFile, WorkspaceError> {
     let wants_lines = window.start_line.is_some() || window.end_line.is_some() || window.tail.is_some();
     let most = if wants_lines { size.min(64 * CONTENT_BYTES) } else { CONTENT_BYTES };
     let mut bytes = Vec::new();
+    // The last lines of a very large file are at its end, so that is what is read of it.
+    let only_tail = window.tail.is_some() && window.start_line.is_none() && window.end_line.is_none();
+    let from_end = only_tail && size > most;
+    if from_end {
+        file.seek(SeekFrom::End(-(most as i64)))?;
+    }
     file.take(most).read_to_end(&mut bytes)?;
-    let mut truncated = (bytes.len() as u64) < size;
+    if from_end {
+        let first_whole = bytes.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        bytes.drain(..first_whole);
+    }
+    let mut truncated = !from_end && (bytes.len() as u64) < size;
     let (content, encoding) = match text_of(&bytes, truncated) {
-        None => (STANDARD.encode(&bytes[..bytes.len().min(CONTENT_BYTES as usize)]), Some("base64")),
+        None => {
+            truncated = size > CONTENT_BYTES;
+            (STANDARD.encode(&bytes[..bytes.len().min(CONTENT_BYTES as usize)]), Some("base64"))
+        }
         Some(text) if wants_lines => (lines(text, window), None),
         Some(text) => (text.to_owned(), None),
     };

@@ -6,14 +6,14 @@ use regex::RegexSet;
 use serde_json::{Map, Value};
 
 /// Forms of keys and tokens. Each is long and particular: ordinary words never fit.
-const FORMS: [&str; 27] = [
+const FORMS: [&str; 30] = [
     // Amazon
     r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
     r#"(?i)\baws_?secret_?access_?key["']?\s*[=:]\s*["']?[A-Za-z0-9/+]{40}(?:[^A-Za-z0-9/+]|$)"#,
     // GitHub, GitLab
     r"\bgh[pousr]_[A-Za-z0-9]{36,}\b",
     r"\bgithub_pat_[A-Za-z0-9_]{50,}\b",
-    r"\bglpat-[A-Za-z0-9_-]{20,}",
+    r"\bgl(?:pat|rt|dt)-[A-Za-z0-9_-]{20,}",
     // Models: OpenAI and those who took its form, Anthropic, OpenRouter, Hugging Face
     r"\bsk-[A-Za-z0-9]{32,}\b",
     r"\bsk-(?:proj|svcacct|admin)-[A-Za-z0-9_-]{32,}",
@@ -25,14 +25,17 @@ const FORMS: [&str; 27] = [
     r"\bya29\.[0-9A-Za-z_-]{30,}",
     r"\bGOCSPX-[0-9A-Za-z_-]{28}",
     // Slack
-    r"\bxox[abeoprs]-[0-9]+-[A-Za-z0-9-]{16,}",
+    r"\bxox[abceoprs]-[0-9]+-[A-Za-z0-9-]{16,}",
+    r"\bxapp-[0-9]-[A-Z0-9]{8,}-[0-9]{8,}-[0-9a-f]{32,}",
     r"\bhooks\.slack\.com/services/T[0-9A-Z]{6,}/B[0-9A-Z]{6,}/[0-9A-Za-z]{20,}",
     // Payments, mail, messages
-    r"\b[sr]k_live_[A-Za-z0-9]{16,}\b",
+    r"\b[sr]k_(?:live|test)_[A-Za-z0-9]{16,}\b",
+    r"\bwhsec_[A-Za-z0-9+/=]{24,}",
     r"\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}",
     r"\b[0-9]{8,10}:AA[A-Za-z0-9_-]{33}\b",
     // Registries and clouds
     r"\bnpm_[A-Za-z0-9]{36}\b",
+    r"\bdckr_pat_[A-Za-z0-9_-]{20,}",
     r"\bpypi-AgEIcHlwaS5vcmc[A-Za-z0-9_-]{40,}",
     r"\bdo[op]_v1_[0-9a-f]{64}\b",
     r"\bAccountKey=[A-Za-z0-9+/]{86}==",
@@ -45,6 +48,15 @@ const FORMS: [&str; 27] = [
     r"\bPuTTY-User-Key-File-[23]: ",
     r"\bAGE-SECRET-KEY-1[0-9A-Z]{58}\b",
 ];
+
+/// The form with its borders drawn by letters and digits of ASCII: `key_AKIA…` and a key between Chinese characters are
+/// keys too, which the usual border of a word, drawn by Unicode and with `_` inside, would not say.
+fn bounded(form: &str) -> String {
+    let (flags, form) = form.strip_prefix("(?i)").map_or(("", form), |form| ("(?i)", form));
+    let (before, form) = form.strip_prefix(r"\b").map_or(("", form), |form| ("(?:^|[^A-Za-z0-9])", form));
+    let (form, after) = form.strip_suffix(r"\b").map_or((form, ""), |form| (form, "(?:[^A-Za-z0-9]|$)"));
+    format!("{flags}{before}{form}{after}")
+}
 
 /// The first field of an entry that holds a secret, as a path of keys.
 pub(super) fn find(entry: &Map<String, Value>) -> Option<String> {
@@ -78,7 +90,7 @@ fn shown(key: &str) -> &str {
 /// Whether a text holds a secret.
 pub(super) fn is_secret(text: &str) -> bool {
     static SET: OnceLock<Option<RegexSet>> = OnceLock::new();
-    let set = SET.get_or_init(|| RegexSet::new(FORMS).ok());
+    let set = SET.get_or_init(|| RegexSet::new(FORMS.iter().map(|form| bounded(form))).ok());
     set.as_ref().is_some_and(|set| set.is_match(text))
 }
 

@@ -40,10 +40,12 @@ pub(super) fn add(command: &cli::Add, house: &House, output: &Output) -> Outcome
         }
         replies.push(reply);
     }
-    // Searches would do it too; here a person sees how far it is.
-    let call = progress::call(output);
-    house.index_now(&call)?;
-    drop(call);
+    if !command.no_index {
+        // Searches would do it too; here a person sees how far it is.
+        let call = progress::call(output);
+        house.index_now(&call)?;
+        drop(call);
+    }
     if output.json {
         let whole = if replies.len() == 1 { replies.remove(0) } else { Value::Array(replies) };
         output.print_json(&whole)?;

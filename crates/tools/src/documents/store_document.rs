@@ -42,7 +42,7 @@ pub(crate) const TOOL: Tool = Tool {
             token_count: stored.tokens as u64,
             message: format!("Document stored successfully with {} chunks", stored.passages),
             note: (stored.passages == 0)
-                .then_some("no text could be read from this content: it is found by its title only"),
+                .then_some("no text could be read from this content: search and list find it by its title"),
         })
     },
 };

@@ -12,6 +12,7 @@ use std::{
     io::{ErrorKind, Read},
     os::fd::AsFd,
     path::{Path, PathBuf},
+    time::{Duration, Instant},
 };
 
 use cap_std::fs::Dir;
@@ -146,6 +147,11 @@ impl Workspace {
     }
 }
 
+/// How long a lock is waited for.
+const LOCK_PATIENCE: Duration = Duration::from_secs(10);
+/// How often it is tried: an append holds it for a few milliseconds.
+const LOCK_PAUSE: Duration = Duration::from_millis(2);
+
 /// An error with what it was about.
 fn told(error: &std::io::Error, what: &str) -> WorkspaceError {
     std::io::Error::new(error.kind(), what.to_owned()).into()
@@ -170,18 +176,28 @@ pub(super) fn open_locked(
         if !open.metadata()?.is_file() {
             return Err(refused("it is not a regular file"));
         }
-        lock_file(&open, lock)?;
+        lock_file(&open, lock).map_err(|error| match error.kind() {
+            ErrorKind::WouldBlock => WorkspaceError::Locked,
+            _ => error.into(),
+        })?;
         if is_still(folder, name, &open)? {
             return Ok(open);
         }
     }
 }
 
-/// Waits for a lock; a signal does not end the wait.
+/// Waits for a lock, but not for ever: any program may hold one, and a call that waits holds a worker of the server.
 fn lock_file(file: &File, lock: FlockOperation) -> std::io::Result<()> {
+    let lock = match lock {
+        FlockOperation::LockShared => FlockOperation::NonBlockingLockShared,
+        FlockOperation::LockExclusive => FlockOperation::NonBlockingLockExclusive,
+        other => other,
+    };
+    let started = Instant::now();
     loop {
         match flock(file, lock) {
             Err(Errno::INTR) => {}
+            Err(Errno::WOULDBLOCK) if started.elapsed() < LOCK_PATIENCE => std::thread::sleep(LOCK_PAUSE),
             other => return Ok(other?),
         }
     }

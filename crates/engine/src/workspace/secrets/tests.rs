@@ -31,7 +31,7 @@ fn secrets() -> Vec<Vec<String>> {
         ],
         ["ghp_", "gho_", "ghu_", "ghs_", "ghr_"].map(|prefix| one(prefix, LETTERS, 36)).to_vec(),
         vec![one("github_pat_11", LETTERS, 20) + "_" + &body(LETTERS, 59)],
-        vec![one("glpat-", URL, 20)],
+        vec![one("glpat-", URL, 20), one("glrt-", URL, 20)],
         vec![one("sk-", LETTERS, 48), one("sk-", HEX, 32)],
         ["sk-proj-", "sk-svcacct-", "sk-admin-"].map(|prefix| one(prefix, URL, 120)).to_vec(),
         vec![one("sk-ant-api03-", URL, 95), one("sk-ant-admin01-", URL, 93), one("sk-ant-oat01-", URL, 80)],
@@ -45,11 +45,14 @@ fn secrets() -> Vec<Vec<String>> {
             one("xoxp-123456789012-123456789012-123456789012-", HEX, 32),
             one("xoxe-1-", LETTERS, 140),
         ],
+        vec![one("xapp-1-A01B2C3D4E5-1234567890123-", HEX, 64)],
         vec![one("https://hooks.slack.com/services/T01ABCDEF/B02GHIJKL/", LETTERS, 24)],
-        vec![one("sk_live_", LETTERS, 24), one("rk_live_", LETTERS, 99)],
+        vec![one("sk_live_", LETTERS, 24), one("rk_live_", LETTERS, 99), one("sk_test_", LETTERS, 24)],
+        vec![one("whsec_", LETTERS, 32)],
         vec![one("SG.", URL, 22) + "." + &body(URL, 43)],
         vec![one("123456789:AA", URL, 33)],
         vec![one("npm_", LETTERS, 36)],
+        vec![one("dckr_pat_", URL, 27)],
         vec![one("pypi-AgEIcHlwaS5vcmc", URL, 150)],
         vec![one("dop_v1_", HEX, 64), one("doo_v1_", HEX, 64)],
         vec![one("AccountName=a;AccountKey=", LETTERS, 86) + "=="],
@@ -70,10 +73,17 @@ fn every_form_is_found_and_never_repeated() {
     let secrets = secrets();
     assert_eq!(secrets.len(), FORMS.len());
     for (form, examples) in FORMS.iter().zip(&secrets) {
-        let form = regex::Regex::new(form).unwrap();
+        let form = regex::Regex::new(&bounded(form)).unwrap();
         for secret in examples {
             assert!(form.is_match(secret), "{form} does not find {secret}");
-            for text in [secret.clone(), format!("the key is {secret}, keep it"), format!("\"{secret}\"\n")] {
+            let texts = [
+                secret.clone(),
+                format!("the key is {secret}, keep it"),
+                format!("\"{secret}\"\n"),
+                format!("密钥{secret}是"),
+                format!("key_{secret}"),
+            ];
+            for text in texts {
                 let field = found(json!({ "event": "x", "a": { "b": ["x", text] } }));
                 assert_eq!(field.as_deref(), Some("entry.a.b[1]"), "{secret}");
             }
