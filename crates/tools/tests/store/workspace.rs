@@ -206,7 +206,7 @@ fn a_link_that_is_swapped_meanwhile_leads_nowhere() {
     house.write("workspace/.git/HEAD", "hidden");
     let (place, folder) = (house.path("workspace/docs/swap.md"), house.path("workspace/docs/swapped"));
     let mut read = 0;
-    let end = std::time::Instant::now() + Duration::from_secs(2);
+    let end = std::time::Instant::now() + Duration::from_secs(10);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while std::time::Instant::now() < end {
@@ -235,6 +235,21 @@ fn a_link_that_is_swapped_meanwhile_leads_nowhere() {
         }
     });
     assert!(read > 0, "the file was never there to be read");
+}
+
+#[test]
+fn a_lock_of_another_program_is_not_waited_for_for_ever() {
+    let house = house();
+    let write =
+        || house.call("write_memory_entry", json!({ "file": "progress_log.jsonl", "entry": entry(1) }));
+    write().unwrap();
+    let held = fs::File::open(house.path("workspace/.claude/memory/progress_log.jsonl")).unwrap();
+    held.lock_shared().unwrap();
+    let refused = write().unwrap_err();
+    assert!(refused.text.contains("locked by another program"), "{}", refused.text);
+    assert_eq!(refused.kind, shelf_base::Kind::Busy);
+    held.unlock().unwrap();
+    assert_eq!(write().unwrap()["entry_count"], 2, "what was refused was not written");
 }
 
 fn entry(number: usize) -> Value {
