@@ -21,7 +21,7 @@ use crate::{
 const WORD_TABLES: usize = 4 << 20;
 
 /// Memory that a segment may take while it is built.
-const FULL: usize = 50 << 20;
+const FULL: usize = 88 << 20;
 
 /// How patterns find a document.
 #[derive(Clone, Copy, Debug)]
