@@ -1,6 +1,6 @@
 //! Accounts over REST: registering, logging in, and personal tokens, which the protocol itself cannot make.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use axum::{
     Extension, Json, Router,
@@ -235,7 +235,7 @@ async fn register(
     if let Some(refusal) = refuse_writing(&shared) {
         return refusal;
     }
-    if let Err(seconds) = shared.throttle.register(client(address)) {
+    if let Err(seconds) = shared.throttle.register(address.ip()) {
         return throttle::refuse("too many registrations from this address", seconds);
     }
     let here = is_here(address, &headers);
@@ -244,10 +244,6 @@ async fn register(
         house.register(Registration { email, username, password }, here).map(User::from)
     })
     .await
-}
-
-const fn client(address: SocketAddr) -> IpAddr {
-    address.ip()
 }
 
 async fn log_in(
@@ -259,7 +255,7 @@ async fn log_in(
         Ok(proof) => proof,
         Err(response) => return response,
     };
-    if let Err(seconds) = shared.throttle.login(client(address)) {
+    if let Err(seconds) = shared.throttle.login(address.ip()) {
         return throttle::refuse("too many logins from this address", seconds);
     }
     let Some(name) = proof.username.or(proof.email) else {
@@ -278,7 +274,7 @@ async fn refresh(
         Ok(proof) => proof,
         Err(response) => return response,
     };
-    if let Err(seconds) = shared.throttle.refresh(client(address)) {
+    if let Err(seconds) = shared.throttle.refresh(address.ip()) {
         return throttle::refuse("too many refreshes from this address", seconds);
     }
     answer(&shared, StatusCode::OK, move |house| house.refresh(&proof.refresh_token).map(Session::from)).await
