@@ -9,7 +9,7 @@ use shelf_catalog::Catalog;
 use crate::{
     Error, Result,
     manifests::{Blocks, Manifests},
-    texts::{Known, Texts},
+    texts::{Known, Reach, Texts},
 };
 
 /// Reads content by its hash.
@@ -75,11 +75,11 @@ impl Blobs {
         &self,
         call: &Call,
         reader: &mut Reader<'_>,
-        hashes: &[Digest],
+        (hashes, reach): (&[Digest], Reach),
         mut take: impl FnMut(usize, Result<&[u8]>) -> Result<()>,
     ) -> Result<()> {
         let mut stored = Vec::with_capacity(hashes.len());
-        for (at, known) in self.texts.ask(hashes).into_iter().enumerate() {
+        for (at, known) in self.texts.ask(hashes, reach).into_iter().enumerate() {
             match known {
                 Known::Text(text) => {
                     call.check()?;

@@ -1,10 +1,12 @@
 //! Texts that pattern searches read again and again, unpacked and verified, in memory.
 //!
 //! A long document matches more patterns than a short one, so that a few of the documents make up most of what is
-//! read: a quarter of a library of 275 MB saves half of the unpacking. Which they are is told by counting how often each
-//! is asked for; a text gives way only to one that is asked for more often, so that a search through everything does not
-//! sweep out what is needed. A text is verified when it is read from storage, before it comes here; it is kept by its
-//! hash, and what has a hash does not change.
+//! read: a quarter of a library of 275 MB saves more than half of the unpacking. A text comes in when it is asked for
+//! the second time. Once the room is full only one of five newcomers is let in, and each that was asked for meanwhile
+//! is spared: patterns that together read a little more than there is room for still find most of it, and when other
+//! patterns come the texts follow within a few calls. A search through everything pushes nothing out.
+//! A text is verified when it is read from storage, before it comes here; it is kept by its hash, and what has a hash
+//! does not change.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -20,19 +22,31 @@ const KEPT: usize = 64 << 20;
 const LARGEST: usize = 1 << 20;
 /// What a text takes beside its bytes, about.
 const BESIDE: usize = 128;
-/// Counters; texts that share one are taken for equally frequent, which does no harm.
-const COUNTERS: usize = 1 << 18;
-/// After so many counts all are halved, so that the past fades.
-const FADE: usize = 8 * COUNTERS;
+/// One of so many newcomers is let in when there is no room. With less than three, patterns that read more than there
+/// is room for push each other out; with ten, new patterns wait too long.
+const ONE_OF: u64 = 5;
+/// How often a text is spared at most, however often it was asked for.
+const SPARED: u8 = 2;
+/// Places to note what was asked for. Texts that share one count as asked for, which does no harm.
+const NOTES: usize = 1 << 18;
 
 /// What is known of a text.
 pub(crate) enum Known {
     /// Here it is.
     Text(Arc<[u8]>),
-    /// It is asked for often enough to be kept once it has been read.
+    /// It is to be kept once it has been read.
     Wanted,
-    /// It is asked for too seldom.
+    /// It is not.
     Unwanted,
+}
+
+/// How much a search reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// A part of what a large library holds.
+    Few,
+    /// More than could be kept. It takes what is there and pushes nothing out.
+    Many,
 }
 
 /// Texts by hash.
@@ -43,13 +57,20 @@ pub(crate) struct Texts {
 
 #[derive(Default)]
 struct Kept {
-    texts: HashMap<Digest, Arc<[u8]>>,
+    texts: HashMap<Digest, Text>,
     /// The order in which they are looked at when room is needed.
     order: VecDeque<Digest>,
     bytes: usize,
-    /// How often each was asked for, by its hash; made when first needed.
-    counts: Vec<u8>,
-    counted: usize,
+    /// What was asked for, a bit for each; made when first needed.
+    asked: Vec<u64>,
+    noted: usize,
+    newcomers: u64,
+}
+
+struct Text {
+    bytes: Arc<[u8]>,
+    /// How often it is spared before it has to go.
+    credit: u8,
 }
 
 impl Default for Texts {
@@ -59,78 +80,85 @@ impl Default for Texts {
 }
 
 impl Texts {
-    /// Asks for texts.
-    pub(crate) fn ask(&self, hashes: &[Digest]) -> Vec<Known> {
+    /// Asks for texts, for a search of few documents or of many.
+    pub(crate) fn ask(&self, hashes: &[Digest], reach: Reach) -> Vec<Known> {
         let mut kept = self.kept.lock();
-        hashes.iter().map(|hash| kept.ask(hash, self.most)).collect()
+        hashes.iter().map(|hash| kept.ask(hash, reach, self.most)).collect()
     }
 
-    /// Keeps a text that was wanted, if it still is.
+    /// Keeps a text that was wanted.
     pub(crate) fn keep(&self, hash: Digest, text: &[u8]) {
         let size = text.len() + BESIDE;
         if text.len() > LARGEST || size > self.most {
             return;
         }
-        let text: Arc<[u8]> = text.into();
+        let text = Text { bytes: text.into(), credit: 0 };
         let mut kept = self.kept.lock();
-        if kept.make_room(&hash, size, self.most) && kept.texts.insert(hash, text).is_none() {
+        kept.make_room(size, self.most);
+        if let Some(same) = kept.texts.insert(hash, text) {
+            // Another thread was faster.
+            kept.bytes -= same.bytes.len() + BESIDE;
+        } else {
             kept.order.push_back(hash);
-            kept.bytes += size;
         }
+        kept.bytes += size;
     }
 }
 
 impl Kept {
-    fn ask(&mut self, hash: &Digest, most: usize) -> Known {
-        let before = self.count(hash);
-        if let Some(text) = self.texts.get(hash) {
-            return Known::Text(text.clone());
+    fn ask(&mut self, hash: &Digest, reach: Reach, most: usize) -> Known {
+        if let Some(text) = self.texts.get_mut(hash) {
+            if reach == Reach::Few {
+                text.credit = (text.credit + 1).min(SPARED);
+            }
+            return Known::Text(text.bytes.clone());
         }
-        let is_better = || self.order.front().is_none_or(|first| self.counts[slot(first)] < before);
         // What is asked for the first time may never be again.
-        if before > 0 && (self.bytes < most - most / 8 || is_better()) {
-            Known::Wanted
-        } else {
-            Known::Unwanted
+        if !self.note(hash) {
+            return Known::Unwanted;
         }
+        let has_room = self.bytes < most - most / 8;
+        if has_room || reach == Reach::Few && self.is_let_in() { Known::Wanted } else { Known::Unwanted }
     }
 
-    /// Counts, and says how often it was counted before.
-    fn count(&mut self, hash: &Digest) -> u8 {
-        if self.counts.is_empty() {
-            self.counts = vec![0; COUNTERS];
+    /// Notes that a text was asked for; whether that was noted before.
+    fn note(&mut self, hash: &Digest) -> bool {
+        if self.asked.is_empty() || self.noted > NOTES / 2 {
+            // With more, chance would let in most of what comes for the first time.
+            self.asked = vec![0; NOTES / 64];
+            self.noted = 0;
         }
-        self.counted += 1;
-        if self.counted == FADE {
-            self.counted = 0;
-            self.counts.iter_mut().for_each(|count| *count /= 2);
-        }
-        let count = &mut self.counts[slot(hash)];
-        let before = *count;
-        *count = count.saturating_add(1);
+        let bytes = hash.as_bytes();
+        let at = usize::from(bytes[0]) << 16 & (NOTES - 1) | usize::from(bytes[1]) << 8 | usize::from(bytes[2]);
+        let (word, bit) = (&mut self.asked[at / 64], 1 << (at % 64));
+        let before = *word & bit != 0;
+        *word |= bit;
+        self.noted += usize::from(!before);
         before
     }
 
-    /// Lets texts go that are asked for less often; whether that makes enough room.
-    fn make_room(&mut self, hash: &Digest, size: usize, most: usize) -> bool {
+    /// Lets every fifth in, evenly, yet not in step with any order in which texts are asked for.
+    fn is_let_in(&mut self) -> bool {
+        self.newcomers = self.newcomers.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        self.newcomers < u64::MAX / ONE_OF
+    }
+
+    /// Lets texts go until there is enough room; those that were asked for since they were last looked at stay.
+    fn make_room(&mut self, size: usize, most: usize) {
         while self.bytes + size > most {
-            let Some(first) = self.order.pop_front() else { return false };
-            if self.counts[slot(&first)] >= self.counts[slot(hash)] {
-                // It stays, and the next newcomer meets another.
-                self.order.push_back(first);
-                return false;
-            }
-            if let Some(gone) = self.texts.remove(&first) {
-                self.bytes -= gone.len() + BESIDE;
+            let Some(first) = self.order.pop_front() else { return };
+            match self.texts.get_mut(&first) {
+                Some(text) if text.credit > 0 => {
+                    text.credit -= 1;
+                    self.order.push_back(first);
+                }
+                _ => {
+                    let gone = self.texts.remove(&first);
+                    self.bytes -= gone.map_or(0, |gone| gone.bytes.len() + BESIDE);
+                }
             }
         }
-        true
     }
-}
-
-fn slot(hash: &Digest) -> usize {
-    let bytes = hash.as_bytes();
-    usize::from(bytes[0]) << 16 & (COUNTERS - 1) | usize::from(bytes[1]) << 8 | usize::from(bytes[2])
 }
 
 #[cfg(test)]
@@ -149,7 +177,7 @@ mod tests {
 
     /// Asks for a text and keeps it when it is wanted; whether it was there.
     fn read(texts: &Texts, number: u32) -> bool {
-        match texts.ask(&[hash(number)]).remove(0) {
+        match texts.ask(&[hash(number)], Reach::Few).remove(0) {
             Known::Text(text) => {
                 assert_eq!(&text[..], vec![number as u8; SIZE]);
                 return true;
@@ -174,10 +202,26 @@ mod tests {
             read_all(&texts, 0..8);
         }
         assert!((0..8).all(|number| read(&texts, number)));
-        for _ in 0..2 {
-            read_all(&texts, 100..1_000);
-        }
+        read_all(&texts, 100..1_000);
         assert!((0..8).all(|number| read(&texts, number)));
+        // When a part of it comes again, as much as there is room for three times, they are still there.
+        read_all(&texts, 100..130);
+        assert!((0..8).all(|number| read(&texts, number)));
+        for number in (100..1_000).chain(100..1_000) {
+            let known = texts.ask(&[hash(number)], Reach::Many).remove(0);
+            assert!(!matches!(known, Known::Wanted), "{number} would push out another");
+        }
+    }
+
+    #[test]
+    fn more_than_there_is_room_for_still_finds_most() {
+        let texts = texts();
+        let mut found = 0;
+        for round in 0..40 {
+            let there = (0..12).filter(|number| read(&texts, *number)).count();
+            found += if round < 10 { 0 } else { there };
+        }
+        assert!(found > 30 * 12 / 2, "{found} of {}", 30 * 12);
     }
 
     #[test]
@@ -197,6 +241,6 @@ mod tests {
         let texts = Texts::default();
         let large = vec![0; LARGEST + 1];
         texts.keep(hash(1), &large);
-        assert!(!matches!(texts.ask(&[hash(1)]).remove(0), Known::Text(_)));
+        assert!(!matches!(texts.ask(&[hash(1)], Reach::Few).remove(0), Known::Text(_)));
     }
 }

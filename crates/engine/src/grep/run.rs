@@ -15,7 +15,7 @@ use super::{
     file::{self, Found},
     page::Page,
 };
-use crate::{Caller, Error, House, Result};
+use crate::{Caller, Error, House, Result, texts::Reach};
 
 /// Documents of the first run. While a page is not full each run is twice as long as the one before: few pages need
 /// more than the first.
@@ -26,6 +26,9 @@ const LONGEST_RUN: usize = 8_192;
 const SHARE: usize = 64;
 /// With fewer documents than this for each, a second thread is not worth starting.
 const ALONE: usize = 24;
+
+/// A search of more documents than this reads more than can be kept in memory.
+const MANY: usize = 10_000;
 
 /// A search under way.
 pub(super) struct Searching<'a> {
@@ -78,6 +81,7 @@ impl Searching<'_> {
                 request,
                 searcher: file::searcher(request),
                 reader: self.house.blobs.blocks.reader(),
+                reach: if total > MANY { Reach::Many } else { Reach::Few },
             };
             loop {
                 let start = next.fetch_add(SHARE, Ordering::Relaxed);
@@ -113,6 +117,7 @@ struct Worker<'a> {
     request: &'a GrepRequest,
     searcher: grep_searcher::Searcher,
     reader: shelf_blocks::Reader<'a>,
+    reach: Reach,
 }
 
 impl Worker<'_> {
@@ -123,7 +128,7 @@ impl Worker<'_> {
         let mut found: Vec<Found> = share.iter().map(|_| Found::default()).collect();
         let mut gone = Vec::new();
         let hashes: Vec<Digest> = share.iter().map(|document| document.hash).collect();
-        house.blobs.read_each(call, &mut self.reader, &hashes, |at, bytes| {
+        house.blobs.read_each(call, &mut self.reader, (&hashes, self.reach), |at, bytes| {
             match bytes {
                 Ok(bytes) => {
                     found[at] = file::search(searcher, matcher, request, bytes, call)
