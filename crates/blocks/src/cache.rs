@@ -32,6 +32,10 @@ impl Frames {
         self.0.lock().frames.get(&key).cloned()
     }
 
+    pub(crate) fn clear(&self) {
+        *self.0.lock() = Kept::default();
+    }
+
     pub(crate) fn keep(&self, key: Key, frame: &Arc<Vec<u8>>) {
         let mut kept = self.0.lock();
         if kept.frames.insert(key, frame.clone()).is_some() {

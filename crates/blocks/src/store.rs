@@ -68,6 +68,11 @@ impl Store {
         Self { objects, packs: RwLock::default(), frames: Frames::default(), damaged: RwLock::default() }
     }
 
+    /// Gives back memory for a while in which little is read.
+    pub fn rest(&self) {
+        self.frames.clear();
+    }
+
     pub(crate) fn objects(&self) -> &dyn Objects {
         &*self.objects
     }

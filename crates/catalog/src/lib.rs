@@ -146,6 +146,9 @@ pub trait Catalog: Accounts {
     /// Snapshots in scope, newest first.
     fn snapshots(&self, scope: &Scope, collection: Option<&str>) -> Result<Vec<Snapshot>>;
 
+    /// Gives back memory for a while in which nobody writes and few read.
+    fn rest(&self);
+
     /// The last sequence number of the journal; 0 when it is empty.
     fn sequence(&self) -> Result<u64>;
     /// Journal records after `after`, in order, at most `most`.

@@ -51,6 +51,15 @@ pub enum Reach {
     Configured,
 }
 
+/// For how long nobody has asked for anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// A moment: only what comes again at once is given back.
+    Short,
+    /// A minute: whatever can be had again.
+    Long,
+}
+
 /// Who asks, and what of the machine it reaches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
@@ -167,6 +176,17 @@ impl House {
         getrandom::fill(&mut fresh)
             .map_err(|_| Error::Lock(io::Error::other("the system gave no random bytes")))?;
         Ok(self.catalog.secret(name, fresh)?)
+    }
+
+    /// Gives back memory: what was kept is read or made again when it is needed.
+    pub fn rest(&self, rest: Rest) {
+        self.indexing.rest(rest);
+        if rest == Rest::Long {
+            self.blobs.texts.clear();
+            self.blobs.manifests.clear();
+            self.blocks.rest();
+            self.catalog.rest();
+        }
     }
 
     pub(crate) fn writing(&self) -> Result<crate::locks::Guard> {

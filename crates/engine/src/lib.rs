@@ -40,7 +40,7 @@ pub use documents::{ChangeRequest, DocumentType, StoreRequest, StoredDocument, W
 pub use error::Error;
 pub use get::{Content, GetRequest, Got, Window};
 pub use grep::{GrepFile, GrepLine, GrepReply, GrepRequest, GrepShow};
-pub use house::{Caller, House, Options, Reach};
+pub use house::{Caller, House, Options, Reach, Rest};
 pub use indexing::{EndpointSettings, IndexFigures};
 pub use ingest::{AddReply, AddRequest, FailedFile, What};
 pub use list::{ListReply, ListRequest};

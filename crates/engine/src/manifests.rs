@@ -57,6 +57,11 @@ impl Manifests {
         hashes.map(|hash| kept.get(hash)).collect()
     }
 
+    /// Lets all go.
+    pub(crate) fn clear(&self) {
+        *self.0.lock() = Kept::default();
+    }
+
     pub(crate) fn keep(&self, hash: Digest, blocks: &Blocks) {
         if blocks.all().len() <= BLOCKS {
             self.0.lock().keep(hash, blocks.clone());

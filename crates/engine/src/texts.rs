@@ -86,6 +86,11 @@ impl Texts {
         hashes.iter().map(|hash| kept.ask(hash, reach, self.most)).collect()
     }
 
+    /// Lets all go.
+    pub(crate) fn clear(&self) {
+        *self.kept.lock() = Kept::default();
+    }
+
     /// Keeps a text that was wanted.
     pub(crate) fn keep(&self, hash: Digest, text: &[u8]) {
         let size = text.len() + BESIDE;
@@ -129,7 +134,8 @@ impl Kept {
             self.noted = 0;
         }
         let bytes = hash.as_bytes();
-        let at = usize::from(bytes[0]) << 16 & (NOTES - 1) | usize::from(bytes[1]) << 8 | usize::from(bytes[2]);
+        let at =
+            usize::from(bytes[0]) << 16 & (NOTES - 1) | usize::from(bytes[1]) << 8 | usize::from(bytes[2]);
         let (word, bit) = (&mut self.asked[at / 64], 1 << (at % 64));
         let before = *word & bit != 0;
         *word |= bit;

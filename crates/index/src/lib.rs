@@ -3,6 +3,7 @@ mod bits;
 mod deep;
 mod error;
 mod manifest;
+mod pages;
 mod search;
 mod segment;
 mod store;

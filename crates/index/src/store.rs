@@ -106,6 +106,18 @@ impl Index {
         Ok(state.view.clone())
     }
 
+    /// Gives back memory for a while in which nobody searches: pages of mapped files, which come again at once.
+    pub fn let_pages_go(&self) {
+        let view = self.state.lock().view.clone();
+        view.segments.iter().for_each(|placed| placed.segment.let_pages_go());
+    }
+
+    /// Forgets what was made in memory for patterns, and is made again for the next.
+    pub fn forget_words(&self) {
+        let view = self.state.lock().view.clone();
+        view.segments.iter().for_each(|placed| placed.segment.forget_words());
+    }
+
     /// The last record that the segments on disk cover.
     pub fn written(&self) -> Result<u64> {
         let mut state = self.state.lock();

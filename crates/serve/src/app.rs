@@ -11,6 +11,8 @@ use shelf_engine::{Caller, House};
 use shelf_tools::{Answer, Context, Failure, Limits, Tool, policy::Selection};
 use tokio::sync::Semaphore;
 
+use crate::rest::Watch;
+
 /// How long calls may take.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeouts {
@@ -28,6 +30,9 @@ pub struct App {
     pub limits: Limits,
     /// Time limits.
     pub timeouts: Timeouts,
+    /// Has the allocator give free memory back to the system.
+    pub(crate) give_back: fn(),
+    pub(crate) watch: Watch,
     slots: Semaphore,
 }
 
@@ -35,9 +40,16 @@ pub struct App {
 const CONCURRENT_CALLS: usize = 64;
 
 impl App {
-    /// A server over `house`.
-    pub fn new(house: House, selection: Selection, limits: Limits, timeouts: Timeouts) -> Arc<Self> {
-        Arc::new(Self { house, selection, limits, timeouts, slots: Semaphore::new(CONCURRENT_CALLS) })
+    /// A server over `house`. When nobody has called for long, `give_back` is to return free memory to the system.
+    pub fn new(
+        house: House,
+        selection: Selection,
+        limits: Limits,
+        timeouts: Timeouts,
+        give_back: fn(),
+    ) -> Arc<Self> {
+        let (watch, slots) = (Watch::default(), Semaphore::new(CONCURRENT_CALLS));
+        Arc::new(Self { house, selection, limits, timeouts, give_back, watch, slots })
     }
 
     /// A call with this server's time limit.
@@ -74,6 +86,7 @@ impl App {
         call: Call,
         work: impl FnOnce(&Self) -> T + Send + 'static,
     ) -> Option<T> {
+        self.watch.called(self);
         let _slot = self.slots.acquire().await.ok()?;
         let mut guard = CancelOnDrop(Some(call));
         let app = self.clone();

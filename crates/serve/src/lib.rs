@@ -8,6 +8,7 @@ mod envelope;
 pub mod http;
 mod lines;
 mod mcp;
+mod rest;
 pub mod stdio;
 
 pub use app::{App, Timeouts};

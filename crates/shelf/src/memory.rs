@@ -27,6 +27,20 @@ pub(crate) fn give_back_early() {
     }
 }
 
+/// Gives the system what is free in the heaps.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[expect(unsafe_code, reason = "the allocator has no safe interface")]
+pub(crate) fn give_back() {
+    // SAFETY: `malloc_trim` may be called at any time and touches only memory that nobody holds.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
+/// Other allocators do it by themselves.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+pub(crate) fn give_back() {}
+
 /// Other allocators have other habits.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub(crate) fn give_back_early() {}

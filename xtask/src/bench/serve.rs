@@ -42,7 +42,7 @@ pub fn run(scale: Scale) -> Result<()> {
     report.single("idle memory", "shelf", "MB", client.resident()?, Target::AtMost(30.0));
     let hashes = small_documents(&mut client, files, &mut report)?;
     small_reads(&mut client, &hashes, scale, &mut report)?;
-    memory_after_reads(&mut client, &hashes, scale, &mut report)?;
+    memory_after_calls(&mut client, &hashes, scale, &mut report)?;
     client.close()?;
     let server = Server::start(&library.shelf, &library.data)?;
     for clients in [TOGETHER, 100] {
@@ -111,18 +111,20 @@ fn small_reads(client: &mut LineClient, hashes: &[String], scale: Scale, report:
     Ok(())
 }
 
-/// What 10,000 calls of all reading tools leave in memory.
-fn memory_after_reads(
+/// What 10,000 calls of all reading tools leave in memory, at the last of them and a second later.
+fn memory_after_calls(
     client: &mut LineClient,
     hashes: &[String],
     scale: Scale,
     report: &mut Report,
 ) -> Result<()> {
-    let mut random = Random::new(0x5eed_0031);
+    let (mut random, words) = (Random::new(0x5eed_0031), Words::new());
     let count = scale.of(10_000);
     for _ in 0..count {
         let call = match random.below(100) {
-            0..=69 => small_read(hashes, &mut random),
+            0..=54 => small_read(hashes, &mut random),
+            55..=64 => ("search", json!({ "query": query(&words, &mut random) })),
+            65..=69 => ("grep", json!({ "pattern": words.name(&mut random) })),
             70..=79 => ("list", json!({ "limit": 20 })),
             80..=84 => ("status", json!({})),
             85..=89 => ("list_collections", json!({})),
@@ -131,7 +133,14 @@ fn memory_after_reads(
         };
         client.timed(&call)?;
     }
-    let what = format!("memory after {count} mixed reads");
+    let what = format!("memory after {count} mixed calls");
+    report.single(&format!("{what}, at the last"), "shelf", "MB", client.resident()?, Target::None);
+    report.single(&format!("{what}, own at the last"), "shelf", "MB", client.own_memory()?, Target::None);
+    thread::sleep(Duration::from_millis(1_500));
     report.single(&what, "shelf", "MB", client.resident()?, Target::AtMost(150.0));
     Ok(())
+}
+
+fn query(words: &Words, random: &mut Random) -> String {
+    format!("{} {}", words.name(random), words.name(random))
 }

@@ -151,6 +151,12 @@ fn try_connect(path: &Path) -> Result<Connection> {
 }
 
 impl Catalog for SqliteCatalog {
+    fn rest(&self) {
+        self.writer.rest();
+        // What the other connections remember goes with them.
+        self.readers.lock().truncate(1);
+    }
+
     fn collections(&self, scope: &Scope) -> Result<Vec<CollectionSummary>> {
         self.view(|connection| read::collections(connection, scope))
     }

@@ -84,18 +84,25 @@ pub(super) struct Writer {
 }
 
 impl Drop for Writer {
-    /// Lets the thread finish and close its connection, so that the write-ahead log is folded into the database.
+    /// Closes the connection, so that the write-ahead log is folded into the database.
     fn drop(&mut self) {
-        if let Some((sender, thread)) = self.queue.get_mut().take() {
-            drop(sender);
-            let _ = thread.join();
-        }
+        self.rest();
     }
 }
 
 impl Writer {
     pub(super) fn start(path: PathBuf, lock: PathBuf) -> Self {
         Self { path, lock, queue: Mutex::default() }
+    }
+
+    /// Lets the thread finish what it has and go, with its connection and all that the connection remembers. The next
+    /// write starts another.
+    pub(super) fn rest(&self) {
+        let taken = self.queue.lock().take();
+        if let Some((sender, thread)) = taken {
+            drop(sender);
+            let _ = thread.join();
+        }
     }
 
     /// Runs `work` in a transaction; returns when it is durable.

@@ -29,7 +29,7 @@ use shelf_catalog::{Catalog, Changed};
 use shelf_embed::BUILT_IN;
 use shelf_index::{Builder, Change, Index, Lease, Marks, Sizes, Staged, View};
 
-use crate::{House, Result, blobs::Blobs};
+use crate::{House, Rest, Result, blobs::Blobs};
 
 /// Journal records that a tail takes at once; a larger gap is written out.
 const TAIL_RECORDS: u64 = 256;
@@ -127,6 +127,14 @@ impl Indexing {
             if self.index.written()? >= target {
                 return Ok(());
             }
+        }
+    }
+
+    /// Gives back memory.
+    pub(crate) fn rest(&self, rest: Rest) {
+        self.index.let_pages_go();
+        if rest == Rest::Long {
+            self.index.forget_words();
         }
     }
 

@@ -3,7 +3,9 @@
 use std::{fs, path::PathBuf};
 
 use shelf_base::Call;
-use shelf_engine::{AddRequest, Caller, DeleteRequest, House, Options, SearchKind, SearchRequest, What};
+use shelf_engine::{
+    AddRequest, Caller, DeleteRequest, House, ListRequest, Options, Rest, SearchKind, SearchRequest, What,
+};
 
 const SUBJECTS: [&str; 8] =
     ["harbour", "telescope", "orchard", "violin", "glacier", "library", "engine", "market"];
@@ -115,6 +117,36 @@ fn a_missing_index_is_built_anew() {
     }
     drop(house);
     assert_eq!(answers(&place.open()), expected, "without its segments");
+}
+
+#[test]
+fn rest_changes_no_answer() {
+    let place = Place::new();
+    let house = place.open();
+    fill(&house, 300);
+    house.reindex(&Call::new()).unwrap();
+    let expected = answers(&house);
+    let pattern = shelf_engine::GrepRequest {
+        pattern: "arbou|elescop[a-z]".into(),
+        page_chars: usize::MAX,
+        ..shelf_engine::GrepRequest::default()
+    };
+    let lines = |house: &House| house.grep(&Caller::owner(), &pattern, &Call::new()).unwrap().lines;
+    let expected_lines = lines(&house);
+    assert!(!expected_lines.is_empty());
+    for rest in [Rest::Short, Rest::Long, Rest::Long, Rest::Short] {
+        house.rest(rest);
+        assert_eq!(answers(&house), expected, "{rest:?}");
+        assert_eq!(lines(&house), expected_lines, "{rest:?}");
+        assert_eq!(lines(&house), expected_lines, "{rest:?}, from memory");
+    }
+    // While others read and write.
+    std::thread::scope(|scope| {
+        scope.spawn(|| (0..50).for_each(|_| house.rest(Rest::Long)));
+        scope.spawn(|| (0..20).for_each(|_| assert_eq!(lines(&house), expected_lines)));
+        (0..50).for_each(|number| add(&house, &format!("new/{number}.txt"), "nothing of that kind"));
+    });
+    assert_eq!(house.list(&Caller::owner(), &ListRequest::default(), &Call::new()).unwrap().total, 350);
 }
 
 #[test]

@@ -21,7 +21,7 @@ use tantivy::{
     },
 };
 
-use crate::{Error, Result};
+use crate::{Error, Result, pages};
 
 const MAGIC: &[u8; 8] = b"SHELFSEG";
 /// The version of segment files.
@@ -50,6 +50,8 @@ type Sealed = BTreeMap<String, (FileSlice, Option<[u8; 32]>)>;
 pub(crate) struct Archive {
     name: String,
     parts: Arc<Sealed>,
+    /// The whole file, when it is mapped.
+    mapped: Option<OwnedBytes>,
 }
 
 impl fmt::Debug for Archive {
@@ -70,7 +72,7 @@ impl Archive {
             };
             kept.insert(name, (slice, None));
         }
-        Ok(Self { name: "memory".into(), parts: Arc::new(kept) })
+        Ok(Self { name: "memory".into(), parts: Arc::new(kept), mapped: None })
     }
 
     /// Writes parts to a file and makes it durable; its length.
@@ -131,7 +133,7 @@ impl Archive {
         }
         let parts =
             read_table(&table, &file, body - table_length).ok_or_else(|| damaged("its table is torn"))?;
-        Ok(Self { name: name.to_owned(), parts: Arc::new(parts) })
+        Ok(Self { name: name.to_owned(), parts: Arc::new(parts), mapped: Some(file.read_bytes()?) })
     }
 
     /// The bytes of a part.
@@ -139,6 +141,13 @@ impl Archive {
         match self.parts.get(name) {
             Some((slice, _)) => Ok(slice.read_bytes()?),
             None => Err(Error::damaged(&self.name, format!("its part {name} is missing"))),
+        }
+    }
+
+    /// Gives back the memory that its pages take. They are read again when they are needed.
+    pub(crate) fn let_pages_go(&self) {
+        if let Some(mapped) = &self.mapped {
+            pages::let_go(mapped);
         }
     }
 

@@ -12,11 +12,12 @@ mod tables;
 mod tests;
 mod vocabulary;
 
-use std::{path::PathBuf, sync::OnceLock};
+use std::{path::PathBuf, sync::Arc};
 
 use archive::Archive;
 pub use build::{Builder, Built, Entry, EntryPassage, Grep};
 pub(crate) use merge::merge;
+use parking_lot::Mutex;
 use shelf_base::ids::CollectionId;
 pub use tables::Span;
 pub(crate) use tables::{DocumentRow, PassageRow};
@@ -62,9 +63,12 @@ pub(crate) struct Segment {
     trigrams: Trigrams,
     pub(crate) vectors: Vectors,
     pub(crate) stems: Stems,
-    plain: OnceLock<Option<Vocabulary>>,
-    identifiers: OnceLock<Option<Vocabulary>>,
+    plain: Gathered,
+    identifiers: Gathered,
 }
+
+/// Words of one sort: not asked for yet, too many to gather, or gathered.
+type Gathered = Mutex<Option<Option<Arc<Vocabulary>>>>;
 
 impl Segment {
     pub(crate) fn open(archive: Archive) -> Result<Self> {
@@ -95,8 +99,8 @@ impl Segment {
             texts: archive.part("texts")?,
             trigrams: Trigrams::open(archive.part("trigrams")?)?,
             stems: Stems::open(archive.part("stems")?)?,
-            plain: OnceLock::new(),
-            identifiers: OnceLock::new(),
+            plain: Gathered::default(),
+            identifiers: Gathered::default(),
             archive,
         })
     }
@@ -161,12 +165,12 @@ impl Segment {
     }
 
     /// The word index of passages' bodies.
-    pub(crate) fn body(&self) -> Result<std::sync::Arc<InvertedIndexReader>> {
+    pub(crate) fn body(&self) -> Result<Arc<InvertedIndexReader>> {
         Ok(self.reader.inverted_index(self.fields.body)?)
     }
 
     /// The word index of documents' names.
-    pub(crate) fn name(&self) -> Result<std::sync::Arc<InvertedIndexReader>> {
+    pub(crate) fn name(&self) -> Result<Arc<InvertedIndexReader>> {
         Ok(self.reader.inverted_index(self.fields.name)?)
     }
 
@@ -234,14 +238,16 @@ impl Segment {
     fn too_few_for(&self, word: &Word) -> usize {
         match word {
             Word::Whole(_) | Word::Beginning(_) => FEW,
-            Word::Inside(letters) | Word::End(letters) if self.kept(sort_of(letters)).get().is_some() => {
+            Word::Inside(letters) | Word::End(letters)
+                if self.gathered(sort_of(letters)).lock().is_some() =>
+            {
                 FEW_FOR_LETTERS
             }
             Word::Inside(_) | Word::End(_) => FEW_AT_FIRST,
         }
     }
 
-    const fn kept(&self, sort: Sort) -> &OnceLock<Option<Vocabulary>> {
+    const fn gathered(&self, sort: Sort) -> &Gathered {
         match sort {
             Sort::Plain => &self.plain,
             Sort::Identifiers => &self.identifiers,
@@ -249,12 +255,12 @@ impl Segment {
     }
 
     /// Words of a sort, gathered when they are first asked for.
-    fn vocabulary(&self, sort: Sort) -> Result<Option<&Vocabulary>> {
-        if let Some(known) = self.kept(sort).get() {
-            return Ok(known.as_ref());
+    fn vocabulary(&self, sort: Sort) -> Result<Option<Arc<Vocabulary>>> {
+        if let Some(known) = &*self.gathered(sort).lock() {
+            return Ok(known.clone());
         }
-        let made = Vocabulary::of(&*self.body()?, sort)?;
-        Ok(self.kept(sort).get_or_init(|| made).as_ref())
+        let made = Vocabulary::of(&*self.body()?, sort)?.map(Arc::new);
+        Ok(self.gathered(sort).lock().get_or_insert(made).clone())
     }
 
     /// How many of these documents patterns can search.
@@ -275,6 +281,17 @@ impl Segment {
                 documents.clear(at);
             }
         }
+    }
+
+    /// Gives back the memory that its pages take.
+    pub(crate) fn let_pages_go(&self) {
+        self.archive.let_pages_go();
+    }
+
+    /// Gives back the memory of gathered words.
+    pub(crate) fn forget_words(&self) {
+        *self.plain.lock() = None;
+        *self.identifiers.lock() = None;
     }
 
     /// Compares every part with its hash.

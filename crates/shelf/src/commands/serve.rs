@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{connect, limits, open, open_with};
 use crate::{
-    cli,
+    cli, memory,
     outcome::{Outcome, Trouble},
     output::Output,
     settings::{Settings, TOKEN_VARIABLE},
@@ -27,7 +27,7 @@ pub(super) fn run(command: &cli::Serve, settings: &Settings, output: &Output) ->
         0 => None,
         seconds => Some(Duration::from_secs(seconds)),
     };
-    let app = App::new(house, selection, limits(settings), Timeouts { call });
+    let app = App::new(house, selection, limits(settings), Timeouts { call }, memory::give_back);
     let (runtime, outcome) = match &command.http {
         Some(_) => {
             let runtime =

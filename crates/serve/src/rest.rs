@@ -1,0 +1,74 @@
+//! When nobody calls, memory goes back to the system: a server that waits for weeks should not hold what one busy minute
+//! needed.
+
+use std::{
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use shelf_engine::Rest;
+
+use crate::App;
+
+/// How often a busy server looks whether it still is. A server that rests does not look at all.
+const LOOK: Duration = Duration::from_millis(500);
+/// Looks without a call after which everything is given back that can be had again: a minute.
+const LONG: u32 = 120;
+
+/// Knows whether anybody calls.
+#[derive(Default)]
+pub(crate) struct Watch {
+    calls: AtomicU64,
+    is_on: AtomicBool,
+}
+
+impl Watch {
+    /// Notes a call.
+    pub(crate) fn called(&self, app: &Arc<App>) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        if !self.is_on.swap(true, Ordering::AcqRel) {
+            tokio::spawn(watch(Arc::downgrade(app)));
+        }
+    }
+}
+
+/// Looks after the memory of a server from its first call until it has rested for long.
+async fn watch(app: Weak<App>) {
+    let (mut seen, mut quiet) = (0, 0);
+    loop {
+        tokio::time::sleep(LOOK).await;
+        let Some(app) = app.upgrade() else { return };
+        let calls = app.watch.calls.load(Ordering::Relaxed);
+        if calls != seen {
+            (seen, quiet) = (calls, 0);
+            continue;
+        }
+        quiet += 1;
+        if quiet == 1 {
+            give_back(&app, Rest::Short).await;
+        }
+        if quiet == LONG {
+            give_back(&app, Rest::Long).await;
+            app.watch.is_on.store(false, Ordering::Release);
+            // A call that came in between saw the watch on and left it to this one.
+            let is_left = app.watch.calls.load(Ordering::Relaxed) != seen;
+            if !is_left || app.watch.is_on.swap(true, Ordering::AcqRel) {
+                return;
+            }
+        }
+    }
+}
+
+async fn give_back(app: &Arc<App>, rest: Rest) {
+    let app = app.clone();
+    let work = move || {
+        app.house.rest(rest);
+        if rest == Rest::Long {
+            (app.give_back)();
+        }
+    };
+    let _ = tokio::task::spawn_blocking(work).await;
+}
