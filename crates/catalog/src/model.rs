@@ -369,6 +369,8 @@ pub enum TagChange {
 pub struct Filter {
     /// Only this collection.
     pub collection: Option<String>,
+    /// Exact title.
+    pub title: Option<String>,
     /// Exact MIME type, or a prefix such as `image/`.
     pub mime: Option<String>,
     /// MIME types and prefixes of which one must fit.

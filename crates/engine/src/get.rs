@@ -112,11 +112,14 @@ impl House {
         request: &GetRequest,
     ) -> Result<Option<(Document, Version, Vec<String>)>> {
         match (&request.hash, &request.name) {
-            (Some(hash), _) => {
+            (Some(hash), name) => {
                 let prefix = validate::hash_prefix(hash)?;
                 let mut found = self.catalog.hashed(caller.pass.scope(), &prefix, 2 * CANDIDATES)?;
                 if let Some(collection) = &request.collection {
                     found.retain(|(document, _)| document.collection_name == *collection);
+                }
+                if let Some(name) = name {
+                    keep_named(&mut found, hash, name)?;
                 }
                 one_content(hash, found)
             }
@@ -298,6 +301,24 @@ fn keep_facts(file: &File, version: &Version) -> std::io::Result<()> {
         std::time::UNIX_EPOCH - std::time::Duration::from_nanos(nanos.unsigned_abs())
     };
     file.set_modified(time)
+}
+
+/// Of the documents with a hash, those that a name given beside it means too. When there is none, whoever asks means two
+/// things at once, and neither is guessed.
+pub(crate) fn keep_named(found: &mut Vec<(Document, Version)>, hash: &str, name: &str) -> Result<()> {
+    let is_named = |document: &Document| {
+        let rest = document.path.strip_suffix(name.trim_start_matches('/'));
+        document.path == name || rest.is_some_and(|rest| rest.ends_with('/')) || document.title == name
+    };
+    let before = found.len();
+    found.retain(|(document, _)| is_named(document));
+    if found.is_empty() && before > 0 {
+        return Err(Error::invalid(
+            "name",
+            format!("'{name}' is not the document with hash {hash}: give only one of the two"),
+        ));
+    }
+    Ok(())
 }
 
 /// Several documents may share one content; several contents are ambiguous.

@@ -14,6 +14,8 @@ pub struct ListRequest {
     pub filter: Filter,
     /// Path patterns of which one must fit.
     pub patterns: Vec<String>,
+    /// A name: the path, the end of it, or the title must fit.
+    pub name: Option<String>,
     /// Sorted by.
     pub sort: SortBy,
     /// In which order.
@@ -46,8 +48,14 @@ impl House {
         caller.must_read()?;
         call.check()?;
         let mut filter = request.filter.clone();
+        if let Some(name) = &filter.collection {
+            self.known_collection(caller, name)?;
+        }
         if !request.patterns.is_empty() {
             filter.numbers = Some(self.fitting(caller, &filter, &request.patterns)?);
+        }
+        if let Some(name) = &request.name {
+            filter.numbers = Some(self.named(caller, &filter, name)?);
         }
         let after = match &request.cursor {
             Some(cursor) => {
@@ -79,6 +87,16 @@ impl House {
         self.seal_cursor(caller, &question(request), &Position(value, document.number))
     }
 
+    /// All that the name may mean, not only the likeliest.
+    fn named(&self, caller: &Caller, filter: &Filter, name: &str) -> Result<Vec<i64>> {
+        let mut numbers = self.fitting(caller, filter, &[escape(name)])?;
+        let titled = Filter { title: Some(name.to_owned()), recent: None, ..filter.clone() };
+        numbers.extend(self.catalog.numbers(caller.pass.scope(), &titled)?);
+        numbers.sort_unstable();
+        numbers.dedup();
+        Ok(numbers)
+    }
+
     fn fitting(&self, caller: &Caller, filter: &Filter, patterns: &[String]) -> Result<Vec<i64>> {
         let patterns = Patterns::new("pattern", patterns)?;
         let mut filter = filter.clone();
@@ -94,6 +112,13 @@ impl House {
 
 /// Everything that decides the order and the set, so that a cursor fits only the question it came from.
 fn question(request: &ListRequest) -> String {
-    let ListRequest { filter, patterns, sort, order, limit: _, offset: _, cursor: _ } = request;
-    format!("list {filter:?} {patterns:?} {sort:?} {order:?}")
+    let ListRequest { filter, patterns, name, sort, order, limit: _, offset: _, cursor: _ } = request;
+    format!("list {filter:?} {patterns:?} {name:?} {sort:?} {order:?}")
+}
+
+/// A name means itself, whatever signs it holds.
+fn escape(name: &str) -> String {
+    name.chars()
+        .flat_map(|sign| if "*?[]{}\\!".contains(sign) { vec!['[', sign, ']'] } else { vec![sign] })
+        .collect()
 }

@@ -3,7 +3,7 @@
 use shelf_base::Call;
 use shelf_catalog::{Document, Metadata, TagChange, Update};
 
-use crate::{Caller, Error, House, Result, validate};
+use crate::{Caller, Error, House, Result, get::keep_named, validate};
 
 /// A request to change metadata or tags.
 #[derive(Clone, Debug, Default)]
@@ -52,11 +52,14 @@ impl House {
 
     fn meant(&self, caller: &Caller, request: &UpdateRequest) -> Result<Document> {
         match (&request.hash, &request.name) {
-            (Some(hash), _) => {
+            (Some(hash), name) => {
                 let prefix = validate::hash_prefix(hash)?;
                 let mut found = self.catalog.hashed(caller.pass.scope(), &prefix, 11)?;
                 if let Some(collection) = &request.collection {
                     found.retain(|(document, _)| document.collection_name == *collection);
+                }
+                if let Some(name) = name {
+                    keep_named(&mut found, hash, name)?;
                 }
                 // Prefer documents whose present content it is to those that once had it.
                 if found.iter().any(|(document, version)| document.version.hash == version.hash) {

@@ -93,6 +93,9 @@ fn bounds(prefix: &str) -> Option<(Vec<u8>, Vec<u8>)> {
 /// The conditions of a filter, `recent` aside.
 fn filtered(connection: &Connection, scope: &Scope, filter: &Filter) -> Result<Conditions> {
     let mut conditions = Conditions::live(connection, scope, filter.collection.as_deref())?;
+    if let Some(title) = &filter.title {
+        conditions.add("d.title = ?", title.clone());
+    }
     if let Some(mime) = &filter.mime {
         add_mimes(&mut conditions, std::slice::from_ref(mime));
     }

@@ -253,6 +253,7 @@ impl House {
         let request = ListRequest {
             filter: Filter::default(),
             patterns: Vec::new(),
+            name: None,
             sort: SortBy::Created,
             order: Order::Descending,
             limit,

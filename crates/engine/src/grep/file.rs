@@ -12,10 +12,14 @@ use shelf_base::Call;
 
 use super::{GrepLine, GrepRequest, GrepShow, Sought};
 
-/// Characters of one line that are shown, when it has no context.
+/// Characters of one line that are shown.
 const LINE_CHARS: usize = 2_000;
-/// Characters of a match with all its context, about.
-const MATCH_CHARS: usize = 5_000;
+/// The same of a line of context, when there are many.
+const CONTEXT_CHARS: usize = 80;
+/// Bytes of a match with all its context, so that a page holds at least one.
+const MATCH_CHARS: usize = 12_000;
+/// What a line takes beside its text.
+const BESIDE: usize = 4;
 /// Matches that are marked in one line.
 const MARKED: usize = 100;
 /// From this size on a document is searched piece by piece.
@@ -140,30 +144,55 @@ impl Sink for Gathered<'_> {
 
 impl Gathered<'_> {
     fn finish(self, matcher: &RegexMatcher) -> Found {
-        let lines_shown = 1 + self.request.before + self.request.after;
-        let most = (MATCH_CHARS / lines_shown).clamp(80, LINE_CHARS);
-        let show = |number: &u64| self.texts.get(number).map(|bytes| shorten(bytes, most).0);
-        let lines = self.matches.iter().map(|number| {
-            let first = number.saturating_sub(self.request.before as u64).max(1);
-            let last = number.saturating_add(self.request.after as u64);
-            let bytes = &self.texts[number];
-            let (text, shortened) = shorten(bytes, most);
-            Line {
-                number: *number,
-                spans: if self.request.invert { Vec::new() } else { spans(matcher, &text) },
-                text,
-                before: (first..*number).filter_map(|number| show(&number)).collect(),
-                after: (number + 1..=last).map_while(|number| show(&number)).collect(),
-                shortened,
+        let lines = self.matches.iter().map(|number| self.line(*number, matcher)).collect();
+        Found { lines, count: self.count, ..Found::default() }
+    }
+
+    /// A matching line with as much of its context as a page has room for: the lines next to it first.
+    fn line(&self, number: u64, matcher: &RegexMatcher) -> Line {
+        let (before, after) = (self.request.before as u64, self.request.after as u64);
+        let matcher = (!self.request.invert).then_some(matcher);
+        let (text, spans, mut shortened) = shown(&self.texts[&number], matcher);
+        let most = (MATCH_CHARS / (1 + before + after) as usize).clamp(CONTEXT_CHARS, LINE_CHARS);
+        let mut room = MATCH_CHARS.saturating_sub(text.len());
+        let (mut above, mut below) = (Vec::new(), Vec::new());
+        for distance in 1..=before.max(after) {
+            let mut take = |number: Option<u64>, lines: &mut Vec<String>| {
+                // Lines come without gaps; where one is not there, the document ends.
+                let Some(bytes) = number.and_then(|number| self.texts.get(&number)) else { return true };
+                let (text, is_cut) = beginning(bytes, most);
+                if text.len() + BESIDE > room {
+                    return false;
+                }
+                room -= text.len() + BESIDE;
+                shortened |= is_cut;
+                lines.push(text);
+                true
+            };
+            let above_fits = distance > before || take(number.checked_sub(distance), &mut above);
+            let below_fits = distance > after || take(number.checked_add(distance), &mut below);
+            if !above_fits || !below_fits {
+                shortened = true;
+                break;
             }
-        });
-        Found { lines: lines.collect(), count: self.count, ..Found::default() }
+            let is_end = |lines: &[String], wanted: u64| distance > wanted || (lines.len() as u64) < distance;
+            if is_end(&above, before) && is_end(&below, after) {
+                break;
+            }
+        }
+        above.reverse();
+        Line { number, text, spans, before: above, after: below, shortened }
     }
 }
 
-/// The line without its end, in a length that a page can hold.
-fn shorten(bytes: &[u8], most: usize) -> (String, bool) {
-    let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+/// A line without its end. A carriage return is a part of the line here, as it is for ripgrep.
+fn without_end(bytes: &[u8]) -> &[u8] {
+    bytes.strip_suffix(b"\n").unwrap_or(bytes)
+}
+
+/// The beginning of a line, and whether there is more of it.
+fn beginning(bytes: &[u8], most: usize) -> (String, bool) {
+    let bytes = without_end(bytes);
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4 * most + 4)]);
     match text.char_indices().nth(most) {
         Some((cut, _)) => (text[..cut].to_owned(), true),
@@ -171,13 +200,40 @@ fn shorten(bytes: &[u8], most: usize) -> (String, bool) {
     }
 }
 
-fn spans(matcher: &RegexMatcher, text: &str) -> Vec<(usize, usize)> {
-    let mut spans = Vec::new();
-    let _ = matcher.find_iter(text.as_bytes(), |found| {
-        if text.is_char_boundary(found.start()) && text.is_char_boundary(found.end()) && !found.is_empty() {
-            spans.push((found.start(), found.end()));
+/// A matching line, where the pattern matches in it, and whether there is more of it. Of a long line the surroundings of
+/// the first match are shown.
+fn shown(bytes: &[u8], matcher: Option<&RegexMatcher>) -> (String, Vec<(usize, usize)>, bool) {
+    let line = without_end(bytes);
+    let found = matcher.map_or_else(Vec::new, |matcher| places(matcher, line));
+    let mut start = 0;
+    if line.len() > LINE_CHARS
+        && let Some((first, _)) = found.first()
+        && *first > LINE_CHARS / 2
+    {
+        start = first - LINE_CHARS / 4;
+        // Not inside of a character.
+        while start < line.len() && line[start] & 0xC0 == 0x80 {
+            start += 1;
         }
-        spans.len() < MARKED
+    }
+    let (text, is_cut) = beginning(&line[start..], LINE_CHARS);
+    let is_whole =
+        |from: usize, to: usize| to <= text.len() && text.is_char_boundary(from) && text.is_char_boundary(to);
+    // Bytes that are no text are replaced, and places behind them are others.
+    let as_they_are = line[start..].starts_with(text.as_bytes());
+    let moved = found.into_iter().filter_map(|(from, to)| Some((from.checked_sub(start)?, to - start)));
+    let spans =
+        if as_they_are { moved.filter(|(from, to)| is_whole(*from, *to)).collect() } else { Vec::new() };
+    (text, spans, is_cut || start > 0)
+}
+
+fn places(matcher: &RegexMatcher, line: &[u8]) -> Vec<(usize, usize)> {
+    let mut places = Vec::new();
+    let _ = matcher.find_iter(line, |found| {
+        if !found.is_empty() {
+            places.push((found.start(), found.end()));
+        }
+        places.len() < MARKED
     });
-    spans
+    places
 }

@@ -300,8 +300,9 @@ fn walk(
         let entry = match entry {
             Ok(entry) => entry,
             Err(error) => {
-                failed
-                    .push(FailedFile { path: source.path.display().to_string(), reason: error.to_string() });
+                let path = path_of(&error).unwrap_or(&source.path).display().to_string();
+                let reason = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
+                failed.push(FailedFile { path, reason });
                 continue;
             }
         };
@@ -320,6 +321,15 @@ fn walk(
     }
     found.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(found)
+}
+
+/// What could not be walked.
+fn path_of(error: &ignore::Error) -> Option<&Path> {
+    match error {
+        ignore::Error::WithPath { path, .. } => Some(path),
+        ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => path_of(err),
+        _ => None,
+    }
 }
 
 fn look(

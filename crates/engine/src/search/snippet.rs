@@ -1,6 +1,6 @@
 //! The lines of a document that a hit shows.
 
-use std::ops::Range;
+use std::{collections::BTreeSet, ops::Range};
 
 use shelf_base::Call;
 use shelf_catalog::Document;
@@ -21,11 +21,20 @@ const WHOLE: u64 = 16 << 10;
 /// The same when lines around the match are wanted, which may be long.
 const WHOLE_WITH_CONTEXT: u64 = 4 << 20;
 
+/// Bytes of a snippet at most: a page must hold it.
+const SNIPPET: usize = 16_000;
+/// Lines with looked-for words that are shown when lines are numbered.
+const MATCHES: usize = 8;
+
 /// What a hit shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snippet {
     /// The lines, in order.
     pub lines: Vec<SnippetLine>,
+    /// The number of the line that matches best.
+    pub best: Option<u32>,
+    /// Whether there was no room for all lines that were asked for.
+    pub truncated: bool,
 }
 
 /// One line.
@@ -37,7 +46,7 @@ pub struct SnippetLine {
     pub text: String,
     /// Where words stand that were looked for.
     pub marks: Vec<Range<usize>>,
-    /// Whether this is the match itself, not its surroundings.
+    /// Whether it is a match, not the surroundings of one.
     pub is_match: bool,
 }
 
@@ -115,27 +124,68 @@ impl House {
             }
             room -= length;
         }
-        Ok(Snippet { lines })
+        Ok(Snippet { lines, ..Snippet::default() })
     }
 }
 
 fn cut(request: &SearchRequest, resolved: &Resolved, region: &Region) -> Snippet {
     let lines: Vec<(u32, &str, bool)> = lines_of(region);
-    let inside =
-        || lines.iter().enumerate().filter(|(_, (_, text, inside))| *inside && !text.trim().is_empty());
-    let Some((first, _)) = inside().next() else { return Snippet::default() };
-    let weights = inside().map(|(at, (_, text, _))| (resolved.weight(text), std::cmp::Reverse(at)));
-    let best = weights.max().filter(|(weight, _)| *weight > 0).map_or(first, |(_, at)| at.0);
-    let shown = if request.exact_lines || request.before > 0 || request.after > 0 {
-        best.saturating_sub(request.before)..(best + request.after + 1).min(lines.len())
+    let text = |at: Option<usize>| at.and_then(|at| lines.get(at)).map_or("", |(_, text, _)| *text);
+    let inside: Vec<usize> =
+        (0..lines.len()).filter(|at| lines[*at].2 && !lines[*at].1.trim().is_empty()).collect();
+    let Some(first) = inside.first() else { return Snippet::default() };
+    let mut weighty: Vec<(usize, usize)> = inside
+        .iter()
+        .map(|at| (resolved.weight(lines[*at].1, text(at.checked_add(1))), *at))
+        .filter(|(weight, _)| *weight > 0)
+        .collect();
+    weighty.sort_by_key(|(weight, at)| (std::cmp::Reverse(*weight), *at));
+    let best = weighty.first().map_or(*first, |(_, at)| *at);
+    // Without their numbers, lines from several places would read as if they stood together.
+    let most = if request.exact_lines { MATCHES } else { 1 };
+    let mut matches: Vec<usize> = weighty.iter().map(|(_, at)| *at).take(most).collect();
+    if matches.is_empty() {
+        matches.push(best);
+    }
+    let (shown, truncated) = if request.exact_lines || request.before > 0 || request.after > 0 {
+        surroundings(request, &lines, &matches)
     } else {
-        preview(&lines, best)
+        (preview(&lines, best).collect(), false)
     };
-    let lines = shown.map(|at| {
-        let (number, text, _) = lines[at];
-        shorten(text, resolved.marks(text), number, at == best)
-    });
-    Snippet { lines: lines.collect() }
+    let line = |at: usize| {
+        let (number, line, _) = lines[at];
+        let marks = resolved.marks(text(at.checked_sub(1)), line, text(at.checked_add(1)));
+        shorten(line, marks, number, matches.contains(&at))
+    };
+    Snippet { lines: shown.into_iter().map(line).collect(), best: Some(lines[best].0), truncated }
+}
+
+/// The matches with their context, in order, while there is room: the best match first, and what is next to it. Whether
+/// there was too little room.
+fn surroundings(
+    request: &SearchRequest,
+    lines: &[(u32, &str, bool)],
+    matches: &[usize],
+) -> (BTreeSet<usize>, bool) {
+    let (mut shown, mut room) = (BTreeSet::new(), SNIPPET);
+    for at in matches {
+        for distance in 0..=request.before.max(request.after) {
+            let above = at.checked_sub(distance).filter(|_| distance <= request.before);
+            let below = (distance > 0 && distance <= request.after).then(|| at + distance);
+            for at in above.into_iter().chain(below.filter(|at| *at < lines.len())) {
+                let length = lines[at].1.len().min(2 * LINE) + 8;
+                if shown.contains(&at) {
+                    continue;
+                }
+                if length > room {
+                    return (shown, true);
+                }
+                room -= length;
+                shown.insert(at);
+            }
+        }
+    }
+    (shown, false)
 }
 
 /// The region's lines: number, text, and whether the passage reaches into them.

@@ -16,12 +16,14 @@ use crate::{
     segment::Segment,
     text::{
         stem,
-        words::{Words, fold},
+        words::{Place, Sort, Words, fold},
     },
 };
 
 /// Edits that a correction may make at most.
 const MOST_EDITS: usize = 2;
+/// Below this similarity words count that are further away than that.
+const FAR: f32 = 0.66;
 /// Corrections of one word that are tried.
 const CORRECTIONS: usize = 8;
 /// Words that one beginning may stand for.
@@ -29,6 +31,10 @@ const PREFIXED: usize = 4_096;
 
 /// What a correction that begins with another letter counts.
 const OTHER_START: f32 = 0.4;
+
+/// What one of the words counts for the place that is shown, and what words side by side do.
+const WORD: usize = 2;
+const PHRASE: usize = 5;
 
 /// How a group of forms is looked for.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,31 +96,75 @@ impl Resolved {
         output
     }
 
-    /// Where a text has words that were looked for.
-    pub fn marks(&self, text: &str) -> Vec<Range<usize>> {
-        let forms: HashSet<&str> =
-            self.groups.iter().flat_map(|group| group.forms.iter().map(|(form, _)| form.as_str())).collect();
+    /// Where a line has words that were looked for; of words that must stand side by side only those that do, here or
+    /// over the border to the line before or after.
+    pub fn marks(&self, before: &str, line: &str, after: &str) -> Vec<Range<usize>> {
+        let forms: HashSet<&str> = self
+            .groups
+            .iter()
+            .filter(|group| group.manner == Manner::Any)
+            .flat_map(|group| group.forms.iter().map(|(form, _)| form.as_str()))
+            .collect();
+        let lines = Lines::new([before, line, after]);
+        let mut marked: Vec<bool> =
+            lines.words.iter().map(|(at, word, _)| *at == 1 && forms.contains(word.as_str())).collect();
+        for group in self.groups.iter().filter(|group| group.manner == Manner::SideBySide) {
+            for run in lines.runs(group) {
+                run.into_iter().for_each(|at| marked[at] |= lines.words[at].0 == 1);
+            }
+        }
         let mut marks: Vec<Range<usize>> = Vec::new();
-        let (mut words, mut word) = (Words::new(text), String::new());
-        while let Some(place) = words.next(&mut word) {
-            let covered = marks.last().is_some_and(|last| place.bytes.start < last.end);
-            if !covered && forms.contains(word.as_str()) {
-                marks.push(place.bytes);
+        for ((_, _, place), _) in lines.words.iter().zip(&marked).filter(|(_, marked)| **marked) {
+            if marks.last().is_none_or(|last| place.bytes.start >= last.end) {
+                marks.push(place.bytes.clone());
             }
         }
         marks
     }
 
-    /// How rare the looked-for words of a text are, taken together: a measure of where its point lies.
-    pub fn weight(&self, text: &str) -> usize {
-        let (mut words, mut word) = (Words::new(text), String::new());
-        let mut found = vec![false; self.groups.len()];
-        while words.next(&mut word).is_some() {
-            for (found, group) in found.iter_mut().zip(&self.groups) {
-                *found |= group.forms.iter().any(|(form, _)| *form == word);
+    /// How much of what was looked for a line has: a measure of where the point of a text lies. Words that must stand
+    /// side by side count where they begin to; where they do not, hardly.
+    pub fn weight(&self, line: &str, after: &str) -> usize {
+        let lines = Lines::new([line, after, ""]);
+        let of = |group: &Group| {
+            let here = || lines.words.iter().filter(|(at, _, _)| *at == 0);
+            let has_any = || here().any(|(_, word, _)| group.forms.iter().any(|(form, _)| form == word));
+            let begins = || lines.runs(group).iter().any(|run| lines.words[run[0]].0 == 0);
+            match group.manner {
+                Manner::SideBySide if begins() => PHRASE,
+                Manner::SideBySide => usize::from(has_any()),
+                Manner::Any => WORD * usize::from(has_any()),
+            }
+        };
+        self.groups.iter().map(of).sum()
+    }
+}
+
+/// The words of up to three lines, each with which line it is of.
+struct Lines {
+    words: Vec<(usize, String, Place)>,
+}
+
+impl Lines {
+    fn new(lines: [&str; 3]) -> Self {
+        let mut all = Vec::new();
+        for (at, line) in lines.into_iter().enumerate() {
+            let (mut words, mut word) = (Words::new(line), String::new());
+            while let Some(place) = words.next(&mut word) {
+                all.push((at, word.clone(), place));
             }
         }
-        found.into_iter().filter(|found| *found).count()
+        Self { words: all }
+    }
+
+    /// Where the words of a group stand side by side: which words each time.
+    fn runs(&self, group: &Group) -> Vec<Vec<usize>> {
+        // A whole identifier stands where its first part does.
+        let plain: Vec<usize> =
+            (0..self.words.len()).filter(|at| self.words[*at].2.sort != Sort::Whole).collect();
+        let fits =
+            |run: &&[usize]| run.iter().zip(&group.forms).all(|(at, (form, _))| self.words[*at].1 == *form);
+        plain.windows(group.forms.len().max(1)).filter(fits).map(<[usize]>::to_vec).collect()
     }
 }
 
@@ -224,22 +274,44 @@ impl View {
         // The other word may be longer by the edits themselves.
         let reaches = |edits: &usize| 1.0 - *edits as f32 / (length + edits) as f32 >= similarity - 1e-6;
         for edits in (1..=MOST_EDITS).filter(|edits| length >= 3 && reaches(edits)) {
-            let near = self.within(word, edits, similarity, allowed)?;
+            let near = self.likely(word, self.within(word, edits)?, similarity, allowed)?;
             if !near.is_empty() {
                 return Ok(near);
             }
         }
+        if length >= 3 && similarity < FAR {
+            return self.likely(word, self.far(word, similarity)?, similarity, allowed);
+        }
         Ok(Vec::new())
     }
 
-    fn within(
-        &self,
-        word: &str,
-        edits: usize,
-        similarity: f32,
-        allowed: &[Bits],
-    ) -> Result<Vec<(String, f32)>> {
+    /// Words of about the same length that are alike enough, by a look at every word there is: what takes more edits
+    /// than an automaton can have is looked for only when somebody asks for it.
+    fn far(&self, word: &str, similarity: f32) -> Result<BTreeMap<String, u32>> {
         let length = word.chars().count();
+        let fits = |other: &str| {
+            let (least, most) = (length.min(other.chars().count()), length.max(other.chars().count()));
+            least as f32 / most as f32 >= similarity
+                && 1.0 - distance(word, other) as f32 / most as f32 >= similarity - 1e-6
+        };
+        let mut found: BTreeMap<String, u32> = BTreeMap::new();
+        for placed in &self.segments {
+            for inverted in [placed.segment.body()?, placed.segment.name()?] {
+                let mut words = inverted.terms().stream()?;
+                while words.advance() {
+                    if let Ok(other) = std::str::from_utf8(words.key())
+                        && fits(other)
+                    {
+                        *found.entry(other.to_owned()).or_default() += words.value().doc_freq;
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Words within so many edits, each with how many passages have it.
+    fn within(&self, word: &str, edits: usize) -> Result<BTreeMap<String, u32>> {
         let mut found: BTreeMap<String, u32> = BTreeMap::new();
         for placed in &self.segments {
             for inverted in [placed.segment.body()?, placed.segment.name()?] {
@@ -254,6 +326,18 @@ impl View {
                 }
             }
         }
+        Ok(found)
+    }
+
+    /// Of these words the likeliest that may be seen, with their weights.
+    fn likely(
+        &self,
+        word: &str,
+        found: BTreeMap<String, u32>,
+        similarity: f32,
+        allowed: &[Bits],
+    ) -> Result<Vec<(String, f32)>> {
+        let length = word.chars().count();
         let mut likely: Vec<(usize, bool, std::cmp::Reverse<u32>, String)> = found
             .into_iter()
             .map(|(other, frequency)| {

@@ -45,7 +45,7 @@ pub(crate) const TOOL: Tool = Tool {
 };
 
 /// Documents that a reply names; `count` is of all.
-const LISTED: usize = 1_000;
+const LISTED: usize = 10_000;
 
 #[derive(Deserialize, JsonSchema)]
 struct Arguments {

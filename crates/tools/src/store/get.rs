@@ -28,6 +28,11 @@ pub(crate) const TOOL: Tool = Tool {
     output: schema::of::<Reply>,
     run: |context, arguments| {
         let arguments: Arguments = arguments::read(arguments)?;
+        // Related documents come with the tool `graph`; until then asking for them must not look answered.
+        if arguments.graph {
+            return Err(Trouble::argument("graph is not offered by this version: leave it out"));
+        }
+        let _ = arguments.depth;
         let request = GetRequest {
             hash: arguments.hash,
             name: arguments.name,
@@ -68,9 +73,16 @@ struct Arguments {
     /// Include full document content in response
     #[serde(default)]
     include_content: bool,
+    /// Include related documents in response; not in this version
+    #[serde(default)]
+    graph: bool,
+    /// Graph traversal depth (1-5)
+    #[schemars(range(min = 1, max = 5), extend("default" = 2))]
+    depth: Option<u64>,
     /// First byte of the content to include
     offset: Option<u64>,
     /// Number of bytes of the content to include
+    #[schemars(range(min = 1))]
     length: Option<u64>,
     /// First line of the content to include, from 1
     start_line: Option<u64>,

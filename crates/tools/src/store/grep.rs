@@ -83,7 +83,8 @@ struct Arguments {
     /// Show only filenames without matches
     #[serde(default)]
     files_without_match: bool,
-    /// Color mode: always, never, auto (default never)
+    /// Color mode: always, never, auto
+    #[schemars(extend("default" = "never"))]
     color: Option<String>,
     /// Stop after N matches per file; 0 for all
     #[serde(default)]
@@ -124,8 +125,8 @@ fn request(arguments: Arguments) -> Result<GrepRequest, Trouble> {
     })
 }
 
-/// Lines of context at most: a page must hold a match with its context.
-const CONTEXT_LINES: usize = 1_000;
+/// Lines of context at most: more than a page could hold.
+const CONTEXT_LINES: usize = 4_000;
 
 /// Suggestions at most.
 const SUGGESTIONS: usize = 5;
@@ -166,9 +167,9 @@ fn view(
         path: line.path,
         hash: line.hash.to_string(),
         line_number: line.number,
-        line: line.text,
-        before: line.before,
-        after: line.after,
+        line: without_return(line.text),
+        before: line.before.into_iter().map(without_return).collect(),
+        after: line.after.into_iter().map(without_return).collect(),
         truncated: line.shortened.then_some(true),
     });
     Reply {
@@ -186,6 +187,14 @@ fn view(
         next_cursor: found.next_cursor,
         suggestions,
     }
+}
+
+/// A terminal shows no carriage return at the end of a line, and the output has it; a field is the line alone.
+fn without_return(mut line: String) -> String {
+    if line.ends_with('\r') {
+        line.pop();
+    }
+    line
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -239,7 +248,7 @@ struct LineView {
     before: Vec<String>,
     /// Lines after it
     after: Vec<String>,
-    /// True when the line is longer than shown
+    /// True when the line or its context is longer than shown; of a long line the surroundings of the first match are
     #[serde(skip_serializing_if = "Option::is_none")]
     truncated: Option<bool>,
 }

@@ -82,9 +82,10 @@ struct Arguments {
     match_all_tags: bool,
     /// Path pattern: *.md, src/, src/**/*.rs
     pattern: Option<String>,
-    /// Documents whose path is, or ends in, this name
+    /// Documents whose path is, or ends in, this name, or whose title it is
     name: Option<String>,
-    /// Most documents in this page (default 100)
+    /// Most documents in this page
+    #[schemars(extend("default" = 100))]
     limit: Option<u64>,
     /// Leave out so many first
     #[serde(default)]
@@ -131,7 +132,8 @@ fn request(arguments: Arguments, now: Moment) -> Result<ListRequest, Trouble> {
     let sort = if arguments.recent.is_some() && arguments.sort_by.is_none() { SortBy::Indexed } else { sort };
     Ok(ListRequest {
         filter,
-        patterns: arguments.pattern.into_iter().chain(arguments.name.map(|name| escape(&name))).collect(),
+        patterns: arguments.pattern.into_iter().collect(),
+        name: arguments.name,
         sort,
         order,
         limit: arguments
@@ -140,13 +142,6 @@ fn request(arguments: Arguments, now: Moment) -> Result<ListRequest, Trouble> {
         offset: arguments.offset,
         cursor: arguments.cursor,
     })
-}
-
-/// A name means itself, whatever signs it holds.
-fn escape(name: &str) -> String {
-    name.chars()
-        .flat_map(|sign| if "*?[]{}\\!".contains(sign) { vec!['[', sign, ']'] } else { vec![sign] })
-        .collect()
 }
 
 pub(super) fn extensions(text: &str) -> Vec<String> {

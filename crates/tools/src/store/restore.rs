@@ -55,7 +55,7 @@ pub(crate) const TOOL: Tool = Tool {
 };
 
 /// Files that each list of a reply names; the counts are of all.
-const LISTED: usize = 1_000;
+const LISTED: usize = 10_000;
 
 #[derive(Deserialize, JsonSchema)]
 struct Arguments {

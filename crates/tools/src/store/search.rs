@@ -47,21 +47,25 @@ pub(crate) const TOOL: Tool = Tool {
 const DEFAULT_LIMIT: usize = 10;
 const MOST: usize = 1_000;
 /// Lines of context at most.
-const CONTEXT_LINES: usize = 200;
+const CONTEXT_LINES: usize = 2_000;
 
 #[derive(Deserialize, JsonSchema)]
 struct Arguments {
     /// Search query
     query: String,
-    /// Maximum results (default 10)
+    /// Maximum results
+    #[schemars(range(min = 1), extend("default" = 10))]
     limit: Option<u64>,
-    /// Enable fuzzy search for approximate matching (default true)
+    /// Enable fuzzy search for approximate matching
+    #[schemars(extend("default" = true))]
     fuzzy: Option<bool>,
-    /// Minimum similarity for fuzzy search, 0.0 to 1.0 (default 0.7)
+    /// Minimum similarity for fuzzy search (0.0-1.0)
+    #[schemars(range(min = 0.0, max = 1.0), extend("default" = 0.7))]
     similarity: Option<f64>,
     /// Search by file hash (full or partial, minimum 8 characters)
     hash: Option<String>,
-    /// Search type: keyword, semantic, hybrid (default hybrid)
+    /// Search type: keyword, semantic, hybrid
+    #[schemars(extend("default" = "hybrid"))]
     r#type: Option<String>,
     /// Output only file paths (LLM-friendly format)
     #[serde(default)]
@@ -78,7 +82,8 @@ struct Arguments {
     /// Show N lines before and after match
     #[serde(default)]
     context: usize,
-    /// Color highlighting: always, never, auto (default never)
+    /// Color highlighting: always, never, auto
+    #[schemars(extend("default" = "never"))]
     color: Option<String>,
     /// Only documents whose path fits: *.md, src/, src/**/*.rs
     path_pattern: Option<String>,
@@ -190,7 +195,8 @@ fn hit_view(hit: &SearchHit, style: &search_output::Style, explain: bool) -> Hit
         collection: document.collection_name.clone(),
         mime_type: document.mime.clone(),
         address: hit.address.clone(),
-        line_number: hit.snippet.lines.iter().find(|line| line.is_match).map(|line| line.number),
+        line_number: hit.snippet.best,
+        truncated: hit.snippet.truncated.then_some(true),
         line_start: lines.map(|(first, _)| first),
         line_end: lines.map(|(_, last)| last),
         page_start: pages.map(|(first, _)| first),
@@ -291,6 +297,9 @@ struct HitView {
     /// Line of the match, from 1
     #[serde(skip_serializing_if = "Option::is_none")]
     line_number: Option<u32>,
+    /// True when there was no room for all lines around the match that were asked for
+    #[serde(skip_serializing_if = "Option::is_none")]
+    truncated: Option<bool>,
     /// First line of the passage
     #[serde(skip_serializing_if = "Option::is_none")]
     line_start: Option<u32>,

@@ -50,6 +50,41 @@ fn flags_do_what_they_say() {
 }
 
 #[test]
+fn a_line_is_shown_where_it_matches_and_without_its_end() {
+    let house = library();
+    let reply = house.ok("grep", json!({ "pattern": "two", "paths": ["src/b.rs"], "context": 1 }));
+    let found = &reply["matches"][0];
+    assert_eq!((&found["line"], &found["after"][0]), (&json!("fn two() {}"), &json!("// Zwölf")));
+    let long = format!("{}needle{}\nshort needle", "ä".repeat(100_000), "y".repeat(100_000));
+    house.ok("add", json!({ "content": long, "name": "long.txt" }));
+    let reply = house.ok("grep", json!({ "pattern": "needle", "color": "always" }));
+    let (first, second) = (&reply["matches"][0], &reply["matches"][1]);
+    let line = first["line"].as_str().unwrap();
+    assert!(line.contains("äneedley") && line.chars().count() <= 2_000, "{line}");
+    assert_eq!((&first["truncated"], &second["truncated"]), (&json!(true), &Value::Null));
+    assert_eq!(reply["output"].as_str().unwrap().matches("\u{1b}[1;31mneedle\u{1b}[0m").count(), 2);
+}
+
+#[test]
+fn a_match_with_its_context_fits_a_page() {
+    let house = TestHouse::new();
+    let lines: Vec<String> = (1..=5_000).map(|number| format!("row {number} {}", "x".repeat(290))).collect();
+    house.ok("add", json!({ "content": lines.join("\n"), "name": "rows.txt" }));
+    let reply = house.ok("grep", json!({ "pattern": "row 2500 ", "context": 2_000 }));
+    assert!(reply.to_string().len() < 40_000, "{}", reply.to_string().len());
+    let found = &reply["matches"][0];
+    let (before, after) = (found["before"].as_array().unwrap(), found["after"].as_array().unwrap());
+    assert!(before.len() > 50 && after.len().abs_diff(before.len()) <= 1, "{} {}", before.len(), after.len());
+    assert!(before.last().unwrap().as_str().unwrap().starts_with("row 2499 "));
+    assert!(after[0].as_str().unwrap().starts_with("row 2501 "));
+    assert_eq!(found["truncated"], true);
+    let few = house.ok("grep", json!({ "pattern": "row 4999 ", "context": 3 }));
+    let found = &few["matches"][0];
+    assert_eq!((found["before"].as_array().unwrap().len(), found["after"].as_array().unwrap().len()), (3, 1));
+    assert_eq!((&found["truncated"], &found["after"][0]), (&Value::Null, &json!(lines[4_999])));
+}
+
+#[test]
 fn files_counts_and_output() {
     let house = library();
     let with = house.ok("grep", json!({ "pattern": "two", "files_with_matches": true }));

@@ -101,3 +101,36 @@ fn pages_are_complete_and_bounded() {
     let forged = error_of(house.call("list", json!({ "cursor": format!("x{}", cursor.as_str().unwrap()) })));
     assert!(forged.contains("start again"), "{forged}");
 }
+
+#[test]
+fn a_name_means_paths_ends_of_paths_and_titles_and_joins_other_filters() {
+    let house = TestHouse::new();
+    house.ok("add", json!({ "name": "notes/plan.md", "content": "one" }));
+    house.ok("add", json!({ "name": "plan.md", "content": "two" }));
+    house.ok("store_document_tool", json!({ "title": "plan.md", "content": "three" }));
+    let paths = |arguments: Value| house.ok("list", arguments)["total"].as_u64().unwrap();
+    assert_eq!(paths(json!({ "name": "plan.md" })), 3);
+    assert_eq!(paths(json!({ "name": "plan.md", "pattern": "notes/*" })), 1);
+    assert_eq!(paths(json!({ "name": "an.md" })), 0);
+    let error = error_of(house.call("list", json!({ "collection": "nowhere" })));
+    assert!(error.starts_with("Error: no collection 'nowhere'"), "{error}");
+}
+
+#[test]
+fn a_hash_and_a_name_must_mean_one_document() {
+    let house = TestHouse::new();
+    let hash = house.ok("add", json!({ "name": "a/one.txt", "content": "same" }))["hash"].clone();
+    house.ok("add", json!({ "name": "two.txt", "content": "same" }));
+    house.ok("add", json!({ "name": "three.txt", "content": "other" }));
+    let get = |name: &str| house.ok("get", json!({ "hash": hash, "name": name, "graph": false, "depth": 2 }));
+    assert_eq!((&get("one.txt")["path"], &get("two.txt")["path"]), (&json!("a/one.txt"), &json!("two.txt")));
+    for tool in ["get", "update"] {
+        let mut arguments = json!({ "hash": hash, "name": "three.txt" });
+        if tool == "update" {
+            arguments["metadata"] = json!(["a=1"]);
+        }
+        let error = error_of(house.call(tool, arguments));
+        assert!(error.contains("'three.txt' is not the document with hash"), "{error}");
+    }
+    house.ok("update", json!({ "hash": hash, "name": "two.txt", "metadata": ["a=1"] }));
+}

@@ -259,6 +259,60 @@ fn lines_context_and_colour() {
 }
 
 #[test]
+fn a_phrase_is_shown_where_it_stands() {
+    let house = TestHouse::new();
+    let text = "alpha beta\n\n\ngamma\nbeta alpha gamma\nalpha gamma delta\nand then alpha\ngamma epsilon\n";
+    house.ok("add", json!({ "name": "phrases.md", "content": text }));
+    let line = |query: &str| {
+        let arguments = json!({ "query": query, "type": "keyword", "line_numbers": true, "color": "always" });
+        let reply = house.ok("search", arguments);
+        let hit = &reply["results"][0];
+        (hit["line_number"].as_u64().unwrap(), hit["snippet"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(line("\"alpha gamma\"").0, 5);
+    assert_eq!(line("\"gamma delta\"").0, 6);
+    let (number, snippet) = line("\"gamma epsilon\"");
+    assert_eq!(number, 8);
+    assert!(snippet.contains("\u{1b}[1;31mgamma\u{1b}[0m \u{1b}[1;31mepsilon\u{1b}[0m"), "{snippet}");
+    // Words that do not stand side by side are not marked.
+    assert!(!line("\"gamma delta\"").1.contains("\u{1b}[1;31mgamma\u{1b}[0m\n"));
+    assert_eq!(line("\"then alpha gamma\"").0, 7, "over the end of a line");
+}
+
+#[test]
+fn numbered_lines_show_every_match_and_fit_a_page() {
+    let house = TestHouse::new();
+    let text = "one\ntwo\nthe walrus sat\nfour\nfive\nsix\nseven\nthe penguin stood\n";
+    house.ok("add", json!({ "name": "animals.md", "content": text }));
+    let reply = house.ok("search", json!({ "query": "walrus penguin", "line_numbers": true }));
+    assert_eq!(reply["results"][0]["snippet"], "3:the walrus sat\n8:the penguin stood");
+    let around = json!({ "query": "walrus penguin", "line_numbers": true, "context": 1 });
+    assert_eq!(
+        house.ok("search", around)["results"][0]["snippet"],
+        "2-two\n3:the walrus sat\n4-four\n7-seven\n8:the penguin stood"
+    );
+    let rows: Vec<String> = (1..=5_000).map(|number| format!("row {number} {}", "x".repeat(290))).collect();
+    house.ok("add", json!({ "name": "rows.txt", "content": rows.join("\n") }));
+    let reply = house.ok("search", json!({ "query": "\"row 2500\"", "context": 2_000, "limit": 1 }));
+    assert!(reply.to_string().len() < 40_000, "{}", reply.to_string().len());
+    assert_eq!(
+        (&reply["results"][0]["line_number"], &reply["results"][0]["truncated"]),
+        (&json!(2_500), &json!(true))
+    );
+}
+
+#[test]
+fn a_low_similarity_finds_what_is_far() {
+    let house = library();
+    let found = |similarity: f64| {
+        let arguments = json!({ "query": "dtbse", "type": "keyword", "similarity": similarity });
+        paths(&house.ok("search", arguments)).first().map(|path| (*path).to_owned())
+    };
+    let database = Some("notes/database.md".to_owned());
+    assert_eq!((found(0.3), found(0.6), found(0.7)), (database.clone(), database, None));
+}
+
+#[test]
 fn filters_never_starve_a_page() {
     let house = TestHouse::new();
     for number in 0..60 {
