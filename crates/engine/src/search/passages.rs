@@ -44,6 +44,19 @@ pub struct FoundPassage {
     pub address: String,
     /// Whether the text was cut to fit.
     pub is_cut: bool,
+    /// What stands above it in the context.
+    heading: Heading,
+}
+
+/// What stands above a passage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Heading {
+    /// The title, score and address.
+    Whole,
+    /// The title only: there was no room for more.
+    Title,
+    /// Nothing.
+    None,
 }
 
 /// The passages that fit the budget.
@@ -132,6 +145,7 @@ impl House {
                 content,
                 score: hit.score,
                 is_cut: false,
+                heading: Heading::Whole,
             });
         }
         Ok(passages)
@@ -158,27 +172,35 @@ impl Budget {
         self.buffer.ids.len()
     }
 
-    /// Takes a passage when it fits. The first one is cut rather than left out.
+    /// Takes a passage when it fits. The first one is cut rather than left out; where not even its heading fits, it
+    /// comes without.
     fn take(&mut self, passage: FoundPassage) {
         if self.try_take(passage.clone()) || !self.taken.is_empty() {
             return;
         }
-        // The longest beginning that fits, by halving: more text never has fewer tokens by more than a word's pieces.
+        for heading in [Heading::Whole, Heading::Title, Heading::None] {
+            let passage = FoundPassage { heading, ..passage.clone() };
+            let end = self.fitting(&passage);
+            if end > 0 && self.try_take(cut(&passage, end)) {
+                return;
+            }
+        }
+    }
+
+    /// How much of a passage fits, by halving: more text never has fewer tokens by more than a word's pieces.
+    fn fitting(&mut self, passage: &FoundPassage) -> usize {
         let borders: Vec<usize> = passage.content.char_indices().map(|(at, _)| at).collect();
         let (mut low, mut high) = (0, borders.len());
         while low < high {
             let middle = (low + high).div_ceil(2);
             let end = borders.get(middle).copied().unwrap_or(passage.content.len());
-            if self.fits(&cut(&passage, end)) {
+            if self.fits(&cut(passage, end)) {
                 low = middle;
             } else {
                 high = middle - 1;
             }
         }
-        let end = borders.get(low).copied().unwrap_or(passage.content.len());
-        if end > 0 {
-            self.try_take(cut(&passage, end));
-        }
+        borders.get(low).copied().unwrap_or(passage.content.len())
     }
 
     fn fits(&mut self, passage: &FoundPassage) -> bool {
@@ -221,16 +243,18 @@ fn format_passages(passages: &[FoundPassage]) -> String {
         if !context.is_empty() {
             context.push('\n');
         }
-        context.push_str(&format!("## {}\n", document.title));
+        if passages.iter().all(|passage| passage.heading != Heading::None) {
+            context.push_str(&format!("## {}\n", document.title));
+        }
         let mut own: Vec<&FoundPassage> =
             passages.iter().filter(|passage| passage.document.id == document.id).collect();
         own.sort_by_key(|passage| passage.ordinal);
         for passage in own {
             let ending = if passage.is_cut { " …" } else { "" };
-            context.push_str(&format!(
-                "\n[{} score {:.2}]\n{}{ending}\n",
-                passage.address, passage.score, passage.content
-            ));
+            if passage.heading == Heading::Whole {
+                context.push_str(&format!("\n[{} score {:.2}]\n", passage.address, passage.score));
+            }
+            context.push_str(&format!("{}{ending}\n", passage.content));
         }
     }
     context

@@ -22,6 +22,7 @@ pub use practices::Practice;
 pub use read::{RepoFile, RepoWindow};
 use rules::Rules;
 use shelf_base::{Fault, Kind, Stopped};
+use shelf_catalog::Account;
 
 use crate::{Caller, House, Reach, Result};
 
@@ -82,8 +83,8 @@ pub enum WorkspaceError {
     Locked,
     /// The workspace is there, but not for this account.
     #[error(
-        "The workspace is open to tokens with ADMIN scope and to the accounts that workspace.accounts in shelf.toml names; \
-         this is neither"
+        "The workspace is open to administrators and to the accounts that workspace.accounts in shelf.toml names; this is \
+         neither"
     )]
     NotOpen,
     /// The catalog could not be asked who calls.
@@ -157,8 +158,9 @@ impl House {
             return Ok(workspace);
         }
         let account = self.catalog.account(caller.pass.account())?;
-        let is_named = account.is_some_and(|account| workspace.accounts.contains(&account.username));
-        if is_named { Ok(workspace) } else { Err(WorkspaceError::NotOpen) }
+        let may_use =
+            |account: &Account| account.is_superuser || workspace.accounts.contains(&account.username);
+        if account.as_ref().is_some_and(may_use) { Ok(workspace) } else { Err(WorkspaceError::NotOpen) }
     }
 
     /// The folder of the workspace, when there is one.

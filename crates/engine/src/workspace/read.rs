@@ -161,7 +161,9 @@ impl Workspace {
 }
 
 fn is_absence(error: &std::io::Error) -> bool {
-    matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
+    use std::io::ErrorKind::{InvalidFilename, NotADirectory, NotFound};
+    // A name that is too long for any file is nobody's name.
+    matches!(error.kind(), NotFound | NotADirectory | InvalidFilename)
 }
 
 /// A relative path of plain names; nothing else is even looked at.

@@ -1,12 +1,16 @@
 //! How often an address may register or log in, and how often a token may call.
 //!
-//! By `governor`: a bucket for each key that fills at the allowed rate. Buckets that are full again say nothing and are
-//! dropped now and then, so that a stream of new addresses takes no memory.
+//! Calls by `governor`: a bucket for each token that fills at the allowed rate. A full bucket lets nearly twice the
+//! allowed number through in its first minute, which is of no importance for calls; guesses at passwords are counted
+//! exactly instead, each with its time. What says nothing any more is dropped now and then, so that a stream of new
+//! addresses takes no memory.
 
 use std::{
+    collections::{HashMap, VecDeque},
     net::{IpAddr, Ipv6Addr},
     num::NonZeroU32,
     sync::atomic::{AtomicU32, Ordering},
+    time::{Duration, Instant},
 };
 
 use axum::response::Response;
@@ -16,6 +20,7 @@ use governor::{
     state::keyed::HashMapStateStore,
 };
 use http::header;
+use parking_lot::Mutex;
 use shelf_base::Kind;
 use shelf_engine::Pass;
 
@@ -34,7 +39,7 @@ pub struct HttpLimits {
     pub calls_per_minute: u32,
 }
 
-/// After so many questions the full buckets are dropped.
+/// After so many questions, or with so many keys, those that say nothing are dropped.
 const TIDY_EVERY: u32 = 10_000;
 
 type Limiter = RateLimiter<String, HashMapStateStore<String>, DefaultClock>;
@@ -63,11 +68,54 @@ impl Buckets {
     }
 }
 
+/// One limit that no stretch of its length exceeds.
+struct Window {
+    /// 0 for no limit.
+    most: usize,
+    length: Duration,
+    /// When each key was let through, within the last stretch.
+    passed: Mutex<HashMap<String, VecDeque<Instant>>>,
+}
+
+impl Window {
+    fn new(most: u32, length: Duration) -> Self {
+        Self { most: most as usize, length, passed: Mutex::default() }
+    }
+
+    /// Lets the key through, or says after how many seconds it will be.
+    fn take(&self, key: String, now: Instant) -> Result<(), u64> {
+        if self.most == 0 {
+            return Ok(());
+        }
+        let is_past = |time: &Instant| now.duration_since(*time) >= self.length;
+        let mut passed = self.passed.lock();
+        if passed.len() >= TIDY_EVERY as usize && !passed.contains_key(&key) {
+            passed.retain(|_, times| times.back().is_some_and(|time| !is_past(time)));
+        }
+        let times = passed.entry(key).or_default();
+        while times.front().is_some_and(is_past) {
+            times.pop_front();
+        }
+        match times.front() {
+            Some(oldest) if times.len() >= self.most => {
+                Err((self.length - now.duration_since(*oldest)).as_secs_f64().ceil().max(1.0) as u64)
+            }
+            _ => {
+                times.push_back(now);
+                Ok(())
+            }
+        }
+    }
+}
+
+const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(60 * 60);
+
 /// All limits of a server.
 pub(crate) struct Throttle {
-    register: Buckets,
-    login: Buckets,
-    refresh: Buckets,
+    register: Window,
+    login: Window,
+    refresh: Window,
     calls: Buckets,
 }
 
@@ -75,23 +123,23 @@ impl Throttle {
     pub(super) fn new(limits: HttpLimits) -> Self {
         let minutes = |most| NonZeroU32::new(most).map(Quota::per_minute);
         Self {
-            register: Buckets::new(NonZeroU32::new(limits.register_per_hour).map(Quota::per_hour)),
-            login: Buckets::new(minutes(limits.login_per_minute)),
-            refresh: Buckets::new(minutes(limits.refresh_per_minute)),
+            register: Window::new(limits.register_per_hour, HOUR),
+            login: Window::new(limits.login_per_minute, MINUTE),
+            refresh: Window::new(limits.refresh_per_minute, MINUTE),
             calls: Buckets::new(minutes(limits.calls_per_minute)),
         }
     }
 
     pub(super) fn register(&self, address: IpAddr) -> Result<(), u64> {
-        self.register.take(key_of(address))
+        self.register.take(key_of(address), Instant::now())
     }
 
     pub(super) fn login(&self, address: IpAddr) -> Result<(), u64> {
-        self.login.take(key_of(address))
+        self.login.take(key_of(address), Instant::now())
     }
 
     pub(super) fn refresh(&self, address: IpAddr) -> Result<(), u64> {
-        self.refresh.take(key_of(address))
+        self.refresh.take(key_of(address), Instant::now())
     }
 
     pub(super) fn call(&self, pass: &Pass) -> Result<(), u64> {
@@ -125,12 +173,38 @@ mod tests {
     use super::*;
 
     #[test]
+    fn no_minute_has_more_than_is_allowed() {
+        let window = Window::new(10, MINUTE);
+        let start = Instant::now();
+        let passed: Vec<u64> = (0..400)
+            .filter(|half| window.take("key".into(), start + Duration::from_millis(500 * half)).is_ok())
+            .collect();
+        assert_eq!(passed[..11], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 120]);
+        assert!(
+            passed
+                .iter()
+                .all(|at| passed.iter().filter(|other| (*at..at + 120).contains(other)).count() <= 10)
+        );
+        assert_eq!(window.take("key".into(), start + Duration::from_secs(181)), Err(59));
+    }
+
+    #[test]
+    fn keys_that_say_nothing_are_dropped() {
+        let window = Window::new(1, MINUTE);
+        let start = Instant::now();
+        for number in 0..3 * u64::from(TIDY_EVERY) {
+            window.take(number.to_string(), start + Duration::from_millis(20 * number)).unwrap();
+        }
+        assert!(window.passed.lock().len() <= 2 * TIDY_EVERY as usize);
+    }
+
+    #[test]
     fn each_address_has_its_own_bucket() {
         let throttle = Throttle::new(HttpLimits { login_per_minute: 2, ..HttpLimits::default() });
         let address = |text: &str| text.parse::<IpAddr>().unwrap();
         assert!(throttle.login(address("192.0.2.1")).is_ok() && throttle.login(address("192.0.2.1")).is_ok());
         let wait = throttle.login(address("::ffff:192.0.2.1")).unwrap_err();
-        assert!((1..=30).contains(&wait), "{wait}");
+        assert!((59..=60).contains(&wait), "{wait}");
         assert!(throttle.login(address("192.0.2.2")).is_ok());
         assert!(
             throttle.login(address("2001:db8::1")).is_ok() && throttle.login(address("2001:db8::2")).is_ok()

@@ -78,8 +78,13 @@ fn selection(settings: &Settings) -> Outcome<Selection> {
 
 /// The OS user, or whoever the token in the environment stands for.
 fn identity(app: &App) -> Outcome<Identity> {
-    match std::env::var(TOKEN_VARIABLE).ok().filter(|token| !token.trim().is_empty()) {
+    match std::env::var(TOKEN_VARIABLE).ok() {
         None => Ok(Identity::Owner),
+        // Whoever meant to narrow a server down, with a variable that turned out empty, must not get all of it.
+        Some(token) if token.trim().is_empty() => {
+            Err(Trouble::new(Kind::Unauthenticated, format!("{TOKEN_VARIABLE} is set but empty"))
+                .hint(format!("{TOKEN_VARIABLE} must hold a working token, or be unset")))
+        }
         Some(token) => {
             // Said at once, not with the first call.
             app.house.verify_token(token.trim()).map_err(|refusal| {

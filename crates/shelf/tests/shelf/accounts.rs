@@ -397,3 +397,17 @@ fn a_killed_server_leaves_every_document_whole() {
     drop(server);
     assert_sound(&library);
 }
+
+#[test]
+fn an_empty_token_opens_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = std::process::Command::new(crate::binary())
+        .args(["--data-dir", folder.path().to_str().unwrap(), "serve"])
+        .env("SHELF_TOKEN", " ")
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&served.stderr);
+    assert_eq!(served.status.code(), Some(6), "{told}");
+    assert!(told.contains("SHELF_TOKEN is set but empty"), "{told}");
+}

@@ -39,7 +39,7 @@ pub(crate) const TOOL: Tool = Tool {
 };
 
 /// Passages that one answer holds at most.
-const MOST_RESULTS: u64 = 100;
+const MOST_RESULTS: u64 = 1_000;
 /// Tokens that one answer holds at most.
 const MOST_TOKENS: u64 = 200_000;
 
@@ -47,12 +47,15 @@ fn request(arguments: Arguments) -> Result<PassageRequest, Trouble> {
     if arguments.max_results == 0 {
         return Err(Trouble::argument("max_results must be at least 1"));
     }
+    if arguments.max_results > MOST_RESULTS {
+        return Err(Trouble::argument(format!("max_results must be at most {MOST_RESULTS}")));
+    }
     if arguments.max_tokens == 0 {
         return Err(Trouble::argument("max_tokens must be at least 1"));
     }
     Ok(PassageRequest {
         query: arguments.query,
-        limit: arguments.max_results.min(MOST_RESULTS) as usize,
+        limit: arguments.max_results as usize,
         tokens: arguments.max_tokens.min(MOST_TOKENS) as usize,
         collection: arguments.collection_id,
     })
@@ -85,9 +88,9 @@ struct Arguments {
     /// Search query
     #[schemars(length(min = 1))]
     query: String,
-    /// Maximum results, at most 100
+    /// Maximum results
     #[serde(default = "five")]
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 1_000))]
     max_results: u64,
     /// Token budget for response
     #[serde(default = "two_thousand")]

@@ -168,14 +168,20 @@ fn the_budget_holds_and_the_total_does_not_depend_on_it() {
         let context = reply["formatted_context"].as_str().unwrap();
         for passage in list {
             let (title, content) = (passage["title"].as_str().unwrap(), passage["content"].as_str().unwrap());
-            assert!(context.contains(&format!("## {title}\n")) && context.contains(content));
-            assert!(context.contains(passage["address"].as_str().unwrap()));
+            assert!(context.contains(content));
+            // Where there is no room for the heading, the text alone comes.
+            if tokens >= 50 {
+                assert!(context.contains(&format!("## {title}\n")), "{context}");
+                assert!(context.contains(passage["address"].as_str().unwrap()));
+            }
         }
-        assert_eq!(context.matches("score ").count(), list.len());
+        assert!(tokens < 50 || context.matches("score ").count() == list.len());
     }
-    let cut = ask(5, 120);
-    assert_eq!(cut["results"][0]["truncated"], true, "{cut}");
-    assert_eq!(ask(5, 1)["results"], json!([]));
+    for tokens in [120, 40, 12, 3] {
+        let cut = ask(5, tokens);
+        assert_eq!(cut["results"][0]["truncated"], true, "{tokens}: {cut}");
+        assert_eq!(cut["results"].as_array().unwrap().len(), 1, "{tokens}: {cut}");
+    }
 }
 
 #[test]

@@ -247,6 +247,7 @@ fn over_http_the_workspace_is_for_administrators_and_those_who_are_named() {
     assert!(read(&house.caller("alice")).is_ok());
     let admin = house.personal("root", &[Admin], None);
     assert!(read(&house.admit(admin.text.reveal(), Door::Protocol).unwrap()).is_ok());
+    assert!(read(&house.caller("root")).is_ok(), "an administrator's plain token");
     let refused = error_of(read(&house.caller("bob")));
     assert!(refused.contains("PATH_NOT_ALLOWED") && refused.contains("workspace.accounts"), "{refused}");
     let entry = json!({ "file": "progress_log.jsonl", "entry": { "note": "x" } });

@@ -51,6 +51,7 @@ fn files_are_read_as_the_contract_says() {
     assert_eq!(lines(json!({ "start_line": 2, "end_line": 2 })), "Two\n");
     assert_eq!(lines(json!({ "tail": 1 })), "Three\n");
     assert_eq!(lines(json!({ "start_line": 99 })), "");
+    assert_eq!(code(&house, &format!("docs/{}", "x".repeat(300))), "FILE_NOT_FOUND");
     assert_eq!(house.ok("read_repo_file", json!({ "path": "docs/secretary.md" }))["content"], "fine");
     house.write("workspace/docs/bytes.bin", [0xFF, 0xFE, 0x00]);
     let binary = house.ok("read_repo_file", json!({ "path": "docs/bytes.bin" }));
@@ -297,6 +298,7 @@ fn what_may_not_be_written_is_refused_with_its_code() {
         json!({ "timestamp": "2026-01-07", "event": "x" }),
         json!({ "timestamp": 5, "event": "x" }),
         json!({ "timestamp": "2026-01-07T14:00:00Z", "event": " " }),
+        json!({ "timestamp": "2026-01-07T14:00:00Z", "event": {}, "decision": [] }),
     ] {
         assert_eq!(refuse("decisions.jsonl", wrong.clone()).0, "INVALID_INPUT", "{wrong}");
     }

@@ -42,7 +42,9 @@ fn check(entry: &Map<String, Value>) -> Result<(), WorkspaceError> {
         entry.get(key).is_some_and(|value| match value {
             Value::Null => false,
             Value::String(text) => !text.trim().is_empty(),
-            _ => true,
+            Value::Array(items) => !items.is_empty(),
+            Value::Object(fields) => !fields.is_empty(),
+            Value::Bool(_) | Value::Number(_) => true,
         })
     };
     if !says("event") && !says("decision") {
@@ -68,10 +70,13 @@ pub(super) fn check_key(key: &str) -> Result<(), WorkspaceError> {
 /// A date and a time of ISO 8601, zone optional.
 fn is_date_time(text: &str) -> bool {
     let text = text.trim();
-    let zoned = text.ends_with(['Z', 'z']) || text.get(10..).is_some_and(|time| time.contains(['+', '-']));
+    // With or without dashes and colons.
+    let Some((date, time)) = text.split_once(['T', 't', ' ']) else { return false };
+    let zoned = time.ends_with(['Z', 'z']) || time.contains(['+', '-']);
     let full = if zoned { text.to_owned() } else { format!("{text}Z") };
-    let has_time = text.get(10..11).is_some_and(|sign| sign == "T" || sign == "t" || sign == " ");
-    has_time && shelf_base::Moment::parse(&full, shelf_base::Moment::default()).is_ok()
+    matches!(date.len(), 8 | 10)
+        && time.len() >= 4
+        && shelf_base::Moment::parse(&full, shelf_base::Moment::default()).is_ok()
 }
 
 #[cfg(test)]
@@ -85,6 +90,9 @@ mod tests {
             "2026-01-07T14:00:00",
             "2026-01-07T14:00:00.25+02:00",
             "2026-01-07T14:00:00-05:00",
+            "2026-01-07T14:00Z",
+            "20260107T140000Z",
+            "20260107T140000",
         ] {
             assert!(is_date_time(fine), "{fine}");
         }
