@@ -113,6 +113,13 @@ async def check_tools(client):
     require(not missing, f"tools/list lacks {missing}; it has {sorted(listed)}")
 
 
+async def check_prompts(client):
+    listed = {prompt.name for prompt in (await asyncio.wait_for(client.list_prompts(), CALL_SECONDS)).prompts}
+    require({"search_codebase", "summarize_document"} <= listed, f"prompts are {sorted(listed)}")
+    got = await asyncio.wait_for(client.get_prompt("research_topic", {"topic": "tides"}), CALL_SECONDS)
+    require("tides" in got.messages[0].content.text, f"the topic is not in {got}")
+
+
 async def check_reading_and_writing(client):
     await call(client, "hello", {})
     added = await call(
@@ -197,6 +204,7 @@ async def check_documents(client):
 async def drive(client, era, folder):
     await check_identity(client, era)
     await check_tools(client)
+    await check_prompts(client)
     await check_reading_and_writing(client)
     await check_documents(client)
     await check_folders(client, folder)

@@ -8,7 +8,7 @@ use std::{
 use serde_json::{Map, Value};
 use shelf_base::{Call, Kind, bounds::PAGE_CHARS};
 use shelf_engine::{Caller, House};
-use shelf_tools::{Answer, Context, Failure, Limits, Tool, policy::Selection};
+use shelf_tools::{Answer, Context, Failure, Limits, Tool, policy::Selection, prompts::Prompts};
 use tokio::sync::Semaphore;
 
 use crate::rest::Watch;
@@ -18,6 +18,20 @@ use crate::rest::Watch;
 pub struct Timeouts {
     /// One tool call; `None` for no limit.
     pub call: Option<Duration>,
+}
+
+/// What a server is made of, beside its library.
+pub struct Setup {
+    /// The tools on offer.
+    pub selection: Selection,
+    /// Rate limits.
+    pub limits: Limits,
+    /// Time limits.
+    pub timeouts: Timeouts,
+    /// Prompts on offer.
+    pub prompts: Prompts,
+    /// Has the allocator give free memory back to the system; called when nobody has called for long.
+    pub give_back: fn(),
 }
 
 /// The shared state of a server.
@@ -30,7 +44,8 @@ pub struct App {
     pub limits: Limits,
     /// Time limits.
     pub timeouts: Timeouts,
-    /// Has the allocator give free memory back to the system.
+    /// Prompts on offer.
+    pub prompts: Prompts,
     pub(crate) give_back: fn(),
     pub(crate) watch: Watch,
     slots: Semaphore,
@@ -40,16 +55,11 @@ pub struct App {
 const CONCURRENT_CALLS: usize = 64;
 
 impl App {
-    /// A server over `house`. When nobody has called for long, `give_back` is to return free memory to the system.
-    pub fn new(
-        house: House,
-        selection: Selection,
-        limits: Limits,
-        timeouts: Timeouts,
-        give_back: fn(),
-    ) -> Arc<Self> {
+    /// A server over `house`.
+    pub fn new(house: House, setup: Setup) -> Arc<Self> {
+        let Setup { selection, limits, timeouts, prompts, give_back } = setup;
         let (watch, slots) = (Watch::default(), Semaphore::new(CONCURRENT_CALLS));
-        Arc::new(Self { house, selection, limits, timeouts, give_back, watch, slots })
+        Arc::new(Self { house, selection, limits, timeouts, prompts, give_back, watch, slots })
     }
 
     /// A call with this server's time limit.

@@ -11,4 +11,4 @@ mod mcp;
 mod rest;
 pub mod stdio;
 
-pub use app::{App, Timeouts};
+pub use app::{App, Setup, Timeouts};

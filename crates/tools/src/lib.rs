@@ -9,6 +9,7 @@ mod documents;
 mod family;
 mod limits;
 pub mod policy;
+pub mod prompts;
 mod registry;
 pub mod resources;
 mod schema;

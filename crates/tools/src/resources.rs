@@ -16,7 +16,7 @@ pub const SNAPSHOT_TEMPLATE: &str = "shelf://snapshots/{snapshot_id}";
 /// Resources in one page.
 const PAGE: usize = 100;
 /// Values in one completion.
-const COMPLETIONS: usize = 100;
+pub(crate) const COMPLETIONS: usize = 100;
 
 /// A resource in a list.
 #[derive(Clone, Debug)]
@@ -157,21 +157,25 @@ pub fn complete(
             ids.filter(|id| id.starts_with(text)).collect()
         }
         (DOCUMENT_TEMPLATE, "document_id") => {
-            let request = ListRequest { filter: Filter::default(), limit: 10_000, ..ListRequest::default() };
-            let page = house.list(caller, &request, &Call::new())?;
-            complete = !page.more;
-            let documents = page.documents;
-            let fits = |document: &Document| {
-                document.id.to_string().starts_with(text) || document.path.contains(text)
-            };
-            documents
-                .iter()
-                .filter(|document| fits(document))
-                .map(|document| document.id.to_string())
-                .collect()
+            let (found, is_all) = documents_like(house, caller, text)?;
+            complete = is_all;
+            found.into_iter().map(|document| document.id.to_string()).collect()
         }
         _ => Vec::new(),
     };
     let total = complete.then_some(values.len() as u64);
     Ok((values.into_iter().take(COMPLETIONS).collect(), total))
+}
+
+/// Documents whose id begins with a text or whose path holds it, among the first ten thousand; whether those are all.
+pub(crate) fn documents_like(
+    house: &House,
+    caller: &Caller,
+    text: &str,
+) -> Result<(Vec<Document>, bool), Error> {
+    let request = ListRequest { filter: Filter::default(), limit: 10_000, ..ListRequest::default() };
+    let page = house.list(caller, &request, &Call::new())?;
+    let mut documents = page.documents;
+    documents.retain(|document| document.id.to_string().starts_with(text) || document.path.contains(text));
+    Ok((documents, !page.more))
 }

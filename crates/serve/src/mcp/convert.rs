@@ -1,17 +1,22 @@
 //! Between the registry's values and the protocol's.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use rmcp::{
     ErrorData,
     model::{
-        CallToolResult, ContentBlock, ErrorCode, MetaObject, Resource, ResourceContents, ResourceTemplate,
-        Tool, ToolAnnotations,
+        CallToolResult, ContentBlock, ErrorCode, GetPromptResult, JsonObject, MetaObject, Prompt,
+        PromptArgument, PromptMessage, Resource, ResourceContents, ResourceTemplate, Role, Tool,
+        ToolAnnotations,
     },
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use shelf_base::{Fault, Kind};
-use shelf_tools::{Answer, Failure, registry, resources};
+use shelf_tools::{
+    Answer, Failure,
+    prompts::{self, Speaker},
+    registry, resources,
+};
 
 /// A tool as a revision of the protocol wants it. Before 2026-07-28 structured content is an object, so an array stands
 /// in one under `result`.
@@ -92,4 +97,37 @@ pub(super) fn protocol_error(error: &shelf_engine::Error) -> ErrorData {
     };
     let data = json!({ "code": error.kind().row().code, "hints": error.hints() });
     ErrorData::new(code, error.to_string(), Some(data))
+}
+
+pub(super) fn prompt(listed: prompts::Listed) -> Prompt {
+    let argument = |argument: prompts::Argument| {
+        PromptArgument::new(argument.name)
+            .with_description(argument.description)
+            .with_required(argument.required)
+    };
+    let arguments: Vec<PromptArgument> = listed.arguments.into_iter().map(argument).collect();
+    let arguments = (!arguments.is_empty()).then_some(arguments);
+    Prompt::new(listed.name, Some(listed.description), arguments).with_title(listed.title)
+}
+
+/// Arguments as texts: some clients send numbers as numbers.
+pub(super) fn prompt_arguments(given: JsonObject) -> Result<BTreeMap<String, String>, ErrorData> {
+    let text = |(name, value)| match value {
+        Value::String(text) => Ok(Some((name, text))),
+        Value::Number(number) => Ok(Some((name, number.to_string()))),
+        Value::Bool(truth) => Ok(Some((name, truth.to_string()))),
+        Value::Null => Ok(None),
+        Value::Array(_) | Value::Object(_) => {
+            Err(ErrorData::invalid_params(format!("argument '{name}' of a prompt must be a string"), None))
+        }
+    };
+    given.into_iter().map(text).filter_map(Result::transpose).collect()
+}
+
+pub(super) fn got_prompt(got: prompts::Prompt) -> GetPromptResult {
+    let role = match got.speaker {
+        Speaker::User => Role::User,
+        Speaker::Assistant => Role::Assistant,
+    };
+    GetPromptResult::new(vec![PromptMessage::new_text(role, got.text)]).with_description(got.description)
 }

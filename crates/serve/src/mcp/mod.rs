@@ -29,6 +29,7 @@ use serde_json::json;
 use shelf_engine::{Caller, Pass, Reach};
 use shelf_tools::{
     policy::{self, Selection},
+    prompts::{self, Prompts},
     resources,
 };
 
@@ -113,6 +114,17 @@ impl Handler {
             Some(outcome) => outcome.map_err(|error| convert::protocol_error(&error)),
             None => Err(ErrorData::internal_error("the request ended by a defect", None)),
         }
+    }
+
+    /// Asks the prompts, which may lie in files.
+    async fn with_prompts<T: Send + 'static>(
+        &self,
+        context: &Context,
+        ask: impl FnOnce(&Prompts, &Caller, &Selection) -> T + Send + 'static,
+    ) -> Result<T, ErrorData> {
+        let Admitted { caller, selection } = self.admitted(context)?;
+        let asked = self.app.blocking(self.app.new_call(), move |app| ask(&app.prompts, &caller, &selection));
+        asked.await.ok_or_else(|| ErrorData::internal_error("the request ended by a defect", None))
     }
 
     fn log(&self, context: &Context, level: u8, text: String) {
@@ -276,18 +288,29 @@ impl ServerHandler for Handler {
 
     async fn list_prompts(
         &self,
-        _: Option<PaginatedRequestParams>,
-        _: Context,
+        request: Option<PaginatedRequestParams>,
+        context: Context,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Ok(ListPromptsResult::with_all_items(Vec::new()))
+        if request.and_then(|request| request.cursor).is_some() {
+            return Err(ErrorData::invalid_params("cursor is not one that this list gave", None));
+        }
+        let listed = self.with_prompts(&context, Prompts::list).await?;
+        let list = ListPromptsResult::with_all_items(listed.into_iter().map(convert::prompt).collect());
+        // Files may change at any time.
+        Ok(if is_modern(&context) { list.with_ttl_ms(0).with_cache_scope(CacheScope::Private) } else { list })
     }
 
     async fn get_prompt(
         &self,
         request: GetPromptRequestParams,
-        _: Context,
+        context: Context,
     ) -> Result<GetPromptResponse, ErrorData> {
-        Err(ErrorData::invalid_params(format!("unknown prompt '{}'", request.name), None))
+        let given = convert::prompt_arguments(request.arguments.unwrap_or_default())?;
+        let got = self.with_prompts(&context, move |prompts, caller, selection| {
+            prompts.get(caller, selection, &request.name, &given)
+        });
+        let got = got.await?.map_err(|refused| ErrorData::invalid_params(refused.to_string(), None))?;
+        Ok(convert::got_prompt(got).into())
     }
 
     async fn complete(
@@ -295,12 +318,13 @@ impl ServerHandler for Handler {
         request: CompleteRequestParams,
         context: Context,
     ) -> Result<CompleteResult, ErrorData> {
-        let Some(template) = request.r#ref.as_resource_uri().map(str::to_owned) else {
-            return Ok(CompleteResult::new(CompletionInfo::default()));
-        };
         let (name, text) = (request.argument.name, request.argument.value);
-        let found = self.in_library(&context, move |app, caller, _| {
-            resources::complete(&app.house, caller, &template, &name, &text)
+        let template = request.r#ref.as_resource_uri().map(str::to_owned);
+        let is_prompt = request.r#ref.as_prompt_name().is_some();
+        let found = self.in_library(&context, move |app, caller, _| match template {
+            Some(template) => resources::complete(&app.house, caller, &template, &name, &text),
+            None if is_prompt => prompts::complete(&app.house, caller, &name, &text),
+            None => Ok((Vec::new(), Some(0))),
         });
         let (values, total) = found.await?;
         let more = total.is_none_or(|total| total > values.len() as u64);

@@ -4,10 +4,10 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use shelf_base::{Kind, Secret};
 use shelf_serve::{
-    App, Timeouts, http,
+    App, Setup, Timeouts, http,
     stdio::{self, Identity},
 };
-use shelf_tools::policy::Selection;
+use shelf_tools::{policy::Selection, prompts::Prompts};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -27,7 +27,14 @@ pub(super) fn run(command: &cli::Serve, settings: &Settings, output: &Output) ->
         0 => None,
         seconds => Some(Duration::from_secs(seconds)),
     };
-    let app = App::new(house, selection, limits(settings), Timeouts { call }, memory::give_back);
+    let setup = Setup {
+        selection,
+        limits: limits(settings),
+        timeouts: Timeouts { call },
+        prompts: prompts(settings, house.folder()),
+        give_back: memory::give_back,
+    };
+    let app = App::new(house, setup);
     let (runtime, outcome) = match &command.http {
         Some(_) => {
             let runtime =
@@ -48,6 +55,12 @@ pub(super) fn run(command: &cli::Serve, settings: &Settings, output: &Output) ->
     // A thread that still reads stdin must not keep the process alive.
     runtime.shutdown_background();
     outcome
+}
+
+/// Prompts of the folder that is configured, or of the library's own.
+fn prompts(settings: &Settings, library: &Path) -> Prompts {
+    let folder = Some(settings.text("prompts.folder")).filter(|folder| !folder.is_empty());
+    Prompts { folder: Some(folder.map_or_else(|| library.join("prompts"), Into::into)) }
 }
 
 fn selection(settings: &Settings) -> Outcome<Selection> {

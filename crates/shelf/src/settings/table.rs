@@ -66,6 +66,11 @@ pub(crate) const SETTINGS: &[Setting] = &[
         "Seconds that one tool call may take; 0 for no limit",
     ),
     setting(
+        "prompts.folder",
+        "SHELF_PROMPTS",
+        "Folder with prompts of your own (`PROMPT-*.md`); empty: the folder `prompts` in the library",
+    ),
+    setting(
         "workspace.root",
         "SHELF_WORKSPACE",
         "Folder of the workspace tools; empty: the working directory on stdio, none over HTTP",

@@ -223,3 +223,44 @@ fn resources_are_listed_read_and_completed() {
     );
     assert_eq!(completed["result"]["completion"]["values"], json!([added["document_id"]]));
 }
+
+#[test]
+fn prompts_are_listed_got_and_completed() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("prompts")).unwrap();
+    std::fs::write(folder.path().join("prompts/PROMPT-my-way.md"), "# My way\n\nDo it.").unwrap();
+    let mut client = StdioClient::start(binary(), folder.path());
+    client.call("add", json!({ "content": "text", "name": "notes/a.md" }));
+    let listed = client.request("prompts/list", json!({}));
+    let listed = listed["result"]["prompts"].as_array().unwrap().clone();
+    let find = |name: &str| listed.iter().find(|prompt| prompt["name"] == name).cloned().unwrap();
+    assert_eq!(find("search_codebase")["description"], "Search for code patterns in the codebase");
+    assert_eq!(find("search_codebase")["arguments"][0]["required"], true);
+    assert_eq!(find("my_way")["description"], "My way (from PROMPT-my-way.md)");
+    assert!(find("my_way").get("arguments").is_none());
+    let got = client.request("prompts/get", json!({ "name": "my_way" }));
+    assert_eq!(
+        got["result"]["messages"],
+        json!([{ "role": "assistant", "content": { "type": "text", "text": "# My way\n\nDo it." } }])
+    );
+    let arguments = json!({ "document_name": "notes/a.md", "max_length": 50 });
+    let got = client.request("prompts/get", json!({ "name": "summarize_document", "arguments": arguments }));
+    assert_eq!(got["result"]["messages"][0]["role"], "user");
+    let text = got["result"]["messages"][0]["content"]["text"].as_str().unwrap();
+    assert!(text.contains("'notes/a.md'") && text.contains("at most 50 words"), "{text}");
+    for wrong in [
+        json!({ "name": "nothing" }),
+        json!({ "name": "summarize_document" }),
+        json!({ "name": "summarize_document", "arguments": { "document_name": ["a"] } }),
+    ] {
+        assert_eq!(client.request("prompts/get", wrong.clone())["error"]["code"], -32602, "{wrong}");
+    }
+    let completed = client.request(
+        "completion/complete",
+        json!({
+            "ref": { "type": "ref/prompt", "name": "summarize_document" },
+            "argument": { "name": "document_name", "value": "not" },
+        }),
+    );
+    assert_eq!(completed["result"]["completion"]["values"], json!(["notes/a.md"]));
+}

@@ -9,6 +9,7 @@ mod grep;
 mod hostile;
 mod identities;
 mod list;
+mod prompts;
 mod registry;
 mod restore;
 mod search;

@@ -1,0 +1,103 @@
+//! Prompts that lie as Markdown files in a folder: `PROMPT-research-mcp.md` is the prompt `research_mcp`.
+
+use std::{
+    fs::{self, File},
+    io::Read,
+    path::Path,
+};
+
+const PREFIX: &str = "PROMPT-";
+const ENDING: &str = ".md";
+/// Files that are read.
+const MOST: usize = 500;
+/// Bytes of one at most; larger ones are no prompts.
+const LARGEST: u64 = 1 << 20;
+/// Characters of the line that describes one.
+const DESCRIBED: usize = 200;
+
+/// A file that is a prompt.
+pub(super) struct PromptFile {
+    pub name: String,
+    file: String,
+    pub text: String,
+}
+
+/// All prompts of a folder, by the names of their files; of two with the same name the first counts. What cannot be
+/// read is left out, and the log says so.
+pub(super) fn all(folder: Option<&Path>) -> Vec<PromptFile> {
+    let Some(folder) = folder else { return Vec::new() };
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut names: Vec<String> =
+        entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.retain(|file| name_of(file).is_some());
+    names.sort();
+    let mut found: Vec<PromptFile> = Vec::new();
+    for file in names.into_iter().take(MOST) {
+        let Some(name) = name_of(&file) else { continue };
+        if found.iter().any(|known| known.name == name) {
+            tracing::warn!(file, name, "another file has the same prompt name: this one is not offered");
+            continue;
+        }
+        match read(&folder.join(&file)) {
+            Ok(text) => found.push(PromptFile { name, file, text }),
+            Err(reason) => tracing::warn!(file, reason, "a prompt cannot be read"),
+        }
+    }
+    found
+}
+
+/// The name without its frame, with underscores in place of dashes.
+fn name_of(file: &str) -> Option<String> {
+    let name = file.strip_prefix(PREFIX)?.strip_suffix(ENDING)?.replace('-', "_");
+    (!name.is_empty()).then_some(name)
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    // Looked at before it is opened: a pipe would never answer.
+    let facts = fs::metadata(path).map_err(|error| error.to_string())?;
+    if !facts.is_file() {
+        return Err("it is not a file".into());
+    }
+    let mut text = String::new();
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    file.take(LARGEST + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    if text.len() as u64 > LARGEST {
+        return Err(format!("it has more than {LARGEST} bytes"));
+    }
+    Ok(text)
+}
+
+impl PromptFile {
+    /// Its heading, or its name in plain words.
+    pub(super) fn title(&self) -> String {
+        match self.first_line() {
+            Some(line) if line.starts_with('#') => plain(line),
+            _ => self.name.replace('_', " "),
+        }
+    }
+
+    /// What its first line says, and where it comes from.
+    pub(super) fn description(&self) -> String {
+        let about = self.first_line().map_or_else(|| self.name.replace('_', " "), plain);
+        format!("{about} (from {})", self.file)
+    }
+
+    /// The first line that says anything; what stands between dashes at the very beginning is for other programs.
+    fn first_line(&self) -> Option<&str> {
+        let text = self.text.trim_start_matches('\u{feff}');
+        let body = match text.strip_prefix("---\n") {
+            Some(rest) => rest.split_once("\n---\n").map_or(text, |(_, body)| body),
+            None => text,
+        };
+        body.lines().map(str::trim).find(|line| !line.is_empty())
+    }
+}
+
+/// A line without the signs of a heading, in a length that a list can show.
+fn plain(line: &str) -> String {
+    let line = line.trim_start_matches('#').trim();
+    match line.char_indices().nth(DESCRIBED) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
+}
