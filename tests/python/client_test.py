@@ -73,6 +73,7 @@ TOOLS = (
     "get_user_tool",
     "update_user_tool",
     "delete_user_tool",
+    "download",
 )
 DOCUMENT_TOOLS = set(TOOLS[14:20])
 

@@ -52,6 +52,16 @@ pub enum Error {
         /// How to switch it on.
         hint: String,
     },
+    /// Another machine did not give what was asked of it.
+    #[error("nothing could be downloaded from {host}: {what}")]
+    Fetch {
+        /// The machine.
+        host: String,
+        /// What happened.
+        what: String,
+        /// What sort of failure that is.
+        kind: Kind,
+    },
     /// The call ended early.
     #[error(transparent)]
     Stopped(#[from] Stopped),
@@ -127,6 +137,7 @@ impl Fault for Error {
             Self::TooLarge { .. } => Kind::TooLarge,
             Self::Denied(_) => Kind::Denied,
             Self::Unavailable { .. } => Kind::Unavailable,
+            Self::Fetch { kind, .. } => *kind,
             Self::Stopped(Stopped::Cancelled) => Kind::Cancelled,
             Self::Stopped(Stopped::TimedOut) => Kind::TimedOut,
             Self::File { source, .. } => Kind::of_io(source),

@@ -20,6 +20,7 @@ use crate::{
     Error, Result,
     accounts::Desk,
     blobs::Blobs,
+    download::DownloadSettings,
     indexing::{EndpointSettings, Indexing},
     ingest::Folding,
     locks::Locks,
@@ -40,6 +41,8 @@ pub struct Options {
     pub embedding: Option<EndpointSettings>,
     /// Whether nobody may register by himself.
     pub registration_closed: bool,
+    /// What downloads may do.
+    pub download: DownloadSettings,
 }
 
 /// Which files of the machine a caller reaches.

@@ -56,6 +56,8 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Store files, folders, or text from stdin
     Add(Add),
+    /// Store what an address on the web has
+    Download(Download),
     /// Print a document, or write it to a file
     Get(Get),
     /// List documents
@@ -200,6 +202,31 @@ pub(crate) struct Add {
     /// Store only; the next search brings the index up to date
     #[arg(long)]
     pub no_index: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct Download {
+    /// Addresses: http or https
+    #[arg(required = true, value_name = "URL")]
+    pub urls: Vec<String>,
+    /// Checksum that the content must have: sha256:…, sha512:…, md5:… or blake3:… (with a single address)
+    #[arg(long, value_name = "SUM")]
+    pub checksum: Option<String>,
+    /// Name to store it under (with a single address)
+    #[arg(long)]
+    pub name: Option<String>,
+    /// Collection to add to
+    #[arg(short, long)]
+    pub collection: Option<String>,
+    /// Tag to give; may be repeated
+    #[arg(short, long = "tag", value_name = "TAG")]
+    pub tags: Vec<String>,
+    /// Metadata to give; may be repeated
+    #[arg(short, long = "metadata", value_name = "KEY=VALUE")]
+    pub metadata: Vec<String>,
+    /// Label of the snapshot
+    #[arg(short, long)]
+    pub label: Option<String>,
 }
 
 #[derive(Args)]

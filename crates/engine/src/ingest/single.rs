@@ -1,6 +1,7 @@
 //! Adding one document. Small ones cost a single sync: their blocks ride in the catalog's own transaction.
 
 use std::{
+    fs::File,
     io::{Read, Seek},
     path::Path,
 };
@@ -12,7 +13,9 @@ use shelf_blocks::{
 };
 use shelf_catalog::{LooseBlock, Put, PutDocument};
 
-use super::{AddReply, Manner, counts, document, draft, entry, source::Facts, source::Source};
+use super::{
+    AddReply, AddRequest, Manner, What, counts, document, draft, entry, source::Facts, source::Source,
+};
 use crate::{Caller, Error, House, Listing, Result, validate};
 
 /// Content up to this size is kept loose at first.
@@ -51,8 +54,44 @@ impl House {
     ) -> Result<AddReply> {
         let path = text_path(&source.path)?;
         let _writing = self.writing()?;
+        let (file, facts) =
+            source.open_file(&source.path).map_err(|error| Error::reading(path.clone(), error))?;
+        self.add_opened(caller, manner, path, (file, facts), call)
+    }
+
+    /// Whether a request could be added under its name.
+    pub(crate) fn check_adding(&self, caller: &Caller, request: &AddRequest) -> Result<()> {
+        if let What::Content { name, .. } = &request.what {
+            validate::path("name", name)?;
+        }
+        self.manner(caller, request).map(drop)
+    }
+
+    /// Adds what was fetched to a file, under a name of its own.
+    pub(crate) fn add_fetched(
+        &self,
+        caller: &Caller,
+        request: &AddRequest,
+        name: &str,
+        file: File,
+        call: &Call,
+    ) -> Result<AddReply> {
+        let manner = self.manner(caller, request)?;
+        let _writing = self.writing()?;
+        let size = file.metadata().map_err(|error| Error::reading(name, error))?.len();
+        let facts = Facts::of_content(size, self.now());
+        self.add_opened(caller, &manner, name.to_owned(), (file, facts), call)
+    }
+
+    fn add_opened(
+        &self,
+        caller: &Caller,
+        manner: &Manner,
+        path: String,
+        (mut file, facts): (File, Facts),
+        call: &Call,
+    ) -> Result<AddReply> {
         let failed = |error| Error::reading(path.clone(), error);
-        let (mut file, facts) = source.open_file(&source.path).map_err(failed)?;
         let mut riding = Riding::default();
         let (cut, sample) = if facts.size <= SMALL {
             let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! `add`, `get`, `list`, `update`, `delete`.
+//! `add`, `download`, `get`, `list`, `update`, `delete`.
 
 use std::io::Read;
 
@@ -96,6 +96,36 @@ fn add_arguments(command: &cli::Add, path: &std::path::Path) -> Outcome<Value> {
         arguments["recursive"] = json!(!command.flat);
     }
     Ok(arguments)
+}
+
+pub(super) fn download(command: &cli::Download, house: &House, output: &Output) -> Outcome {
+    if command.urls.len() > 1 && (command.checksum.is_some() || command.name.is_some()) {
+        return Err(Trouble::new(Kind::Invalid, "--checksum and --name go with a single address"));
+    }
+    let mut replies = Vec::new();
+    for url in &command.urls {
+        let arguments = given(json!({
+            "url": url,
+            "checksum": command.checksum,
+            "name": command.name,
+            "collection": command.collection,
+            "tags": command.tags,
+            "metadata": command.metadata,
+            "snapshot_label": command.label,
+        }));
+        let call = progress::call(output);
+        let reply = tool(house, "download", arguments, &call)?;
+        drop(call);
+        if !output.json {
+            show_added(&reply, output)?;
+        }
+        replies.push(reply);
+    }
+    if output.json {
+        let whole = if replies.len() == 1 { replies.remove(0) } else { Value::Array(replies) };
+        output.print_json(&whole)?;
+    }
+    Ok(())
 }
 
 fn show_added(reply: &Value, output: &Output) -> Outcome {

@@ -22,7 +22,7 @@ use std::{
 
 use serde_json::{Map, Value, json};
 use shelf_base::{Call, Kind, Secret, bounds};
-use shelf_engine::{Caller, EndpointSettings, House, Options, WorkspaceSettings};
+use shelf_engine::{Caller, DownloadSettings, EndpointSettings, House, Options, WorkspaceSettings};
 use shelf_tools::{Context, Limits, policy::Selection, verbatim};
 
 use crate::{
@@ -41,6 +41,7 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Outcome {
     match arguments.command {
         Command::Serve(command) => serve::run(&command, &settings, output),
         Command::Add(command) => documents::add(&command, &open(&settings)?, output),
+        Command::Download(command) => documents::download(&command, &open(&settings)?, output),
         Command::Get(command) => documents::get(&command, &open(&settings)?, output),
         Command::List(command) => documents::list(&command, &open(&settings)?, output),
         Command::Search(command) => find::search(&command, &open(&settings)?, output),
@@ -144,6 +145,12 @@ fn open_with(settings: &Settings, folder: Option<PathBuf>) -> Outcome<House> {
         workspace: root.or(folder).map(|root| WorkspaceSettings { root, also, accounts }),
         embedding: embedding(settings)?,
         registration_closed: !settings.flag("accounts.registration"),
+        download: DownloadSettings {
+            over_http: settings.flag("download.over_http"),
+            private_addresses: settings.flag("download.private_addresses"),
+            most_bytes: settings.number("download.megabytes").saturating_mul(1 << 20),
+            time: Duration::from_secs(settings.number("download.seconds")),
+        },
     };
     Ok(House::open(&settings.data_dir()?, options)?)
 }

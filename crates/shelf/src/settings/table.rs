@@ -65,6 +65,14 @@ pub(crate) const SETTINGS: &[Setting] = &[
         "SHELF_CALL_SECONDS",
         "Seconds that one tool call may take; 0 for no limit",
     ),
+    setting("download.over_http", "SHELF_DOWNLOAD_OVER_HTTP", "Whether the tool `download` works over HTTP"),
+    setting(
+        "download.private_addresses",
+        "SHELF_DOWNLOAD_PRIVATE",
+        "Whether this machine and private networks may be downloaded from",
+    ),
+    setting("download.megabytes", "SHELF_DOWNLOAD_MEGABYTES", "Size of one download at most, in MiB"),
+    setting("download.seconds", "SHELF_DOWNLOAD_SECONDS", "Seconds that one download may take"),
     setting(
         "prompts.folder",
         "SHELF_PROMPTS",

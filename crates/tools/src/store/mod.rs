@@ -3,6 +3,7 @@
 mod add;
 mod common;
 mod delete_by_name;
+mod download;
 mod get;
 mod grep;
 mod grep_output;
@@ -26,6 +27,7 @@ pub(crate) const TOOLS: &[Tool] = &[
     update::TOOL,
     status::TOOL,
     list::TOOL,
+    download::TOOL,
     restore::TOOL,
     list_collections::TOOL,
     list_snapshots::TOOL,

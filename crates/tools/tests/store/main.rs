@@ -4,6 +4,7 @@ mod accounts;
 mod add;
 mod delete;
 mod documents;
+mod download;
 mod get;
 mod grep;
 mod hostile;

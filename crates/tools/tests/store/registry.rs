@@ -42,6 +42,7 @@ fn names_are_those_of_the_contracts() {
         "update",
         "status",
         "list",
+        "download",
         "restore",
         "list_collections",
         "list_snapshots",
@@ -76,7 +77,8 @@ fn names_are_those_of_the_contracts() {
 
 #[test]
 fn every_example_runs_and_fits_the_output_schema() {
-    for tool in registry() {
+    // What asks the world outside is tried against a server of its own test.
+    for tool in registry().filter(|tool| !tool.hints.open_world) {
         let house = TestHouse::new();
         let example = with_real_ids(&house, tool.example);
         let reply = house.ok(tool.name, serde_json::from_str(&example).unwrap());
