@@ -151,6 +151,30 @@ impl House {
         Ok(self.catalog.accounts(matching, limit, offset)?)
     }
 
+    /// A page of accounts from an offset or a cursor, how many there are, and the cursor of the next page.
+    pub fn users_page(
+        &self,
+        caller: &Caller,
+        matching: Option<&str>,
+        limit: usize,
+        (offset, cursor): (u64, Option<&str>),
+    ) -> Result<(Vec<Account>, u64, Option<String>)> {
+        caller.must_administer()?;
+        let question = format!("users {matching:?}");
+        let start = match cursor {
+            Some(cursor) => self.open_cursor::<u64>(caller, &question, cursor)?,
+            None => offset,
+        };
+        let (found, total) = self.users(caller, matching, limit, start)?;
+        let end = start.saturating_add(found.len() as u64);
+        let next = if end < total && !found.is_empty() {
+            Some(self.seal_cursor(caller, &question, &end)?)
+        } else {
+            None
+        };
+        Ok((found, total, next))
+    }
+
     /// An account by id.
     pub fn user(&self, caller: &Caller, id: &str) -> Result<Account> {
         caller.must_administer()?;

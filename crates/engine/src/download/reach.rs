@@ -39,7 +39,11 @@ impl Resolver for Public {
         config: &Config,
         timeout: NextTimeout,
     ) -> Result<ResolvedSocketAddrs, Error> {
-        let found = self.names.resolve(uri, config, timeout)?;
+        let found = self.names.resolve(uri, config, timeout).map_err(|error| match error {
+            // The system says in words of its own that it knows no such name.
+            Error::Io(_) => Error::HostNotFound,
+            other => other,
+        })?;
         let mut kept = self.empty();
         for address in found.iter().filter(|address| self.all || is_public(address)) {
             kept.push(*address);

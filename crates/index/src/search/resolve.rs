@@ -105,38 +105,46 @@ impl Resolved {
             .filter(|group| group.manner == Manner::Any)
             .flat_map(|group| group.forms.iter().map(|(form, _)| form.as_str()))
             .collect();
-        let lines = Lines::new([before, line, after]);
-        let mut marked: Vec<bool> =
-            lines.words.iter().map(|(at, word, _)| *at == 1 && forms.contains(word.as_str())).collect();
-        for group in self.groups.iter().filter(|group| group.manner == Manner::SideBySide) {
-            for run in lines.runs(group) {
-                run.into_iter().for_each(|at| marked[at] |= lines.words[at].0 == 1);
-            }
-        }
         let mut marks: Vec<Range<usize>> = Vec::new();
-        for ((_, _, place), _) in lines.words.iter().zip(&marked).filter(|(_, marked)| **marked) {
-            if marks.last().is_none_or(|last| place.bytes.start >= last.end) {
-                marks.push(place.bytes.clone());
+        let (mut words, mut word) = (Words::new(line), String::new());
+        while let Some(place) = words.next(&mut word) {
+            if forms.contains(word.as_str()) {
+                marks.push(place.bytes);
             }
         }
+        let phrases: Vec<&Group> =
+            self.groups.iter().filter(|group| group.manner == Manner::SideBySide).collect();
+        if !phrases.is_empty() {
+            let lines = Lines::new([before, line, after]);
+            let runs = phrases.into_iter().flat_map(|group| lines.runs(group)).flatten();
+            let here = runs.filter(|at| lines.words[*at].0 == 1);
+            marks.extend(here.map(|at| lines.words[at].2.bytes.clone()));
+        }
+        marks.sort_by_key(|mark| (mark.start, std::cmp::Reverse(mark.end)));
+        marks.dedup_by(|next, last| next.start < last.end);
         marks
     }
 
     /// How much of what was looked for a line has: a measure of where the point of a text lies. Words that must stand
     /// side by side count where they begin to; where they do not, hardly.
     pub fn weight(&self, line: &str, after: &str) -> usize {
-        let lines = Lines::new([line, after, ""]);
-        let of = |group: &Group| {
-            let here = || lines.words.iter().filter(|(at, _, _)| *at == 0);
-            let has_any = || here().any(|(_, word, _)| group.forms.iter().any(|(form, _)| form == word));
-            let begins = || lines.runs(group).iter().any(|run| lines.words[run[0]].0 == 0);
-            match group.manner {
-                Manner::SideBySide if begins() => PHRASE,
-                Manner::SideBySide => usize::from(has_any()),
-                Manner::Any => WORD * usize::from(has_any()),
+        let (mut words, mut word) = (Words::new(line), String::new());
+        let mut found = vec![false; self.groups.len()];
+        while words.next(&mut word).is_some() {
+            for (found, group) in found.iter_mut().zip(&self.groups) {
+                *found |= group.forms.iter().any(|(form, _)| *form == word);
+            }
+        }
+        let of = |(found, group): (bool, &Group)| match group.manner {
+            _ if !found => 0,
+            Manner::Any => WORD,
+            Manner::SideBySide => {
+                let lines = Lines::new([line, after, ""]);
+                let begins = lines.runs(group).iter().any(|run| lines.words[run[0]].0 == 0);
+                if begins { PHRASE } else { 1 }
             }
         };
-        self.groups.iter().map(of).sum()
+        found.into_iter().zip(&self.groups).map(of).sum()
     }
 }
 

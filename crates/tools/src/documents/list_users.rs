@@ -25,10 +25,11 @@ pub(crate) const TOOL: Tool = Tool {
     run: |context, arguments| {
         let arguments: Arguments = arguments::read(arguments)?;
         let limit = page_size(arguments.limit)?;
-        let (found, total) = context.house.users(context.caller, None, limit, arguments.offset)?;
+        let from = (arguments.offset, arguments.cursor.as_deref());
+        let (found, total, next) = context.house.users_page(context.caller, None, limit, from)?;
         let users: Vec<UserView> = found.iter().map(UserView::from).collect();
-        let is_cut = arguments.offset.saturating_add(users.len() as u64) < total;
-        reply_part(&users, total, None, is_cut)
+        let is_cut = next.is_some();
+        reply_part(&users, total, next, is_cut)
     },
 };
 
@@ -41,6 +42,8 @@ struct Arguments {
     /// Pagination offset
     #[serde(default)]
     offset: u64,
+    /// nextCursor of the page before, instead of offset
+    cursor: Option<String>,
 }
 
 const fn fifty() -> u64 {

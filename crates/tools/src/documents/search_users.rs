@@ -30,10 +30,11 @@ pub(crate) const TOOL: Tool = Tool {
         if query.is_empty() {
             return Err(Trouble::argument("query must not be empty"));
         }
-        let (found, total) = context.house.users(context.caller, Some(query), limit, arguments.offset)?;
+        let from = (arguments.offset, arguments.cursor.as_deref());
+        let (found, total, next) = context.house.users_page(context.caller, Some(query), limit, from)?;
         let users: Vec<UserView> = found.iter().map(UserView::from).collect();
-        let is_cut = arguments.offset.saturating_add(users.len() as u64) < total;
-        reply_part(&users, total, None, is_cut)
+        let is_cut = next.is_some();
+        reply_part(&users, total, next, is_cut)
     },
 };
 
@@ -48,6 +49,8 @@ struct Arguments {
     /// Pagination offset
     #[serde(default)]
     offset: u64,
+    /// nextCursor of the page before, instead of offset
+    cursor: Option<String>,
 }
 
 const fn fifty() -> u64 {

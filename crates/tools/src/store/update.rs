@@ -64,11 +64,14 @@ fn request(arguments: Arguments) -> Result<UpdateRequest, Trouble> {
         return Err(Trouble::argument("metadata is required, or tags"));
     }
     let (mut add_tags, mut remove_tags) = (Vec::new(), Vec::new());
+    // Of a tag that is added and removed, the last word counts.
     for tag in arguments.tags {
-        match tag.strip_prefix('-') {
-            Some(tag) => remove_tags.push(tag.to_owned()),
-            None => add_tags.push(tag.strip_prefix('+').unwrap_or(&tag).to_owned()),
-        }
+        let (tag, to, from) = match tag.strip_prefix('-') {
+            Some(tag) => (tag.to_owned(), &mut remove_tags, &mut add_tags),
+            None => (tag.strip_prefix('+').unwrap_or(&tag).to_owned(), &mut add_tags, &mut remove_tags),
+        };
+        from.retain(|other: &String| *other != tag);
+        to.push(tag);
     }
     Ok(UpdateRequest {
         hash: arguments.hash,

@@ -242,6 +242,7 @@ fn hostile_addresses_are_refused() {
         ("http://".to_owned(), "is no address"),
         ("http://me:secret@127.0.0.1/".to_owned(), "user name or password"),
         (format!("http://127.0.0.1/{}", "x".repeat(5_000)), "larger than"),
+        ("http://nowhere.invalid/x".to_owned(), "no host of that name"),
         (web.url("/around"), "redirects"),
         (web.url("/to-a-file"), "a redirect was refused"),
         (web.url("/with-password"), "a redirect was refused"),
