@@ -62,6 +62,9 @@ pub enum Error {
         /// What sort of failure that is.
         kind: Kind,
     },
+    /// Too much is under way.
+    #[error("{0}")]
+    Busy(String),
     /// The call ended early.
     #[error(transparent)]
     Stopped(#[from] Stopped),
@@ -138,6 +141,7 @@ impl Fault for Error {
             Self::Denied(_) => Kind::Denied,
             Self::Unavailable { .. } => Kind::Unavailable,
             Self::Fetch { kind, .. } => *kind,
+            Self::Busy(_) => Kind::Busy,
             Self::Stopped(Stopped::Cancelled) => Kind::Cancelled,
             Self::Stopped(Stopped::TimedOut) => Kind::TimedOut,
             Self::File { source, .. } => Kind::of_io(source),

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use shelf_base::{Call, Kind};
+use shelf_base::{Call, Fault, Kind};
 use ureq::{
     Agent, Body,
     http::{HeaderMap, Response, StatusCode, header},
@@ -28,7 +28,7 @@ const ATTEMPTS: usize = 4;
 /// The pause before the second attempt; it doubles.
 const PAUSE: Duration = Duration::from_millis(300);
 /// How long a server may say nothing.
-const SILENCE: Duration = Duration::from_secs(30);
+const SILENCE: Duration = Duration::from_secs(20);
 /// How long a connection may take to be there.
 const CONNECTING: Duration = Duration::from_secs(15);
 /// Bytes that are read at once.
@@ -56,7 +56,7 @@ struct Fetch<'a> {
     call: &'a Call,
 }
 
-/// Fills the file with all of the content, taking up what is there.
+/// Fills the file with all of the content, taking up what is there. What is of no use afterwards is deleted.
 pub(super) fn all(
     url: &Url,
     partial: &mut Partial,
@@ -65,45 +65,62 @@ pub(super) fn all(
     call: &Call,
 ) -> Result<Told> {
     let fetch = Fetch { url, settings, deadline, call };
-    let mut pause = PAUSE;
-    let mut left = ATTEMPTS;
-    loop {
-        let before = partial.length();
-        match fetch.attempt(partial) {
-            Ok(told) => return Ok(told),
-            Err(Failure::Final(error)) => return Err(error),
-            Err(Failure::Passing(error)) => {
-                // What brings bytes is worth another attempt.
-                left = if partial.length() > before { ATTEMPTS } else { left - 1 };
-                if left == 0 {
-                    return Err(error);
-                }
-            }
+    let outcome = fetch.with_patience(partial);
+    let may_go_on = match &outcome {
+        Ok(_) => true,
+        Err(error) => {
+            partial.mark().is_some()
+                && !matches!(error.kind(), Kind::StorageFull | Kind::TooLarge | Kind::Denied)
         }
-        fetch.wait(pause)?;
-        pause *= 2;
+    };
+    if !may_go_on {
+        partial.remove();
     }
+    outcome
 }
 
 impl Fetch<'_> {
+    fn with_patience(&self, partial: &mut Partial) -> Result<Told> {
+        let (mut pause, mut left) = (PAUSE, ATTEMPTS);
+        loop {
+            let before = partial.length();
+            match self.attempt(partial) {
+                Ok(told) => return Ok(told),
+                Err(Failure::Final(error)) => return Err(error),
+                // What brings bytes is worth another attempt, at once.
+                Err(Failure::Passing(_)) if partial.mark().is_some() && partial.length() > before => {
+                    (pause, left) = (PAUSE, ATTEMPTS);
+                }
+                Err(Failure::Passing(error)) => {
+                    left -= 1;
+                    if left == 0 {
+                        return Err(error);
+                    }
+                    self.wait(pause)?;
+                    pause *= 2;
+                }
+            }
+            self.call.check()?;
+        }
+    }
+
     fn attempt(&self, partial: &mut Partial) -> Result<Told, Failure> {
         let mut url = self.url.clone();
         for _ in 0..=HOPS {
-            let response = self.ask(&url, partial)?;
-            let status = response.status();
-            if status.is_redirection()
-                && let Some(place) = response.headers().get(header::LOCATION)
+            let (response, asked) = self.ask(&url, partial)?;
+            if response.status().is_redirection()
+                && let Some(place) = text(response.headers(), header::LOCATION)
             {
-                let place = place.to_str().unwrap_or_default();
-                url = self.next(&url, place)?;
+                url = self.next(&url, place.trim())?;
                 continue;
             }
-            return self.take(&url, response, partial);
+            return self.take(&url, response, asked, partial);
         }
-        Err(self.failed(Kind::Io, format!("more than {HOPS} redirects")).into())
+        Err(self.failed(self.url, Kind::Io, format!("more than {HOPS} redirects")).into())
     }
 
-    fn ask(&self, url: &Url, partial: &Partial) -> Result<Response<Body>, Failure> {
+    /// Asks for the content, or for the rest of it; the answer, and where the rest begins.
+    fn ask(&self, url: &Url, partial: &Partial) -> Result<(Response<Body>, Option<u64>), Failure> {
         let left = self.left()?;
         let config = Agent::config_builder()
             .http_status_as_error(false)
@@ -119,77 +136,99 @@ impl Fetch<'_> {
         let resolver = Public::new(self.settings.private_addresses);
         let agent = Agent::with_parts(config, DefaultConnector::default(), resolver);
         let mut request = agent.get(url.as_str());
-        if let Some(Mark { validator: Some(validator) }) = partial.mark() {
-            request = request
-                .header(header::RANGE, format!("bytes={}-", partial.length()))
-                .header(header::IF_RANGE, validator);
+        let asked = partial.mark().map(|mark| (partial.length(), mark.tag.clone()));
+        if let Some((start, tag)) = &asked {
+            request = request.header(header::RANGE, format!("bytes={start}-")).header(header::IF_RANGE, tag);
         }
-        request.call().map_err(|error| self.broken(&error))
+        let response = request.call().map_err(|error| self.broken(url, &error))?;
+        Ok((response, asked.map(|(start, _)| start)))
     }
 
     /// Where a redirect leads. It is looked at like the first address, and never from a protected connection to an open
     /// one.
     fn next(&self, from: &Url, place: &str) -> Result<Url> {
-        let url = from.join(place).map_err(|_| self.failed(Kind::Io, "a redirect leads to no address"))?;
+        let wrong = || self.failed(from, Kind::Io, "a redirect leads to no address");
+        if place.is_empty() {
+            return Err(wrong());
+        }
+        let url = from.join(place).map_err(|_| wrong())?;
         check_address(&url)
-            .map_err(|error| self.failed(Kind::Denied, format!("a redirect was refused: {error}")))?;
+            .map_err(|error| self.failed(from, Kind::Denied, format!("a redirect was refused: {error}")))?;
         if from.scheme() == "https" && url.scheme() == "http" {
-            return Err(self.failed(Kind::Denied, "a redirect leads from https to http"));
+            return Err(self.failed(from, Kind::Denied, "a redirect leads from https to http"));
         }
         Ok(url)
     }
 
     /// Takes the content of an answer.
-    fn take(&self, url: &Url, response: Response<Body>, partial: &mut Partial) -> Result<Told, Failure> {
+    fn take(
+        &self,
+        url: &Url,
+        response: Response<Body>,
+        asked: Option<u64>,
+        partial: &mut Partial,
+    ) -> Result<Told, Failure> {
         let headers = response.headers();
-        let told = Told {
-            url: {
-                let mut plain = url.clone();
-                plain.set_fragment(None);
-                plain.into()
-            },
-            content_type: text(headers, header::CONTENT_TYPE).map(|text| text.chars().take(200).collect()),
-            filename: text(headers, header::CONTENT_DISPOSITION).and_then(|text| name::disposed(&text)),
-        };
+        let told = Told::new(url, headers);
         let length = text(headers, header::CONTENT_LENGTH).and_then(|text| text.trim().parse::<u64>().ok());
-        let total = match response.status() {
+        let (end, total) = match response.status() {
             StatusCode::OK => {
-                self.begin(partial, headers)?;
-                length
+                let tag = strong_tag(headers);
+                let mark = tag.zip(length).map(|(tag, total)| Mark::new(tag, told.url.clone(), total));
+                partial.begin(mark).map_err(writing)?;
+                (length, length)
             }
-            StatusCode::PARTIAL_CONTENT => match range(headers) {
-                Some((start, total)) if start == partial.length() => {
-                    total.or(length.map(|length| start + length))
-                }
-                _ => {
-                    self.begin(partial, &HeaderMap::new())?;
-                    return Err(Failure::Passing(
-                        self.failed(Kind::Io, "it sent another part than asked for"),
-                    ));
-                }
-            },
-            StatusCode::RANGE_NOT_SATISFIABLE if partial.length() > 0 => {
-                self.begin(partial, &HeaderMap::new())?;
-                return Err(Failure::Passing(self.failed(Kind::Io, "it does not know the part asked for")));
+            StatusCode::PARTIAL_CONTENT if self.goes_on(&told, headers, asked, partial) => {
+                let end = text(headers, header::CONTENT_RANGE).and_then(|text| range(&text));
+                (end.map(|(_, last, _)| last + 1), partial.mark().map(|mark| mark.total))
             }
-            status => return Err(self.refused(status)),
+            StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE => {
+                partial.begin(None).map_err(writing)?;
+                let what = "it sent a part of something else than before";
+                return Err(Failure::Passing(self.failed(url, Kind::Io, what)));
+            }
+            status => return Err(self.refused(url, status)),
         };
-        if total.is_some_and(|total| total > self.settings.most_bytes) {
-            partial.remove();
-            return Err(self.too_large().into());
-        }
-        self.fill(response.into_body(), total, partial)?;
+        self.has_room(url, total, partial)?;
+        self.fill(url, response.into_body(), (end, total), partial)?;
         Ok(told)
     }
 
-    /// Begins the file anew, with what tells this content from a later one.
-    fn begin(&self, partial: &mut Partial, headers: &HeaderMap) -> Result<()> {
-        let tag = text(headers, header::ETAG).filter(|tag| tag.starts_with('"'));
-        let validator = tag.or_else(|| text(headers, header::LAST_MODIFIED));
-        partial.begin(&Mark { validator }).map_err(writing)
+    /// Whether an answer is the rest of what is there: asked for, of the same content, at the same place, to its end.
+    fn goes_on(&self, told: &Told, headers: &HeaderMap, asked: Option<u64>, partial: &Partial) -> bool {
+        let (Some(start), Some(mark)) = (asked, partial.mark()) else { return false };
+        let range = text(headers, header::CONTENT_RANGE).and_then(|text| range(&text));
+        start == partial.length()
+            && strong_tag(headers).as_deref() == Some(mark.tag.as_str())
+            && told.url == mark.url
+            && range.is_some_and(|(from, to, total)| from == start && to < total && total == mark.total)
     }
 
-    fn fill(&self, body: Body, total: Option<u64>, partial: &mut Partial) -> Result<(), Failure> {
+    /// Refuses what is too large, or what the disk could not hold: once on its way and once stored.
+    fn has_room(&self, url: &Url, total: Option<u64>, partial: &Partial) -> Result<()> {
+        let Some(total) = total else { return Ok(()) };
+        if total > self.settings.most_bytes {
+            return Err(self.too_large(url));
+        }
+        let needed = total.saturating_sub(partial.length()).saturating_add(total);
+        match partial.free() {
+            Some(free) if free < needed => Err(self.failed(
+                url,
+                Kind::StorageFull,
+                format!("it has {} MiB and there is too little room on the disk", total >> 20),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes what comes, up to the end of this answer; an error when that is not the end of all.
+    fn fill(
+        &self,
+        url: &Url,
+        body: Body,
+        (end, total): (Option<u64>, Option<u64>),
+        partial: &mut Partial,
+    ) -> Result<(), Failure> {
         let mut reader = body.into_with_config().limit(u64::MAX).reader();
         let (mut buffer, mut said) = (vec![0; PIECE], 0);
         loop {
@@ -199,11 +238,16 @@ impl Fetch<'_> {
                 Ok(0) => break,
                 Ok(read) => read,
                 Err(_) if self.deadline <= Instant::now() => return Err(self.too_slow().into()),
-                Err(error) => return Err(Failure::Passing(self.failed(Kind::Io, plain(&error.to_string())))),
+                Err(error) => {
+                    return Err(Failure::Passing(self.failed(url, Kind::Io, plain(&error.to_string()))));
+                }
             };
-            if partial.length() + read as u64 > self.settings.most_bytes {
-                partial.remove();
-                return Err(self.too_large().into());
+            let length = partial.length() + read as u64;
+            if length > self.settings.most_bytes {
+                return Err(self.too_large(url).into());
+            }
+            if end.is_some_and(|end| length > end) {
+                return Err(self.failed(url, Kind::Io, "it sent more than it had said").into());
             }
             partial.write(&buffer[..read]).map_err(writing)?;
             if partial.length() - said >= TELL {
@@ -214,30 +258,35 @@ impl Fetch<'_> {
         match total {
             Some(total) if partial.length() != total => {
                 let what = format!("it sent {} of {total} bytes", partial.length());
-                Err(Failure::Passing(self.failed(Kind::Io, what)))
+                Err(Failure::Passing(self.failed(url, Kind::Io, what)))
             }
             _ => Ok(()),
         }
     }
 
     /// What becomes of an exchange that broke off before an answer.
-    fn broken(&self, error: &ureq::Error) -> Failure {
+    fn broken(&self, url: &Url, error: &ureq::Error) -> Failure {
         match error {
             ureq::Error::Io(io) if io.to_string().contains(REFUSED) => Failure::Final(self.failed(
+                url,
                 Kind::Denied,
                 "it is a machine of this network or a private one; set download.private_addresses in shelf.toml to \
                  allow that",
             )),
             ureq::Error::HostNotFound => {
-                Failure::Final(self.failed(Kind::NotFound, "there is no host of that name"))
+                Failure::Final(self.failed(url, Kind::NotFound, "there is no host of that name"))
             }
             _ if self.deadline <= Instant::now() => Failure::Final(self.too_slow()),
-            other => Failure::Passing(self.failed(Kind::Io, plain(&other.to_string()))),
+            ureq::Error::Io(_) | ureq::Error::Timeout(_) | ureq::Error::ConnectionFailed => {
+                Failure::Passing(self.failed(url, Kind::Io, plain(&error.to_string())))
+            }
+            // What is no answer of the protocol now will be none in a second.
+            other => Failure::Final(self.failed(url, Kind::Io, plain(&other.to_string()))),
         }
     }
 
-    fn refused(&self, status: StatusCode) -> Failure {
-        let error = |kind| self.failed(kind, format!("it answers {status}"));
+    fn refused(&self, url: &Url, status: StatusCode) -> Failure {
+        let error = |kind| self.failed(url, kind, format!("it answers {status}"));
         match status {
             StatusCode::NOT_FOUND | StatusCode::GONE => Failure::Final(error(Kind::NotFound)),
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Failure::Final(error(Kind::Denied)),
@@ -262,22 +311,34 @@ impl Fetch<'_> {
         Ok(())
     }
 
-    fn failed(&self, kind: Kind, what: impl Into<String>) -> Error {
-        Error::Fetch { host: host(self.url), kind, what: what.into() }
+    fn failed(&self, url: &Url, kind: Kind, what: impl Into<String>) -> Error {
+        Error::Fetch { host: host(url), kind, what: what.into() }
     }
 
     fn too_slow(&self) -> Error {
         let seconds = self.settings.time.as_secs();
-        self.failed(
-            Kind::TimedOut,
-            format!("it took longer than {seconds} s (download.seconds in shelf.toml)"),
-        )
+        let what = format!("it took longer than {seconds} s (download.seconds in shelf.toml)");
+        self.failed(self.url, Kind::TimedOut, what)
     }
 
-    fn too_large(&self) -> Error {
+    fn too_large(&self, url: &Url) -> Error {
         let megabytes = self.settings.most_bytes >> 20;
         let what = format!("it is larger than {megabytes} MiB (download.megabytes in shelf.toml)");
-        self.failed(Kind::TooLarge, what)
+        self.failed(url, Kind::TooLarge, what)
+    }
+}
+
+impl Told {
+    fn new(url: &Url, headers: &HeaderMap) -> Self {
+        let mut plain = url.clone();
+        plain.set_fragment(None);
+        let short = |text: String| text.chars().take(200).collect();
+        Self {
+            url: plain.into(),
+            content_type: text(headers, header::CONTENT_TYPE).map(short),
+            content_encoding: text(headers, header::CONTENT_ENCODING).map(short),
+            filename: text(headers, header::CONTENT_DISPOSITION).and_then(|text| name::disposed(&text)),
+        }
     }
 }
 
@@ -285,17 +346,25 @@ fn writing(error: std::io::Error) -> Error {
     Error::File { action: "cannot write the download", path: "downloads".into(), source: error }
 }
 
+/// A header's text. Some servers write names in UTF-8, others in Latin-1; both are plain to read.
 fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<String> {
-    // Some servers write names in UTF-8, which is no token of the protocol but plain to read.
-    headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+    let bytes = headers.get(name)?.as_bytes();
+    Some(match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => bytes.iter().map(|byte| char::from(*byte)).collect(),
+    })
 }
 
-/// Where a part begins, and how long the whole is.
-fn range(headers: &HeaderMap) -> Option<(u64, Option<u64>)> {
-    let value = text(headers, header::CONTENT_RANGE)?;
-    let (part, total) = value.trim().strip_prefix("bytes ")?.split_once('/')?;
-    let start = part.split_once('-')?.0.trim().parse().ok()?;
-    Some((start, total.trim().parse().ok()))
+/// The entity tag, when it promises the same bytes.
+fn strong_tag(headers: &HeaderMap) -> Option<String> {
+    text(headers, header::ETAG).filter(|tag| tag.starts_with('"') && tag.len() > 2)
+}
+
+/// First and last byte of a part, and the length of the whole.
+fn range(text: &str) -> Option<(u64, u64, u64)> {
+    let (part, total) = text.trim().strip_prefix("bytes ")?.split_once('/')?;
+    let (start, end) = part.split_once('-')?;
+    Some((start.trim().parse().ok()?, end.trim().parse().ok()?, total.trim().parse().ok()?))
 }
 
 /// The text of an error without the operating system's number.

@@ -11,10 +11,20 @@ mod partial;
 mod reach;
 mod sum;
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    sync::{
+        Arc,
+        mpsc::{self, RecvTimeoutError},
+    },
+    thread,
+    time::{Duration, Instant},
+};
 
+use parking_lot::Mutex;
 use partial::Partial;
-use shelf_base::Call;
+use shelf_base::{Call, Kind, ids::AccountId};
 use shelf_catalog::Metadata;
 use sum::Sum;
 use url::Url;
@@ -23,6 +33,14 @@ use crate::{AddReply, AddRequest, Caller, Error, House, Reach, Result, What};
 
 /// Bytes of an address at most.
 const URL_BYTES: usize = 4 << 10;
+
+/// Downloads that run at once, of one account and of all.
+const OWN_AT_ONCE: usize = 4;
+const AT_ONCE: usize = 12;
+/// How long a download may take at most, whatever the settings say.
+const LONGEST: Duration = Duration::from_secs(7 * 24 * 3_600);
+/// How often a waiting call looks whether it was cancelled.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// What downloads may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,8 +102,42 @@ struct Told {
     /// Where it was found in the end.
     url: String,
     content_type: Option<String>,
+    content_encoding: Option<String>,
     /// The name that the server gives it.
     filename: Option<String>,
+}
+
+/// Downloads under way, by account: each holds a thread and a connection, and machines that say nothing hold them long.
+#[derive(Clone, Default)]
+pub(crate) struct UnderWay(Arc<Mutex<HashMap<AccountId, usize>>>);
+
+/// A place among the downloads under way.
+struct Turn {
+    all: UnderWay,
+    account: AccountId,
+}
+
+impl UnderWay {
+    fn take(&self, account: AccountId) -> Result<Turn> {
+        let mut all = self.0.lock();
+        let (own, everybody) = (all.get(&account).copied().unwrap_or(0), all.values().sum::<usize>());
+        if own >= OWN_AT_ONCE || everybody >= AT_ONCE {
+            let whose = if own >= OWN_AT_ONCE { "of yours " } else { "" };
+            return Err(Error::Busy(format!("too many downloads {whose}are under way: wait for one to end")));
+        }
+        *all.entry(account).or_default() += 1;
+        Ok(Turn { all: self.clone(), account })
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let mut all = self.all.0.lock();
+        if let Some(own) = all.get_mut(&self.account) {
+            *own -= 1;
+        }
+        all.retain(|_, own| *own > 0);
+    }
 }
 
 impl House {
@@ -105,48 +157,105 @@ impl House {
         let mut adding = AddRequest {
             collection: request.collection.clone(),
             tags: request.tags.clone(),
-            metadata: request.metadata.clone(),
+            metadata: described(&url, &Told::default(), request.metadata.clone()),
             snapshot_label: request.snapshot_label.clone(),
             ..AddRequest::new(What::Content { name: name.clone(), bytes: Vec::new() })
         };
         // What cannot be stored need not be fetched.
         self.check_adding(caller, &adding)?;
-        let folder = self.folder().join("downloads");
-        let mut partial = Partial::open(&folder, caller.pass.account(), &url)?;
-        let deadline = Instant::now() + settings.time;
-        let told = fetch::all(&url, &mut partial, &settings, deadline, call)?;
-        if let Some(sum) = &sum {
+        let turn = self.under_way.take(caller.pass.account())?;
+        let partial = Partial::open(&self.downloads(), caller.pass.account(), &url)?;
+        let (told, mut partial, _turn) = fetch_apart(&url, partial, settings, turn, call)?;
+        adding.metadata = described(&url, &told, request.metadata.clone());
+        let stored = self.store_fetched(caller, &adding, (&url, sum.as_ref()), &mut partial, call);
+        partial.remove();
+        let (added, size) = (stored?, partial.length());
+        Ok(DownloadReply { added, size, checksum_ok: sum.map(|_| true) })
+    }
+
+    /// Stores what was fetched, once it has the sum that was asked for.
+    fn store_fetched(
+        &self,
+        caller: &Caller,
+        adding: &AddRequest,
+        (url, sum): (&Url, Option<&Sum>),
+        partial: &mut Partial,
+        call: &Call,
+    ) -> Result<AddReply> {
+        if let Some(sum) = sum {
             let found = sum.of(partial.reader()?, call)?;
             if found != *sum {
-                partial.remove();
                 return Err(Error::Fetch {
-                    host: host(&url),
-                    kind: shelf_base::Kind::Conflict,
+                    host: host(url),
+                    kind: Kind::Conflict,
                     what: format!("the content has {found} instead of {sum}; nothing was stored"),
                 });
             }
         }
-        adding.metadata = described(&url, &told, request.metadata.clone());
-        let size = partial.length();
-        let added = self.add_fetched(caller, &adding, &name, partial.reader()?, call)?;
-        partial.remove();
-        Ok(DownloadReply { added, size, checksum_ok: sum.map(|_| true) })
+        let What::Content { name, .. } = &adding.what else {
+            return Err(Error::invalid("name", "is needed"));
+        };
+        self.add_fetched(caller, adding, name, partial.reader()?, call)
+    }
+
+    fn downloads(&self) -> PathBuf {
+        self.folder().join("downloads")
+    }
+
+    /// Deletes what broken transfers left, unless somebody is at it.
+    pub(crate) fn clear_downloads(&self) {
+        partial::clear(&self.downloads(), |_| true);
     }
 }
 
-/// Where it came from, unless the caller says otherwise.
+/// Fetches on a thread of its own, so that a call that was cancelled ends at once; the thread ends when the other machine
+/// speaks, or has been silent for too long.
+fn fetch_apart(
+    url: &Url,
+    mut partial: Partial,
+    settings: DownloadSettings,
+    turn: Turn,
+    call: &Call,
+) -> Result<(Told, Partial, Turn)> {
+    let deadline = Instant::now() + settings.time.min(LONGEST);
+    let (sender, outcome) = mpsc::sync_channel(1);
+    let (url, own_call) = (url.clone(), call.clone());
+    let work = move || {
+        let told = fetch::all(&url, &mut partial, &settings, deadline, &own_call);
+        let _ = sender.send(told.map(|told| (told, partial, turn)));
+    };
+    let started = thread::Builder::new().name("download".into()).spawn(work);
+    let failed = |source| Error::File { action: "cannot download", path: "downloads".into(), source };
+    started.map_err(failed)?;
+    loop {
+        match outcome.recv_timeout(LOOK) {
+            Ok(outcome) => return outcome,
+            Err(RecvTimeoutError::Timeout) => call.check()?,
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(failed(std::io::Error::other("the download ended by a defect")));
+            }
+        }
+    }
+}
+
+/// Where it came from, unless the caller says otherwise. All of it is always said, so that nothing of an earlier
+/// download under the same name stays.
 fn described(url: &Url, told: &Told, given: Metadata) -> Metadata {
     let mut plain = url.clone();
     plain.set_fragment(None);
+    let final_url = if told.url.is_empty() { plain.as_str() } else { told.url.as_str() };
+    let filename = told.filename.clone().unwrap_or_else(|| name::of(url));
+    let content_type = told.content_type.as_deref().unwrap_or("application/octet-stream");
+    let encoding = told.content_encoding.as_deref().unwrap_or("identity");
     let mut metadata = Metadata::new();
-    metadata.insert("source_url".into(), plain.as_str().into());
-    if told.url != plain.as_str() {
-        metadata.insert("final_url".into(), told.url.clone().into());
-    }
-    for (key, value) in [("filename", &told.filename), ("content_type", &told.content_type)] {
-        if let Some(value) = value {
-            metadata.insert(key.into(), value.clone().into());
-        }
+    for (key, value) in [
+        ("source_url", plain.as_str()),
+        ("final_url", final_url),
+        ("filename", filename.as_str()),
+        ("content_type", content_type),
+        ("content_encoding", encoding),
+    ] {
+        metadata.insert(key.into(), value.into());
     }
     metadata.extend(given);
     metadata

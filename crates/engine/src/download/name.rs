@@ -24,8 +24,13 @@ pub(super) fn safe(name: &str) -> Option<String> {
             },
         )
         .collect();
-    while plain.len() > NAME_BYTES {
-        plain.pop();
+    if plain.len() > NAME_BYTES {
+        let ending = plain.rfind('.').filter(|at| *at > 0 && plain.len() - at <= 16);
+        let ending = ending.map_or_else(String::new, |at| plain.split_off(at));
+        while plain.len() + ending.len() > NAME_BYTES {
+            plain.pop();
+        }
+        plain.push_str(&ending);
     }
     let plain = plain.trim().to_owned();
     (!plain.is_empty() && plain.chars().any(|sign| !matches!(sign, '.' | '_' | ' '))).then_some(plain)
@@ -33,25 +38,38 @@ pub(super) fn safe(name: &str) -> Option<String> {
 
 /// Signs that turn what follows around or are not seen.
 const fn is_silent(sign: char) -> bool {
-    matches!(sign, '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}')
+    matches!(
+        sign,
+        '\u{AD}'
+            | '\u{61C}'
+            | '\u{180E}'
+            | '\u{200B}'..='\u{200F}'
+            | '\u{202A}'..='\u{202E}'
+            | '\u{2060}'..='\u{2069}'
+            | '\u{FEFF}'
+            | '\u{E0000}'..='\u{E007F}'
+    )
 }
 
 /// The name in a `Content-Disposition` header: `filename*` before `filename`.
 pub(super) fn disposed(header: &str) -> Option<String> {
-    let mut plain = None;
+    let (mut plain, mut extended) = (None, None);
     for part in parts(header) {
         let Some((key, value)) = part.split_once('=') else { continue };
         let value = value.trim();
         match key.trim().to_lowercase().as_str() {
+            // Character set, language and text, with quotes between them.
             "filename*" => {
-                let (_, encoded) = value.split_once('\'')?.1.split_once('\'').map(|rest| ((), rest.1))?;
-                return safe(&percent_decode_str(encoded.trim_matches('"')).decode_utf8_lossy());
+                let encoded = value.splitn(3, '\'').nth(2);
+                let decoded =
+                    encoded.map(|text| percent_decode_str(text.trim_matches('"')).decode_utf8_lossy());
+                extended = decoded.and_then(|name| safe(&name));
             }
             "filename" => plain = safe(&unquoted(value)),
             _ => {}
         }
     }
-    plain
+    extended.or(plain)
 }
 
 /// The header's parts; a semicolon in quotes divides nothing.
@@ -74,9 +92,8 @@ fn parts(header: &str) -> Vec<&str> {
 }
 
 fn unquoted(value: &str) -> String {
-    let Some(inside) = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else {
-        return value.to_owned();
-    };
+    let Some(inside) = value.strip_prefix('"') else { return value.to_owned() };
+    let inside = inside.strip_suffix('"').unwrap_or(inside);
     let mut output = String::new();
     let mut signs = inside.chars();
     while let Some(sign) = signs.next() {
@@ -102,7 +119,8 @@ mod tests {
         check("https://example.org/a%00b%0Ac", "a_b_c");
         check("http://[2001:db8::1]/", "2001_db8__1");
         check("https://example.org/%E2%80%AEgpj.exe", "_gpj.exe");
-        assert!(of(&Url::parse(&format!("https://e.org/{}", "x".repeat(900))).unwrap()).len() <= 200);
+        let long = of(&Url::parse(&format!("https://e.org/{}.pdf", "x".repeat(900))).unwrap());
+        assert!(long.len() == 200 && long.ends_with("x.pdf"), "{long}");
     }
 
     #[test]
@@ -120,5 +138,7 @@ mod tests {
         check("inline", None);
         check("attachment; filename=\"\"", None);
         check("attachment; filename*=broken", None);
+        check("attachment; filename*=broken; filename=good.txt", Some("good.txt"));
+        check("attachment; filename=\"open.txt", Some("open.txt"));
     }
 }

@@ -111,6 +111,8 @@ impl House {
 
     /// Collects: waits for writers to finish, keeps new ones out, plans anew and carries the plan out.
     pub fn collect(&self, retention: &Retention, call: &Call) -> Result<CollectPlan> {
+        // A full disk must not keep this from freeing it.
+        self.clear_downloads();
         let _alone = self.locks.collect().map_err(Error::Lock)?;
         // The index learns of deleted documents by asking for them, which it can only while they are there.
         self.indexing.write_out(call)?;

@@ -320,11 +320,20 @@ impl ServerHandler for Handler {
     ) -> Result<CompleteResult, ErrorData> {
         let (name, text) = (request.argument.name, request.argument.value);
         let template = request.r#ref.as_resource_uri().map(str::to_owned);
-        let is_prompt = request.r#ref.as_prompt_name().is_some();
+        if let Some(prompt) = request.r#ref.as_prompt_name().map(str::to_owned) {
+            let argument = name.clone();
+            let takes = self.with_prompts(&context, move |prompts, caller, selection| {
+                prompts.takes(caller, selection, &prompt, &argument)
+            });
+            let takes =
+                takes.await?.map_err(|refused| ErrorData::invalid_params(refused.to_string(), None))?;
+            if !takes {
+                return Ok(CompleteResult::new(CompletionInfo::default()));
+            }
+        }
         let found = self.in_library(&context, move |app, caller, _| match template {
             Some(template) => resources::complete(&app.house, caller, &template, &name, &text),
-            None if is_prompt => prompts::complete(&app.house, caller, &name, &text),
-            None => Ok((Vec::new(), Some(0))),
+            None => prompts::complete(&app.house, caller, &name, &text),
         });
         let (values, total) = found.await?;
         let more = total.is_none_or(|total| total > values.len() as u64);

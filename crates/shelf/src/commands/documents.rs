@@ -103,6 +103,7 @@ pub(super) fn download(command: &cli::Download, house: &House, output: &Output) 
         return Err(Trouble::new(Kind::Invalid, "--checksum and --name go with a single address"));
     }
     let mut replies = Vec::new();
+    let mut last_trouble = None;
     for url in &command.urls {
         let arguments = given(json!({
             "url": url,
@@ -114,8 +115,18 @@ pub(super) fn download(command: &cli::Download, house: &House, output: &Output) 
             "snapshot_label": command.label,
         }));
         let call = progress::call(output);
-        let reply = tool(house, "download", arguments, &call)?;
+        let outcome = tool(house, "download", arguments, &call);
         drop(call);
+        let reply = match outcome {
+            Ok(reply) => reply,
+            // One bad address does not keep the others out.
+            Err(trouble) if trouble.code != Kind::Cancelled.row().code && command.urls.len() > 1 => {
+                output.trouble(&trouble);
+                last_trouble = Some(trouble);
+                continue;
+            }
+            Err(trouble) => return Err(trouble),
+        };
         if !output.json {
             show_added(&reply, output)?;
         }
@@ -125,7 +136,13 @@ pub(super) fn download(command: &cli::Download, house: &House, output: &Output) 
         let whole = if replies.len() == 1 { replies.remove(0) } else { Value::Array(replies) };
         output.print_json(&whole)?;
     }
-    Ok(())
+    match last_trouble {
+        Some(trouble) => {
+            let message = "not every address could be downloaded".into();
+            Err(Trouble { message, hints: Vec::new(), ..trouble })
+        }
+        None => Ok(()),
+    }
 }
 
 fn show_added(reply: &Value, output: &Output) -> Outcome {

@@ -135,6 +135,11 @@ fn open(settings: &Settings) -> Outcome<House> {
     open_with(settings, std::env::current_dir().ok())
 }
 
+/// A limit; 0 is none.
+const fn none_or(limit: u64) -> u64 {
+    if limit == 0 { u64::MAX } else { limit }
+}
+
 fn open_with(settings: &Settings, folder: Option<PathBuf>) -> Outcome<House> {
     let root = Some(settings.text("workspace.root")).filter(|root| !root.is_empty()).map(PathBuf::from);
     let also = settings.texts("workspace.read");
@@ -148,8 +153,8 @@ fn open_with(settings: &Settings, folder: Option<PathBuf>) -> Outcome<House> {
         download: DownloadSettings {
             over_http: settings.flag("download.over_http"),
             private_addresses: settings.flag("download.private_addresses"),
-            most_bytes: settings.number("download.megabytes").saturating_mul(1 << 20),
-            time: Duration::from_secs(settings.number("download.seconds")),
+            most_bytes: none_or(settings.number("download.megabytes")).saturating_mul(1 << 20),
+            time: Duration::from_secs(none_or(settings.number("download.seconds"))),
         },
     };
     Ok(House::open(&settings.data_dir()?, options)?)

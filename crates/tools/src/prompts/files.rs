@@ -31,6 +31,9 @@ pub(super) fn all(folder: Option<&Path>) -> Vec<PromptFile> {
         entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
     names.retain(|file| name_of(file).is_some());
     names.sort();
+    if names.len() > MOST {
+        tracing::warn!(files = names.len(), "only the first {MOST} prompts are offered");
+    }
     let mut found: Vec<PromptFile> = Vec::new();
     for file in names.into_iter().take(MOST) {
         let Some(name) = name_of(&file) else { continue };
@@ -49,7 +52,7 @@ pub(super) fn all(folder: Option<&Path>) -> Vec<PromptFile> {
 /// The name without its frame, with underscores in place of dashes.
 fn name_of(file: &str) -> Option<String> {
     let name = file.strip_prefix(PREFIX)?.strip_suffix(ENDING)?.replace('-', "_");
-    (!name.is_empty()).then_some(name)
+    (!name.is_empty() && !name.chars().any(char::is_control)).then_some(name)
 }
 
 fn read(path: &Path) -> Result<String, String> {
@@ -85,19 +88,24 @@ impl PromptFile {
     /// The first line that says anything; what stands between dashes at the very beginning is for other programs.
     fn first_line(&self) -> Option<&str> {
         let text = self.text.trim_start_matches('\u{feff}');
-        let body = match text.strip_prefix("---\n") {
-            Some(rest) => rest.split_once("\n---\n").map_or(text, |(_, body)| body),
-            None => text,
-        };
-        body.lines().map(str::trim).find(|line| !line.is_empty())
+        let mut lines = text.lines().map(str::trim);
+        if text.lines().next().is_some_and(|line| line.trim_end() == "---") {
+            let has_end = lines.clone().skip(1).any(|line| line == "---");
+            if has_end {
+                lines.next();
+                lines.find(|line| *line == "---");
+            }
+        }
+        lines.find(|line| !line.is_empty())
     }
 }
 
 /// A line without the signs of a heading, in a length that a list can show.
 fn plain(line: &str) -> String {
-    let line = line.trim_start_matches('#').trim();
+    let line: String =
+        line.trim_start_matches('#').trim().chars().filter(|sign| !sign.is_control()).collect();
     match line.char_indices().nth(DESCRIBED) {
         Some((end, _)) => format!("{}…", &line[..end]),
-        None => line.to_owned(),
+        None => line,
     }
 }

@@ -10,6 +10,7 @@ mod files;
 use std::{collections::BTreeMap, path::PathBuf};
 
 use built_in::{BUILT_IN, BuiltIn};
+use files::PromptFile;
 use shelf_base::nearest;
 use shelf_engine::{Caller, Error, House};
 
@@ -84,7 +85,7 @@ impl Prompts {
         let built_in = BUILT_IN.iter().filter(|prompt| may_use(prompt, caller, selection)).map(Listed::from);
         let mut all: BTreeMap<String, Listed> =
             built_in.map(|prompt| (prompt.name.clone(), prompt)).collect();
-        for file in files::all(self.folder.as_deref()) {
+        for file in self.files(caller, selection) {
             let listed = Listed {
                 name: file.name.clone(),
                 title: file.title(),
@@ -104,7 +105,7 @@ impl Prompts {
         name: &str,
         given: &BTreeMap<String, String>,
     ) -> Result<Prompt, Refused> {
-        if let Some(file) = files::all(self.folder.as_deref()).into_iter().find(|file| file.name == name) {
+        if let Some(file) = self.files(caller, selection).into_iter().find(|file| file.name == name) {
             check(name, &[], given)?;
             return Ok(Prompt {
                 description: file.description(),
@@ -122,6 +123,25 @@ impl Prompts {
             speaker: Speaker::User,
             text: (prompt.text)(given),
         })
+    }
+
+    /// Files are for those who may read documents: that is what they tell the model to do.
+    fn files(&self, caller: &Caller, selection: &Selection) -> Vec<PromptFile> {
+        if resources::allowed(caller, selection) { files::all(self.folder.as_deref()) } else { Vec::new() }
+    }
+
+    /// Whether a prompt takes an argument of that name.
+    pub fn takes(
+        &self,
+        caller: &Caller,
+        selection: &Selection,
+        name: &str,
+        argument: &str,
+    ) -> Result<bool, Refused> {
+        match self.list(caller, selection).into_iter().find(|prompt| prompt.name == name) {
+            Some(prompt) => Ok(prompt.arguments.iter().any(|known| known.name == argument)),
+            None => Err(self.unknown(caller, selection, name)),
+        }
     }
 
     fn unknown(&self, caller: &Caller, selection: &Selection, name: &str) -> Refused {

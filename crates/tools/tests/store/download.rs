@@ -98,6 +98,56 @@ fn answer(mut stream: TcpStream, asked: &AtomicUsize) -> Option<()> {
                 &all[start..],
             ),
         },
+        // The same, but each time something is not as it was: what is there must not be glued to it.
+        "/other-tag" | "/no-tag" | "/other-total" | "/unknown-total" | "/weak" | "/longer" => match range {
+            None => {
+                let tag = if path == "/weak" { "W/\"v1\"" } else { "\"v1\"" };
+                let first = asked.load(Ordering::SeqCst) == 1;
+                let body = if first { vec![b'o'; length / 2] } else { all.clone() };
+                send(
+                    &format!(
+                        "200 OK\r\nContent-Length: {length}\r\nETag: {tag}\r\nLast-Modified: Sun, 01 Nov 2026 00:00:00 GMT"
+                    ),
+                    &body,
+                );
+            }
+            Some(start) => {
+                let (tag, total, body) = match path.as_str() {
+                    "/other-tag" => ("ETag: \"v2\"", length.to_string(), &all[start..]),
+                    "/no-tag" => ("X: y", length.to_string(), &all[start..]),
+                    "/other-total" => ("ETag: \"v1\"", (length + 2).to_string(), &all[start..]),
+                    "/unknown-total" => ("ETag: \"v1\"", "*".to_owned(), &all[start..start + 10]),
+                    _ => ("ETag: \"v1\"", length.to_string(), &all[..]),
+                };
+                let last = start + body.len() - 1;
+                send(
+                    &format!(
+                        "206 Partial Content\r\nContent-Length: {}\r\nContent-Range: bytes {start}-{last}/{total}\r\n{tag}",
+                        body.len()
+                    ),
+                    body,
+                );
+            }
+        },
+        "/unasked" => send(
+            "206 Partial Content\r\nContent-Length: 5\r\nContent-Range: bytes 0-4/10\r\nETag: \"v1\"",
+            b"12345",
+        ),
+        "/small-steps" => {
+            let start = range.unwrap_or(0);
+            let end = (start + 100_000).min(length);
+            let head = if start == 0 {
+                format!("200 OK\r\nContent-Length: {length}")
+            } else {
+                format!(
+                    "206 Partial Content\r\nContent-Length: {}\r\nContent-Range: bytes {start}-{}/{length}",
+                    end - start,
+                    end - 1
+                )
+            };
+            send(&format!("{head}\r\nETag: \"v1\""), &all[start..end]);
+        }
+        "/packed.html" => send("200 OK\r\nContent-Length: 4\r\nContent-Encoding: gzip", &[0x1F, 0x8B, 8, 0]),
         "/always-broken" => send(&format!("200 OK\r\nContent-Length: {length}"), &all[..100]),
         "/large" => send("200 OK\r\nContent-Length: 99999999999", b"begin"),
         "/endless" => {
@@ -168,6 +218,68 @@ fn what_breaks_off_is_taken_up_where_it_ended() {
     assert_eq!(web.asked.load(Ordering::SeqCst), 2, "once for the beginning, once for the rest");
     let error = error_of(house.call("download", json!({ "url": web.url("/always-broken") })));
     assert!(error.contains("127.0.0.1") && documents(&house) == 1, "{error}");
+}
+
+#[test]
+fn two_contents_are_never_glued_together() {
+    for path in ["/other-tag", "/no-tag", "/other-total", "/unknown-total", "/weak", "/longer"] {
+        let (web, house) = (Web::start(), house(open()));
+        match house.call("download", json!({ "url": web.url(path) })) {
+            Ok(reply) => assert_eq!(reply["hash"], Digest::of(&content()).to_string(), "{path}"),
+            Err(_) => assert_eq!(documents(&house), 0, "{path}"),
+        }
+    }
+    let (web, house) = (Web::start(), house(open()));
+    assert!(house.call("download", json!({ "url": web.url("/unasked") })).is_err());
+    let reply = house.ok("download", json!({ "url": web.url("/small-steps") }));
+    assert_eq!(reply["hash"], Digest::of(&content()).to_string());
+    let packed = house.ok("download", json!({ "url": web.url("/packed.html") }));
+    assert_eq!(house.ok("get", json!({ "hash": packed["hash"] }))["metadata"]["content_encoding"], "gzip");
+    assert_eq!(
+        std::fs::read_dir(house.path("library/downloads")).unwrap().count(),
+        0,
+        "nothing is left over"
+    );
+}
+
+#[test]
+fn silent_machines_hold_nobody_up() {
+    let (web, house) = (Web::start(), house(open()));
+    let calls: Vec<Call> = (0..5).map(|_| Call::new()).collect();
+    thread::scope(|scope| {
+        let house = &house;
+        let web = &web;
+        let running: Vec<_> = calls
+            .iter()
+            .enumerate()
+            .map(|(number, call)| {
+                let request = DownloadRequest {
+                    url: web.url(&format!("/silent?{number}")),
+                    ..DownloadRequest::default()
+                };
+                scope.spawn(move || house.house.download(&Caller::owner(), &request, call))
+            })
+            .collect();
+        thread::sleep(Duration::from_millis(400));
+        let began = Instant::now();
+        calls.iter().for_each(Call::cancel);
+        let ended: Vec<String> =
+            running.into_iter().map(|one| one.join().unwrap().unwrap_err().to_string()).collect();
+        assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+        let refused = ended.iter().filter(|text| text.contains("too many downloads of yours")).count();
+        assert_eq!(refused, 1, "{ended:?}");
+    });
+}
+
+#[test]
+fn what_was_said_of_another_download_does_not_stay() {
+    let (web, house) = (Web::start(), house(open()));
+    house.ok("download", json!({ "url": web.url("/named"), "name": "x", "metadata": { "mine": 1 } }));
+    house.ok("download", json!({ "url": web.url("/moved"), "name": "x" }));
+    let metadata = house.ok("get", json!({ "name": "x" }))["metadata"].clone();
+    assert_eq!(metadata["source_url"], web.url("/moved"));
+    assert_eq!((&metadata["filename"], &metadata["mine"]), (&json!("moved"), &json!(1)));
+    assert_eq!(metadata["content_type"], "application/octet-stream");
 }
 
 #[test]

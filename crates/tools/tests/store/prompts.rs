@@ -125,4 +125,15 @@ fn a_prompt_is_for_those_who_may_use_its_tools() {
     }
     assert!(names(&prompts, &reader, &all).contains(&"research_topic".to_owned()));
     assert!(names(&prompts, &cat, &all).is_empty());
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("PROMPT-own.md"), "---\r\na: b\r\n---\r\n# Own\r\n").unwrap();
+    let prompts = Prompts { folder: Some(folder.path().to_owned()) };
+    let own = prompts.list(&reader, &all).into_iter().find(|prompt| prompt.name == "own").unwrap();
+    assert_eq!(own.description, "Own (from PROMPT-own.md)");
+    let only_hello = Selection { tools: vec!["hello".into()], ..Selection::default() };
+    assert!(names(&prompts, &alice, &only_hello).is_empty());
+    assert!(prompts.get(&alice, &only_hello, "own", &given(&[])).is_err());
+    assert!(prompts.takes(&alice, &all, "summarize_document", "document_name").unwrap());
+    assert!(!prompts.takes(&alice, &all, "research_topic", "document_name").unwrap());
+    assert!(prompts.takes(&cat, &all, "summarize_document", "document_name").is_err());
 }
