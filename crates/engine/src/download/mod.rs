@@ -159,7 +159,7 @@ impl House {
             tags: request.tags.clone(),
             metadata: described(&url, &Told::default(), request.metadata.clone()),
             snapshot_label: request.snapshot_label.clone(),
-            ..AddRequest::new(What::Content { name: name.clone(), bytes: Vec::new() })
+            ..AddRequest::new(What::Content { name, bytes: Vec::new() })
         };
         // What cannot be stored need not be fetched.
         self.check_adding(caller, &adding)?;
