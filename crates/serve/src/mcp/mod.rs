@@ -325,9 +325,8 @@ impl ServerHandler for Handler {
             let takes = self.with_prompts(&context, move |prompts, caller, selection| {
                 prompts.takes(caller, selection, &prompt, &argument)
             });
-            let takes =
-                takes.await?.map_err(|refused| ErrorData::invalid_params(refused.to_string(), None))?;
-            if !takes {
+            // For a prompt that is not there, too, there is nothing to complete.
+            if !takes.await? {
                 return Ok(CompleteResult::new(CompletionInfo::default()));
             }
         }

@@ -130,18 +130,10 @@ impl Prompts {
         if resources::allowed(caller, selection) { files::all(self.folder.as_deref()) } else { Vec::new() }
     }
 
-    /// Whether a prompt takes an argument of that name.
-    pub fn takes(
-        &self,
-        caller: &Caller,
-        selection: &Selection,
-        name: &str,
-        argument: &str,
-    ) -> Result<bool, Refused> {
-        match self.list(caller, selection).into_iter().find(|prompt| prompt.name == name) {
-            Some(prompt) => Ok(prompt.arguments.iter().any(|known| known.name == argument)),
-            None => Err(self.unknown(caller, selection, name)),
-        }
+    /// Whether there is such a prompt for the caller, and it takes an argument of that name.
+    pub fn takes(&self, caller: &Caller, selection: &Selection, name: &str, argument: &str) -> bool {
+        let has = |prompt: &Listed| prompt.arguments.iter().any(|known| known.name == argument);
+        self.list(caller, selection).iter().any(|prompt| prompt.name == name && has(prompt))
     }
 
     fn unknown(&self, caller: &Caller, selection: &Selection, name: &str) -> Refused {
