@@ -57,7 +57,7 @@ pub enum Reach {
 /// For how long nobody has asked for anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
-    /// A moment: only what comes again at once is given back.
+    /// Some seconds: only what comes again at once is given back.
     Short,
     /// A minute: whatever can be had again.
     Long,

@@ -14,9 +14,12 @@ use shelf_engine::Rest;
 use crate::App;
 
 /// How often a busy server looks whether it still is. A server that rests does not look at all.
-const LOOK: Duration = Duration::from_millis(500);
-/// Looks without a call after which everything is given back that can be had again: a minute.
-const LONG: u32 = 120;
+const LOOK: Duration = Duration::from_secs(1);
+/// Looks without a call after which pages of the index are given back. The next search takes half as long again to have
+/// them back, so it is not done between the calls of somebody who is at work.
+const SHORT: u32 = 5;
+/// Looks after which everything is given back that can be had again: a minute.
+const LONG: u32 = 60;
 
 /// Knows whether anybody calls.
 #[derive(Default)]
@@ -47,7 +50,7 @@ async fn watch(app: Weak<App>) {
             continue;
         }
         quiet += 1;
-        if quiet == 1 {
+        if quiet == SHORT {
             give_back(&app, Rest::Short).await;
         }
         if quiet == LONG {
@@ -66,9 +69,7 @@ async fn give_back(app: &Arc<App>, rest: Rest) {
     let app = app.clone();
     let work = move || {
         app.house.rest(rest);
-        if rest == Rest::Long {
-            (app.give_back)();
-        }
+        (app.give_back)();
     };
     let _ = tokio::task::spawn_blocking(work).await;
 }

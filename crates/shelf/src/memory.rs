@@ -8,6 +8,10 @@
 /// Buffers of at least so many bytes get pages of their own.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const OWN_PAGES: libc::c_int = 256 * 1_024;
+/// Heaps that threads share. With one for each, memory that one thread took and another gave back lies idle in many
+/// places: after searches by sixteen threads that was 60 MB, and fewer heaps cost 3 % of calls a second.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+const HEAPS: libc::c_int = 2;
 /// Free memory at the end of a heap that is kept.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const KEPT: libc::c_int = 1 << 20;
@@ -16,7 +20,7 @@ const KEPT: libc::c_int = 1 << 20;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[expect(
     unsafe_code,
-    reason = "the allocator's settings have no safe interface; both calls only store a number"
+    reason = "the allocator's settings have no safe interface; the calls only store a number"
 )]
 pub(crate) fn give_back_early() {
     // SAFETY: `mallopt` may be called at any time with any values, and reports a refusal by its result, which does not
@@ -24,6 +28,7 @@ pub(crate) fn give_back_early() {
     unsafe {
         libc::mallopt(libc::M_MMAP_THRESHOLD, OWN_PAGES);
         libc::mallopt(libc::M_TRIM_THRESHOLD, KEPT);
+        libc::mallopt(libc::M_ARENA_MAX, HEAPS);
     }
 }
 

@@ -20,6 +20,9 @@ use crate::server::Server;
 /// How many requests are under way at once where it is not one.
 pub const TOGETHER: usize = 16;
 
+/// After so long without a call a server has given memory back.
+const RESTED: Duration = Duration::from_secs(7);
+
 /// Documents up to this size count as small.
 const SMALL: u64 = 8_000;
 
@@ -111,7 +114,7 @@ fn small_reads(client: &mut LineClient, hashes: &[String], scale: Scale, report:
     Ok(())
 }
 
-/// What 10,000 calls of all reading tools leave in memory, at the last of them and a second later.
+/// What 10,000 calls of all reading tools leave in memory, at the last of them and when the server rests.
 fn memory_after_calls(
     client: &mut LineClient,
     hashes: &[String],
@@ -136,7 +139,7 @@ fn memory_after_calls(
     let what = format!("memory after {count} mixed calls");
     report.single(&format!("{what}, at the last"), "shelf", "MB", client.resident()?, Target::None);
     report.single(&format!("{what}, own at the last"), "shelf", "MB", client.own_memory()?, Target::None);
-    thread::sleep(Duration::from_millis(1_500));
+    thread::sleep(RESTED);
     report.single(&what, "shelf", "MB", client.resident()?, Target::AtMost(150.0));
     Ok(())
 }
