@@ -186,6 +186,7 @@ impl House {
     /// Gives back memory: what was kept is read or made again when it is needed.
     pub fn rest(&self, rest: Rest) {
         self.indexing.rest(rest);
+        self.blobs.texts.shrink();
         if rest == Rest::Long {
             self.blobs.texts.clear();
             self.blobs.manifests.clear();

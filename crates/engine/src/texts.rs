@@ -86,6 +86,13 @@ impl Texts {
         hashes.iter().map(|hash| kept.ask(hash, reach, self.most)).collect()
     }
 
+    /// Lets half of them go, those that nobody asked for lately before the others.
+    pub(crate) fn shrink(&self) {
+        let mut kept = self.kept.lock();
+        kept.make_room(0, self.most / 2);
+        kept.texts.shrink_to_fit();
+    }
+
     /// Lets all go.
     pub(crate) fn clear(&self) {
         *self.kept.lock() = Kept::default();
@@ -240,6 +247,21 @@ mod tests {
             read_all(&texts, 50..60);
         }
         assert!((50..60).filter(|number| read(&texts, *number)).count() >= 8);
+    }
+
+    #[test]
+    fn the_half_that_is_asked_for_survives_a_rest() {
+        let texts = texts();
+        for _ in 0..2 {
+            read_all(&texts, 0..9);
+        }
+        read_all(&texts, 3..7);
+        read_all(&texts, 3..7);
+        texts.shrink();
+        assert!(texts.kept.lock().bytes <= texts.most / 2);
+        assert!((3..7).all(|number| read(&texts, number)));
+        texts.clear();
+        assert_eq!(texts.kept.lock().bytes, 0);
     }
 
     #[test]
