@@ -22,8 +22,6 @@ use crate::{
 
 /// Edits that a correction may make at most.
 const MOST_EDITS: usize = 2;
-/// Below this similarity words count that are further away than that.
-const FAR: f32 = 0.66;
 /// Corrections of one word that are tried.
 const CORRECTIONS: usize = 8;
 /// Words that one beginning may stand for.
@@ -287,35 +285,7 @@ impl View {
                 return Ok(near);
             }
         }
-        if length >= 3 && similarity < FAR {
-            return self.likely(word, self.far(word, similarity)?, similarity, allowed);
-        }
         Ok(Vec::new())
-    }
-
-    /// Words of about the same length that are alike enough, by a look at every word there is: what takes more edits
-    /// than an automaton can have is looked for only when somebody asks for it.
-    fn far(&self, word: &str, similarity: f32) -> Result<BTreeMap<String, u32>> {
-        let length = word.chars().count();
-        let fits = |other: &str| {
-            let (least, most) = (length.min(other.chars().count()), length.max(other.chars().count()));
-            least as f32 / most as f32 >= similarity
-                && 1.0 - distance(word, other) as f32 / most as f32 >= similarity - 1e-6
-        };
-        let mut found: BTreeMap<String, u32> = BTreeMap::new();
-        for placed in &self.segments {
-            for inverted in [placed.segment.body()?, placed.segment.name()?] {
-                let mut words = inverted.terms().stream()?;
-                while words.advance() {
-                    if let Ok(other) = std::str::from_utf8(words.key())
-                        && fits(other)
-                    {
-                        *found.entry(other.to_owned()).or_default() += words.value().doc_freq;
-                    }
-                }
-            }
-        }
-        Ok(found)
     }
 
     /// Words within so many edits, each with how many passages have it.

@@ -302,17 +302,6 @@ fn numbered_lines_show_every_match_and_fit_a_page() {
 }
 
 #[test]
-fn a_low_similarity_finds_what_is_far() {
-    let house = library();
-    let found = |similarity: f64| {
-        let arguments = json!({ "query": "dtbse", "type": "keyword", "similarity": similarity });
-        paths(&house.ok("search", arguments)).first().map(|path| (*path).to_owned())
-    };
-    let database = Some("notes/database.md".to_owned());
-    assert_eq!((found(0.3), found(0.6), found(0.7)), (database.clone(), database, None));
-}
-
-#[test]
 fn filters_never_starve_a_page() {
     let house = TestHouse::new();
     for number in 0..60 {
