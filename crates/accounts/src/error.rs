@@ -74,6 +74,9 @@ pub enum Refusal {
     /// Anything else.
     #[error("Not authenticated")]
     Unknown,
+    /// Nobody had time to look.
+    #[error("the server is busy; nothing was done")]
+    Busy,
     /// The catalog could not be asked.
     #[error(transparent)]
     Catalog(#[from] shelf_catalog::Error),
@@ -83,6 +86,7 @@ impl Fault for Refusal {
     fn kind(&self) -> Kind {
         match self {
             Self::Catalog(error) => error.kind(),
+            Self::Busy => Kind::Busy,
             _ => Kind::Unauthenticated,
         }
     }

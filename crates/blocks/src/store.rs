@@ -14,6 +14,7 @@ use crate::{
     frame::Codec,
     objects::Objects,
     pack::{BlockEntry, Index},
+    presence::{Presence, Trust},
     reader::{Place, Reader},
     writing::Batch,
 };
@@ -97,12 +98,22 @@ impl Store {
         self.try_holders(id).transpose()
     }
 
-    /// Whether some pack holds the block. Packs that other processes wrote since the last look may be overlooked:
-    /// then the block is stored twice, which costs room and nothing else.
-    pub fn contains(&self, id: &BlockId) -> Result<bool, Error> {
+    /// Begins to ask which blocks a write may leave out. The caller holds the writers' lock until it has committed.
+    /// Packs that other processes wrote since the last look may be overlooked: then a block is stored twice, which
+    /// costs room and nothing else.
+    pub fn presence(&self, trust: Trust) -> Presence<'_> {
+        Presence::new(self, trust)
+    }
+
+    pub(crate) fn is_damaged(&self, id: &BlockId) -> bool {
+        self.damaged.read().contains(id)
+    }
+
+    /// The packs that hold a block, newest first.
+    pub(crate) fn holders(&self, id: &BlockId) -> Result<Vec<(u64, Arc<Index>)>, Error> {
         self.ensure_listed()?;
-        let held = self.packs.read().open.iter().any(|(_, pack)| pack.find(id).is_some());
-        Ok(held && !self.damaged.read().contains(id))
+        let packs = self.packs.read();
+        Ok(packs.open.iter().rev().filter(|(_, pack)| pack.find(id).is_some()).cloned().collect())
     }
 
     /// Looks for new and vanished packs.
@@ -126,9 +137,9 @@ impl Store {
         Ok(())
     }
 
-    /// Starts a batch of writes.
-    pub fn batch(&self) -> Batch<'_> {
-        Batch::new(self)
+    /// Starts a batch of writes that leaves out what packs hold.
+    pub fn batch(&self, trust: Trust) -> Batch<'_> {
+        Batch::new(self, trust)
     }
 
     /// Starts to read many blocks.
@@ -159,9 +170,9 @@ impl Store {
     /// Takes a pack that was just written into use.
     pub(crate) fn admit(&self, index: Index) {
         let mut packs = self.packs.write();
-        if !packs.open.iter().any(|(_, pack)| pack.name == index.name) {
-            packs.add(index);
-        }
+        // A pack of that name was damaged and has been written anew: what was read of it before is not believed.
+        packs.open.retain(|(_, pack)| pack.name != index.name);
+        packs.add(index);
     }
 
     /// What the packs hold.
@@ -237,15 +248,10 @@ impl Store {
 
     /// Tries every pack that holds the block: a second copy serves when the first is damaged.
     fn try_holders(&self, id: &BlockId) -> Option<Result<Vec<u8>, Error>> {
-        let holders: Vec<(u64, Arc<Index>)> = self
-            .packs
-            .read()
-            .open
-            .iter()
-            .rev()
-            .filter(|(_, pack)| pack.find(id).is_some())
-            .cloned()
-            .collect();
+        let holders = match self.holders(id) {
+            Ok(holders) => holders,
+            Err(error) => return Some(Err(error)),
+        };
         let mut last = None;
         for (number, pack) in holders {
             match self.read_from(number, &pack, id) {
@@ -282,7 +288,7 @@ impl Store {
         let rest = Self::new(self.objects.clone());
         rest.refresh()?;
         damaged.iter().for_each(|name| rest.forget(name));
-        let batch = rest.batch();
+        let batch = rest.batch(Trust::Bytes);
         let mut lane = batch.lane()?;
         for block in packs.iter().flat_map(|pack| &pack.blocks) {
             match self.read(&block.id) {
@@ -302,12 +308,15 @@ impl Store {
     fn read_from(&self, number: u64, pack: &Index, id: &BlockId) -> Result<Vec<u8>, Error> {
         let entry = pack.find(id).ok_or(Error::Missing(*id))?;
         let frame = self.frame(number, pack, entry.frame)?;
-        let block = cut_out(&frame, entry);
-        if BlockId::of(block) != *id {
-            let what = format!("block {id} does not have its hash");
-            return Err(Error::damaged(format!("pack {}", pack.name), what));
-        }
-        Ok(block.to_vec())
+        verified(pack, id, cut_out(&frame, entry)).map(<[u8]>::to_vec)
+    }
+
+    /// Reads a block from storage, whatever is kept in memory.
+    pub(crate) fn read_afresh(&self, number: u64, pack: &Index, id: &BlockId) -> Result<(), Error> {
+        let entry = pack.find(id).ok_or(Error::Missing(*id))?;
+        let dictionary = self.dictionary_for(number, pack, entry.frame)?;
+        let frame = pack.read_frame(&*self.objects, entry.frame, dictionary.as_ref())?;
+        verified(pack, id, cut_out(&frame, entry)).map(drop)
     }
 
     fn frame(&self, number: u64, pack: &Index, frame: u32) -> Result<Arc<Vec<u8>>, Error> {
@@ -338,6 +347,14 @@ impl Store {
         self.frames.keep(key, &raw);
         Ok(Some(raw))
     }
+}
+
+fn verified<'a>(pack: &Index, id: &BlockId, block: &'a [u8]) -> Result<&'a [u8], Error> {
+    if BlockId::of(block) == *id {
+        return Ok(block);
+    }
+    let what = format!("block {id} does not have its hash");
+    Err(Error::damaged(format!("pack {}", pack.name), what))
 }
 
 fn cut_out<'a>(frame: &'a [u8], block: &BlockEntry) -> &'a [u8] {

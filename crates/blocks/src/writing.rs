@@ -9,6 +9,7 @@ use crate::{
     dictionary::Dictionary,
     frame::{self, Codec, Packer},
     pack::{self, Builder, Index},
+    presence::{Presence, Trust},
     store::storage,
 };
 
@@ -23,6 +24,7 @@ pub struct Sealed(());
 /// A batch of writes, shared by any number of [`Lane`]s.
 pub struct Batch<'a> {
     store: &'a Store,
+    presence: Presence<'a>,
     open: Mutex<Builder>,
     seen: Mutex<HashSet<BlockId>>,
     /// Made of the first documents; a batch that has only a few goes without.
@@ -30,8 +32,15 @@ pub struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    pub(crate) fn new(store: &'a Store) -> Self {
-        Batch { store, open: Mutex::default(), seen: Mutex::default(), dictionary: Mutex::default() }
+    pub(crate) fn new(store: &'a Store, trust: Trust) -> Self {
+        let presence = store.presence(trust);
+        Batch {
+            store,
+            presence,
+            open: Mutex::default(),
+            seen: Mutex::default(),
+            dictionary: Mutex::default(),
+        }
     }
 
     /// A lane: one thread's run of blocks that are compressed together.
@@ -48,7 +57,7 @@ impl<'a> Batch<'a> {
     }
 
     fn is_new(&self, id: BlockId) -> Result<bool, Error> {
-        Ok(!self.store.contains(&id)? && self.seen.lock().insert(id))
+        Ok(!self.seen.lock().contains(&id) && !self.presence.holds(&id)? && self.seen.lock().insert(id))
     }
 
     fn take_frame(

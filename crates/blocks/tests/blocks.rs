@@ -5,7 +5,7 @@ use std::{collections::HashSet, convert::Infallible, path::Path, sync::Arc};
 use proptest::prelude::*;
 use shelf_base::{Digest, Fault, Kind};
 use shelf_blocks::{
-    BlockId, BlockRef, Loose, Manifest, Store,
+    BlockId, BlockRef, Loose, Manifest, Store, Trust,
     cut::{self, Cut},
     gc,
     objects::{Folder, Memory, Objects, forgetful::Forgetful},
@@ -35,7 +35,7 @@ fn prose(seed: u64, length: usize) -> Vec<u8> {
 }
 
 fn store_all(store: &Store, contents: &[Vec<u8>]) -> Vec<Cut> {
-    let batch = store.batch();
+    let batch = store.batch(Trust::Pack);
     let mut lane = batch.lane().unwrap();
     let cuts = contents
         .iter()
@@ -263,6 +263,70 @@ fn a_collection_frees_the_dead_and_keeps_the_living() {
     assert!(gc::Plan::make(&store, &live).unwrap().delete.is_empty());
 }
 
+/// Packs that another process deleted are not relied on, whatever this one remembers of them.
+#[test]
+fn a_pack_that_has_gone_is_not_relied_on() {
+    let objects: Arc<dyn Objects> = Arc::new(Memory::default());
+    let store = Store::new(objects.clone());
+    let cuts = store_all(&store, &[prose(1, 300_000)]);
+    assert_eq!(read_all(&store, &cuts[0]).unwrap(), prose(1, 300_000));
+    let other = Store::new(objects.clone());
+    gc::Plan::make(&other, &HashSet::new()).unwrap().run(&other, &HashSet::new()).unwrap();
+    assert!(objects.list().unwrap().is_empty());
+    let again = store_all(&store, &[prose(1, 300_000)]);
+    assert_eq!(read_all(&Store::new(objects), &again[0]).unwrap(), prose(1, 300_000));
+}
+
+/// Content that is sent again heals what is broken, also when the healed pack gets the damaged one's name.
+#[test]
+fn damaged_blocks_are_stored_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::new(Arc::new(Folder::new(folder.path())));
+    let cuts = store_all(&store, &[prose(1, 300_000)]);
+    let pack = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
+    let mut bytes = std::fs::read(&pack).unwrap();
+    bytes[1_000] ^= 1;
+    std::fs::write(&pack, bytes).unwrap();
+    let store = Store::new(Arc::new(Folder::new(folder.path())));
+    let presence = store.presence(Trust::Bytes);
+    assert!(cuts[0].manifest.blocks.iter().any(|block| !presence.holds(&block.id).unwrap()));
+    let batch = store.batch(Trust::Bytes);
+    let mut lane = batch.lane().unwrap();
+    cut::slice(&prose(1, 300_000), |block, bytes| lane.put(block, bytes)).unwrap();
+    lane.finish().unwrap();
+    let _sealed = batch.seal().unwrap();
+    assert_eq!(read_all(&store, &cuts[0]).unwrap(), prose(1, 300_000));
+    assert_eq!(
+        read_all(&Store::new(Arc::new(Folder::new(folder.path()))), &cuts[0]).unwrap(),
+        prose(1, 300_000)
+    );
+}
+
+/// Copying first leaves little to do while writers wait, and what has become needed in between stays.
+#[test]
+fn blocks_are_copied_before_packs_are_deleted() {
+    let objects: Arc<dyn Objects> = Arc::new(Memory::default());
+    let store = Store::new(objects.clone());
+    let contents: Vec<Vec<u8>> = (0..20).map(|seed| prose(seed, 100_000)).collect();
+    let cuts = store_all(&store, &contents);
+    let blocks = |which: &[usize]| -> HashSet<BlockId> {
+        which.iter().flat_map(|at| &cuts[*at].manifest.blocks).map(|block| block.id).collect()
+    };
+    let plan = gc::Plan::make(&store, &blocks(&[3])).unwrap();
+    assert_eq!(plan.rewrite.len(), 1);
+    plan.copy(&store, &blocks(&[3]), &mut || true).unwrap();
+    assert_eq!(objects.list().unwrap().len(), 2, "nothing is deleted yet");
+    // By now a second document is needed: the old pack still has it.
+    let now = plan.again(&store, &blocks(&[3, 7])).unwrap();
+    assert_eq!(now.rewrite, plan.rewrite);
+    now.run(&store, &blocks(&[3, 7])).unwrap();
+    assert!(!objects.list().unwrap().contains(&plan.rewrite[0]));
+    let fresh = Store::new(objects);
+    assert_eq!(read_all(&fresh, &cuts[3]).unwrap(), contents[3]);
+    assert_eq!(read_all(&fresh, &cuts[7]).unwrap(), contents[7]);
+    assert!(read_all(&fresh, &cuts[5]).is_err());
+}
+
 #[test]
 fn what_was_sealed_survives_a_power_cut() {
     let disk = Forgetful::default();
@@ -271,7 +335,7 @@ fn what_was_sealed_survives_a_power_cut() {
     // A batch that is not sealed when the power goes leaves nothing behind that could be believed.
     {
         let store = open();
-        let batch = store.batch();
+        let batch = store.batch(Trust::Pack);
         let mut lane = batch.lane().unwrap();
         cut::slice(&prose(3, 500_000), |block, bytes| lane.put(block, bytes)).unwrap();
     }
@@ -290,7 +354,7 @@ fn a_full_disk_is_a_clear_error_and_leaves_the_store_whole() {
     let store = Store::new(folder.clone());
     let kept = store_all(&store, &[prose(1, 100_000)]);
     disk.limit(Some(1_000));
-    let batch = store.batch();
+    let batch = store.batch(Trust::Pack);
     let mut lane = batch.lane().unwrap();
     cut::slice(&prose(2, 500_000), |block, bytes| lane.put(block, bytes)).unwrap();
     lane.finish().unwrap();
@@ -307,7 +371,7 @@ fn a_full_disk_is_a_clear_error_and_leaves_the_store_whole() {
 fn many_lanes_fill_one_batch() {
     let store = Store::new(Arc::new(Memory::default()));
     let contents: Vec<Vec<u8>> = (0..40).map(|seed| prose(seed % 30, 60_000)).collect();
-    let batch = store.batch();
+    let batch = store.batch(Trust::Pack);
     let cuts: Vec<Cut> = std::thread::scope(|scope| {
         let workers: Vec<_> = contents
             .chunks(10)

@@ -56,6 +56,12 @@ pub enum Error {
     /// The collection vanished while it was written to.
     #[error("the collection no longer exists")]
     NoCollection,
+    /// Somebody else has been writing for too long.
+    #[error("the catalog is busy: another process has been writing to this library for a minute")]
+    Busy,
+    /// The catalog is not there although the library is.
+    #[error("this library is damaged: it has stored content, but its catalog (catalog.db) is {0}")]
+    Missing(&'static str),
     /// The writer has stopped.
     #[error("the catalog is shutting down")]
     Closed,
@@ -98,19 +104,31 @@ impl Fault for Error {
             Self::NoAdministrator => Kind::Denied,
             Self::OverBound { .. } => Kind::TooLarge,
             Self::NoCollection => Kind::NotFound,
-            Self::Closed => Kind::Busy,
+            Self::Closed | Self::Busy => Kind::Busy,
+            Self::Missing(_) => Kind::Corrupt,
         }
     }
 
     fn hints(&self) -> Vec<String> {
         match self {
             Self::NoAdministrator => return vec!["on that machine, run `shelf user create --admin`".into()],
+            Self::Busy => return vec!["nothing was written; repeat the call a little later".into()],
+            Self::Missing(_) => {
+                return vec![
+                    "nothing was changed or deleted".into(),
+                    "put catalog.db back from a backup, or run `shelf recover` to rebuild it from the library's own copy".into(),
+                ];
+            }
             Self::ActiveTokens => return vec!["revoke all CATs of the collection first".into()],
             _ => {}
         }
         match self.kind() {
             Kind::StorageFull => vec!["free some disk space, then repeat the call; nothing was lost".into()],
-            Kind::Corrupt => vec!["run `shelf check` to see what is affected".into()],
+            Kind::Io => vec!["if the disk is full, free some space or run `shelf gc`; nothing was lost".into()],
+            Kind::Corrupt => vec![
+                "run `shelf check` to see what is affected; `shelf recover` rebuilds the catalog from its recovery copy"
+                    .into(),
+            ],
             Kind::Unavailable => vec!["use the newer shelf for this data directory".into()],
             _ => Vec::new(),
         }

@@ -42,13 +42,17 @@ pub enum Operation {
     RevokeToken,
     /// A token's text was replaced.
     RotateToken,
-    /// Unneeded blobs and snapshots were removed.
+    /// The catalog was rebuilt from its recovery copy.
+    Recover,
+    /// Garbage collection dropped a snapshot.
+    DropSnapshot,
+    /// Garbage collection removed blobs that nothing needed.
     Collect,
 }
 
 impl Operation {
     /// Every operation.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 20] = [
         Self::Add,
         Self::Replace,
         Self::Update,
@@ -66,6 +70,8 @@ impl Operation {
         Self::CreateToken,
         Self::RevokeToken,
         Self::RotateToken,
+        Self::Recover,
+        Self::DropSnapshot,
         Self::Collect,
     ];
 
@@ -89,6 +95,8 @@ impl Operation {
             Self::CreateToken => "create_token",
             Self::RevokeToken => "revoke_token",
             Self::RotateToken => "rotate_token",
+            Self::Recover => "recover",
+            Self::DropSnapshot => "drop_snapshot",
             Self::Collect => "collect",
         }
     }
@@ -122,6 +130,9 @@ pub struct Record {
     pub previous: Option<Digest>,
     /// Content after.
     pub new: Option<Digest>,
+    /// SHA-256 over all that the catalog says of the document or snapshot from now on; `None` for other changes and in
+    /// rows that were written before schema 4.
+    pub state: Option<Digest>,
     /// The seal: SHA-256 over the fields above and the seal of the row before.
     pub seal: Digest,
 }
@@ -130,7 +141,8 @@ impl Record {
     /// The seal this row must have after a row sealed with `before`.
     pub fn expected_seal(&self, before: &Digest) -> Digest {
         let mut writer = DigestWriter::new();
-        writer.update(b"shelf-journal-1\0");
+        // Rows without a state are sealed as they were before there was one.
+        writer.update(if self.state.is_some() { b"shelf-journal-2\0" } else { b"shelf-journal-1\0" });
         writer.update(before.as_bytes());
         writer.update(&self.sequence.to_le_bytes());
         writer.update(&self.at.micros().to_le_bytes());
@@ -142,6 +154,9 @@ impl Record {
         field(&mut writer, Some(self.path.as_bytes()));
         field(&mut writer, self.previous.as_ref().map(|hash| &hash.as_bytes()[..]));
         field(&mut writer, self.new.as_ref().map(|hash| &hash.as_bytes()[..]));
+        if let Some(state) = &self.state {
+            writer.update(state.as_bytes());
+        }
         writer.finish()
     }
 
@@ -152,7 +167,7 @@ impl Record {
 }
 
 /// Absent fields and empty ones must not look alike, and neither may run into the next.
-fn field(writer: &mut DigestWriter, bytes: Option<&[u8]>) {
+pub(crate) fn field(writer: &mut DigestWriter, bytes: Option<&[u8]>) {
     let length = bytes.map_or(u32::MAX, |bytes| bytes.len() as u32);
     writer.update(&length.to_le_bytes());
     writer.update(bytes.unwrap_or_default());

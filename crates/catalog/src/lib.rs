@@ -21,11 +21,14 @@ pub use accounts::{
 pub use error::Error;
 pub use journal::{Operation, Record};
 pub use model::{
-    Actor, BlobRow, BlocksOf, Changed, Chosen, Collection, CollectionKind, CollectionSummary, Document,
-    DocumentChange, Filter, Listed, LooseBlock, Metadata, NewContent, NewType, Order, Page, Purge, Put,
-    PutDocument, PutResult, PutState, Scope, Shelf, Snapshot, SnapshotDraft, SortBy, Source, TagChange,
+    Actor, BlobRow, BlocksOf, Changed, Changes, Chosen, Collection, CollectionKind, CollectionSummary,
+    Document, DocumentChange, Filter, Listed, LooseBlock, Metadata, NewContent, NewType, Order, Page, Purge,
+    Put, PutDocument, PutResult, PutState, Scope, Shelf, Snapshot, SnapshotDraft, SortBy, Source, TagChange,
     TypeFigures, Update, Version,
 };
+pub use sqlite::CopyNote;
+
+use std::path::Path;
 
 use shelf_base::{
     Digest, Moment,
@@ -138,8 +141,8 @@ pub trait Catalog: Accounts {
     fn loose(&self, ids: &[[u8; 32]]) -> Result<Vec<LooseBlock>>;
     /// Number and bytes of all loose blocks.
     fn loose_figures(&self) -> Result<(u64, u64)>;
-    /// Up to `most` loose blocks.
-    fn some_loose(&self, most: usize) -> Result<Vec<LooseBlock>>;
+    /// Up to `most` loose blocks whose id is greater than `after`, in the order of their ids.
+    fn loose_after(&self, after: Option<[u8; 32]>, most: usize) -> Result<Vec<LooseBlock>>;
     /// Forgets loose blocks that are in a pack now.
     fn drop_loose(&self, ids: &[[u8; 32]]) -> Result<()>;
 
@@ -154,8 +157,9 @@ pub trait Catalog: Accounts {
     /// Journal records after `after`, in order, at most `most`.
     fn journal(&self, after: u64, most: usize) -> Result<Vec<Record>>;
 
-    /// The documents that journal records after `after` and up to `until` say anything of, each once, as it is now.
-    fn changes(&self, after: u64, until: u64) -> Result<Vec<Changed>>;
+    /// The documents that journal records after `after` and up to `until` say anything of, each once, as it is now; and
+    /// all that were forgotten after `after`.
+    fn changes(&self, after: u64, until: u64) -> Result<Changes>;
 
     /// Hashes that versions refer to, each with whether a live document has it (in any version).
     fn version_hashes(&self) -> Result<Vec<(Digest, bool)>>;
@@ -163,12 +167,16 @@ pub trait Catalog: Accounts {
     fn version_count(&self) -> Result<u64>;
     /// Every snapshot of the library, of all accounts.
     fn all_snapshots(&self) -> Result<Vec<Snapshot>>;
-    /// Carries out a collection: forgets snapshots, versions of deleted documents and blobs that are not kept.
+    /// Carries out a garbage collection: forgets snapshots, versions of deleted documents and blobs that are not kept.
     fn purge(&self, actor: &Actor, purge: &Purge, now: Moment) -> Result<()>;
     /// Forgets what the file system said of files, so that the next add reads every one of them again.
     fn forget_stats(&self) -> Result<()>;
     /// What the storage engine itself finds wrong.
     fn integrity(&self) -> Result<Vec<String>>;
+    /// What does not agree with the journal: rows that were changed, removed or added without a record.
+    fn audit(&self) -> Result<Vec<String>>;
+    /// Writes a copy of all that cannot be made again to a file.
+    fn write_copy(&self, target: &Path) -> Result<CopyNote>;
     /// Bytes the catalog takes on its storage.
     fn bytes(&self) -> Result<u64>;
     /// The version of the schema.

@@ -122,6 +122,8 @@ pub struct Document {
     pub tags: Vec<String>,
     /// Its metadata.
     pub metadata: Metadata,
+    /// What of it the catalog cannot read any more and shows as empty.
+    pub damaged: Vec<&'static str>,
 }
 
 /// One version of a document.
@@ -487,6 +489,15 @@ pub struct Changed {
     pub size: u64,
 }
 
+/// What followers of the journal have to do to come from one sequence number to another.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Documents that changed.
+    pub documents: Vec<Changed>,
+    /// Numbers of deleted documents that garbage collection has forgotten altogether.
+    pub buried: Vec<i64>,
+}
+
 /// Figures of one type of file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeFigures {
@@ -514,7 +525,7 @@ pub struct BlobRow {
 /// Reads the short names of the blocks out of a manifest, which the catalog itself does not understand.
 pub type BlocksOf = fn(&[u8]) -> Vec<i64>;
 
-/// What a collection removes from the catalog.
+/// What garbage collection removes from the catalog.
 #[derive(Clone, Debug, Default)]
 pub struct Purge {
     /// Snapshots to forget, by id.
@@ -523,4 +534,7 @@ pub struct Purge {
     pub keep: std::collections::HashSet<Digest>,
     /// For every account, the short names of the blocks under its kept blobs are made anew from manifests by this.
     pub blocks_of: Option<BlocksOf>,
+    /// Every follower of the journal has come at least this far: what it had to know of documents that were forgotten
+    /// before may go too.
+    pub followed: u64,
 }

@@ -26,6 +26,7 @@ pub fn run(open: impl Fn() -> Arc<dyn Catalog>) {
     scopes_keep_apart(&*open());
     a_collection_remembers_its_model(&*open());
     snapshot_ids_are_unique(&*open());
+    a_clock_that_jumped_is_forgotten(&*open());
     the_journal_has_no_gaps_and_holds_together(open());
     a_purge_keeps_what_it_must(&*open());
     secrets_and_loose_blocks_stay(&*open());
@@ -305,6 +306,30 @@ fn snapshot(catalog: &dyn Catalog, collection: CollectionId, second: i64, listin
     catalog.put(put).expect("a put").1.expect("a snapshot").at
 }
 
+/// The files of a library with documents of several versions, tags, a deletion and a snapshot, and their count.
+pub fn furnish(catalog: &dyn Catalog) -> u64 {
+    let collection = default_collection(catalog);
+    let mut tagged = sample("tagged", "tagged");
+    tagged.tags = ["a".to_owned(), "b".to_owned()].into();
+    tagged.metadata.insert("key".into(), "value".into());
+    let results = put(catalog, collection, 1, vec![sample("one", "1"), sample("gone", "x"), tagged]);
+    put(catalog, collection, 2, vec![sample("one", "2")]);
+    catalog.delete(&Actor::local(), &scope(), &[results[1].id], at(3)).expect("a delete");
+    snapshot(catalog, collection, 4, "listing");
+    let update = Update { add_tags: ["late".to_owned()].into(), ..Update::default() };
+    catalog.update(&Actor::local(), results[0].id, &update, at(5)).expect("an update");
+    catalog.numbers(&scope(), &Filter::default()).expect("a list").len() as u64
+}
+
+fn a_clock_that_jumped_is_forgotten(catalog: &dyn Catalog) {
+    let collection = default_collection(catalog);
+    let ahead = snapshot(catalog, collection, 1_000_000, "ahead");
+    let back = snapshot(catalog, collection, 10, "back");
+    let again = snapshot(catalog, collection, 10, "again");
+    assert_eq!((ahead, back), (at(1_000_000), at(10)));
+    assert_eq!(again.micros(), at(10).micros() + 1);
+}
+
 fn snapshot_ids_are_unique(catalog: &dyn Catalog) {
     let collection = default_collection(catalog);
     let ids: Vec<Moment> = (0..3).map(|_| snapshot(catalog, collection, 5, "same time")).collect();
@@ -356,13 +381,34 @@ fn a_purge_keeps_what_it_must(catalog: &dyn Catalog) {
     let hashes = catalog.version_hashes().expect("hashes");
     assert_eq!(hashes.iter().filter(|(_, live)| *live).count(), 1);
     let keep = [&b"live"[..], b"kept"].iter().map(|content| Digest::of(content)).collect();
-    let purge = Purge { snapshots: vec![old], keep, blocks_of: Some(|manifest| vec![manifest.len() as i64]) };
+    let purge = Purge {
+        snapshots: vec![old],
+        keep,
+        blocks_of: Some(|manifest| vec![manifest.len() as i64]),
+        followed: 0,
+    };
+    let before = catalog.sequence().expect("a number");
+    let numbers = catalog.changes(0, before).expect("changes").documents;
+    let gone = numbers.iter().find(|document| document.path == "gone").expect("the document").number;
     catalog.purge(&Actor::local(), &purge, at(4)).expect("a purge");
+    // Whoever has not heard of the deletion yet still does, also when it only wants to come to where it was then.
+    for (after, until) in [(0, before), (before - 1, before), (before, before + 2)] {
+        let buried = catalog.changes(after, until).expect("changes").buried;
+        assert_eq!(buried, [gone], "after {after}");
+    }
+    assert!(catalog.changes(before + 2, before + 2).expect("changes").buried.is_empty());
+    let operations: Vec<Operation> =
+        catalog.journal(before, 9).expect("the journal").iter().map(|record| record.operation).collect();
+    assert_eq!(operations, [Operation::DropSnapshot, Operation::Collect]);
+    assert_eq!(catalog.audit().expect("an audit"), [""; 0]);
     assert!(catalog.blob(&Digest::of(b"gone")).expect("a read").is_none());
     assert!(catalog.blob(&Digest::of(b"kept")).expect("a read").is_some());
     assert!(catalog.snapshots(&scope(), None).expect("a list").is_empty());
     assert!(catalog.document(&scope(), results[0].id).expect("a read").is_some());
     assert!(catalog.integrity().expect("a check").is_empty());
+    let again = Purge { followed: before + 2, ..purge };
+    catalog.purge(&Actor::local(), &Purge { snapshots: Vec::new(), ..again }, at(5)).expect("a purge");
+    assert!(catalog.changes(0, before).expect("changes").buried.is_empty(), "everybody has heard of it");
 }
 
 fn secrets_and_loose_blocks_stay(catalog: &dyn Catalog) {
@@ -383,12 +429,11 @@ fn secrets_and_loose_blocks_stay(catalog: &dyn Catalog) {
     assert_eq!(catalog.loose_figures().expect("figures"), (2, 3));
     assert_eq!(catalog.loose(&[[8; 32], [9; 32]]).expect("a read"), [loose[1].clone()]);
     catalog.drop_loose(&[[7; 32]]).expect("a drop");
-    assert_eq!(catalog.some_loose(9).expect("a read"), [loose[1].clone()]);
+    assert_eq!(catalog.loose_after(None, 9).expect("a read"), [loose[1].clone()]);
 }
 
-/// Changes a row of the journal behind the catalog's back, to see whether a check notices.
-pub fn tamper_with_journal(folder: &Path, sequence: u64) {
+/// Changes rows behind the catalog's back, to see whether a check notices.
+pub fn tamper(folder: &Path, sql: &str) {
     let connection = rusqlite::Connection::open(folder.join("catalog.db")).expect("the database");
-    let changed = connection.execute("UPDATE journal SET path = path || 'x' WHERE sequence = ?1", [sequence]);
-    assert_eq!(changed.expect("an update"), 1);
+    connection.execute_batch(sql).expect("a change");
 }

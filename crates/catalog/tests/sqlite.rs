@@ -1,9 +1,12 @@
 //! SQLite shows the behaviour every catalog must show, and its own: many openers, migrations, group commit.
 
-use std::sync::Arc;
+use std::{os::unix::fs::PermissionsExt, sync::Arc};
 
 use shelf_base::{Fault, Kind, Moment};
-use shelf_catalog::{Actor, Catalog, Error, sqlite::SqliteCatalog, suite};
+use shelf_catalog::{
+    Accounts, Actor, Catalog, CopyNote, Error, Filter, Order, Page, Scope, SortBy, sqlite::SqliteCatalog,
+    suite,
+};
 
 #[test]
 fn the_common_suite() {
@@ -54,4 +57,117 @@ fn no_text_of_an_error_shows_sql_or_paths() {
     let text = error.to_string();
     assert_eq!(error.kind(), Kind::Corrupt);
     assert!(!text.contains("SELECT") && !text.contains("PRAGMA") && !text.contains('/'), "{text}");
+}
+
+/// Every way in which a row can differ from what the journal sealed is named.
+#[test]
+fn an_audit_names_what_was_changed_behind_the_journals_back() {
+    let cases = [
+        ("UPDATE documents SET path = 'moved' WHERE path = 'one'", "document one: its path has become moved"),
+        ("UPDATE documents SET title = 'other' WHERE path = 'one'", "document one: its title, type, tags"),
+        ("UPDATE documents SET tags = '[]' WHERE path = 'tagged'", "document tagged: its title, type, tags"),
+        ("UPDATE documents SET metadata = '{\"key\":1}' WHERE path = 'tagged'", "document tagged: its title"),
+        ("UPDATE documents SET metadata = '{' WHERE path = 'tagged'", "its tags or metadata cannot be read"),
+        (
+            "UPDATE documents SET blob = (SELECT blob FROM documents WHERE path = 'tagged') WHERE path = 'one'",
+            "document one: it points at other content",
+        ),
+        ("UPDATE documents SET deleted_at = NULL WHERE path = 'gone'", "document gone: it is there although"),
+        ("UPDATE documents SET deleted_at = 1 WHERE path = 'one'", "document one: it is marked as deleted"),
+        (
+            "DELETE FROM tags WHERE document IN (SELECT id FROM documents WHERE path = 'one');
+          DELETE FROM versions WHERE document IN (SELECT id FROM documents WHERE path = 'one');
+          DELETE FROM documents WHERE path = 'one'",
+            "document one: it is missing",
+        ),
+        ("DELETE FROM tags WHERE tag = 'a'", "document tagged: it is not filed under all of its tags"),
+        ("DELETE FROM snapshots", "it is missing from the catalog"),
+        ("UPDATE snapshots SET label = 'x'", "it is not as it was recorded"),
+        ("DELETE FROM journal WHERE sequence > 3", "the journal has no record of it"),
+        (
+            "DELETE FROM journal WHERE sequence = (SELECT MAX(sequence) FROM journal)",
+            "document one: its title",
+        ),
+    ];
+    for (change, expected) in cases {
+        let folder = tempfile::tempdir().unwrap();
+        let catalog = SqliteCatalog::open(folder.path()).unwrap();
+        suite::furnish(&catalog);
+        assert_eq!(catalog.audit().unwrap(), [""; 0]);
+        suite::tamper(folder.path(), change);
+        let found = catalog.audit().unwrap();
+        assert!(found.iter().any(|line| line.contains(expected)), "{change}: {found:?}");
+    }
+}
+
+fn page() -> Page {
+    Page { sort: SortBy::Name, order: Order::Ascending, limit: 10, offset: 0, after: None }
+}
+
+#[test]
+fn one_broken_value_hides_no_document() {
+    let folder = tempfile::tempdir().unwrap();
+    let catalog = SqliteCatalog::open(folder.path()).unwrap();
+    let count = suite::furnish(&catalog);
+    suite::tamper(folder.path(), "UPDATE documents SET metadata = '{\"key' WHERE path = 'tagged'");
+    let listed = catalog.list(&Scope::Library, &Filter::default(), &page()).unwrap();
+    assert_eq!((listed.total, listed.documents.len() as u64), (count, count));
+    let broken: Vec<_> = listed.documents.iter().filter(|one| !one.damaged.is_empty()).collect();
+    assert_eq!((broken.len(), broken[0].path.as_str()), (1, "tagged"));
+    assert_eq!(broken[0].damaged, ["metadata"]);
+}
+
+/// A catalog that is rebuilt from its copy says the same as the one that was lost, and goes on from there.
+#[test]
+fn a_lost_catalog_comes_back_from_its_copy() {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("catalog.copy");
+    let (before, note, secret) = {
+        let catalog = SqliteCatalog::open(folder.path()).unwrap();
+        suite::furnish(&catalog);
+        let secret = catalog.secret("cursor", [7; 32]).unwrap();
+        let note = catalog.write_copy(&copy).unwrap();
+        (catalog.list(&Scope::Library, &Filter::default(), &page()).unwrap(), note, secret)
+    };
+    assert_eq!(CopyNote::read(&copy).unwrap(), Some(note));
+    let modes = std::fs::metadata(&copy).unwrap().permissions().mode() & 0o777;
+    assert_eq!(modes, 0o600);
+    for name in ["catalog.db", "catalog.db-wal", "catalog.db-shm"] {
+        let _ = std::fs::remove_file(folder.path().join(name));
+    }
+    let again = SqliteCatalog::rebuild(folder.path(), &copy, Moment::default(), |_| vec![1]).unwrap();
+    assert_eq!(again, note);
+    let catalog = SqliteCatalog::open(folder.path()).unwrap();
+    assert_eq!(catalog.list(&Scope::Library, &Filter::default(), &page()).unwrap(), before);
+    assert_eq!(catalog.secret("cursor", [9; 32]).unwrap(), secret);
+    assert_eq!(catalog.sequence().unwrap(), note.sequence + 1);
+    assert_eq!(catalog.audit().unwrap(), [""; 0]);
+    assert!(catalog.integrity().unwrap().is_empty());
+    suite::furnish(&catalog);
+    let left: Vec<_> = std::fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.contains(".part"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+/// A copy that was damaged is refused; it does not become a catalog with other content.
+#[test]
+fn a_damaged_copy_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("catalog.copy");
+    let catalog = SqliteCatalog::open(folder.path()).unwrap();
+    suite::furnish(&catalog);
+    catalog.write_copy(&copy).unwrap();
+    let bytes = std::fs::read(&copy).unwrap();
+    for at in [0, 30, 60, bytes.len() / 2, bytes.len() - 1] {
+        let mut changed = bytes.clone();
+        changed[at] ^= 0x10;
+        std::fs::write(&copy, changed).unwrap();
+        let other = tempfile::tempdir().unwrap();
+        let outcome = SqliteCatalog::rebuild(other.path(), &copy, Moment::default(), |_| Vec::new());
+        assert_eq!(outcome.unwrap_err().kind(), Kind::Corrupt, "byte {at}");
+        assert!(!other.path().join("catalog.db").exists());
+    }
 }

@@ -183,9 +183,12 @@ impl Blobs {
         if let Some(found) = self.blocks.read_known(id)? {
             return Ok(found);
         }
-        if let Some(loose) = self.catalog.loose(&[*id.as_bytes()])?.pop() {
-            return Ok(Loose { id: *id, bytes: loose.bytes }.decode()?);
+        let loose = self.catalog.loose(&[*id.as_bytes()])?.pop();
+        match loose.map(|loose| Loose { id: *id, bytes: loose.bytes }.decode()) {
+            Some(Ok(found)) => Ok(found),
+            // A pack may have it all the same.
+            Some(Err(damaged)) => self.blocks.read(id).map_err(|_| damaged.into()),
+            None => Ok(self.blocks.read(id)?),
         }
-        Ok(self.blocks.read(id)?)
     }
 }

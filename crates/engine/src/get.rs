@@ -161,10 +161,11 @@ impl House {
         call: &Call,
     ) -> Result<Content> {
         if window.start_line.is_some() || window.end_line.is_some() {
-            return self.lines(document, hash, window, call);
+            return self.lines(document, (hash, total), window, call);
         }
         let start = window.offset.unwrap_or(0).min(total);
         let end = start.saturating_add(window.length.unwrap_or(u64::MAX).min(CONTENT_BYTES)).min(total);
+        let _share = self.budget.take(end - start, call)?;
         let whole = start == 0 && end == total;
         let bytes = if whole {
             self.blobs.read_blob(call, hash)?
@@ -174,36 +175,43 @@ impl House {
         Ok(encode(document.is_text, bytes, start, total))
     }
 
-    fn lines(&self, document: &Document, hash: &Digest, window: Window, call: &Call) -> Result<Content> {
+    fn lines(
+        &self,
+        document: &Document,
+        (hash, total): (&Digest, u64),
+        window: Window,
+        call: &Call,
+    ) -> Result<Content> {
         if window.offset.is_some() || window.length.is_some() {
             return Err(Error::invalid(
                 "start_line",
                 "and end_line cannot be combined with offset and length",
             ));
         }
-        let bytes = self.blobs.read_blob(call, hash)?;
         let first = window.start_line.unwrap_or(1).max(1);
         let last = window.end_line.unwrap_or(u64::MAX);
         if last < first {
             return Err(Error::invalid("end_line", format!("must not be before start_line {first}")));
         }
-        let mut start = bytes.len();
-        let mut end = bytes.len();
-        let (mut line, mut at) = (0, 0);
-        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
-            line += 1;
-            if line == first {
-                start = at;
+        // Of a document of any size only the lines that are asked for are held, and of those as many as a reply takes.
+        let _share = self.budget.take(total.min(CONTENT_BYTES), call)?;
+        let (mut kept, mut start) = (Vec::new(), total);
+        let (mut line, mut at, mut is_open) = (1, 0, false);
+        self.blobs.stream_blob(call, hash, |piece| {
+            for part in piece.split_inclusive(|byte| *byte == b'\n') {
+                if (first..=last).contains(&line) {
+                    start = start.min(at);
+                    let room = (CONTENT_BYTES as usize).saturating_sub(kept.len());
+                    kept.extend_from_slice(&part[..part.len().min(room)]);
+                }
+                at += part.len() as u64;
+                is_open = !part.ends_with(b"\n");
+                line += u64::from(!is_open);
             }
-            at += piece.len();
-            if line == last {
-                end = at;
-            }
-        }
-        let total = bytes.len() as u64;
-        let mut content =
-            encode(document.is_text, bytes[start..end.max(start)].to_vec(), start as u64, total);
-        content.total_lines = Some(line);
+            Ok(())
+        })?;
+        let mut content = encode(document.is_text, kept, start, total);
+        content.total_lines = Some(line - u64::from(!is_open));
         Ok(content)
     }
 

@@ -2,14 +2,14 @@
 
 use std::{
     fs, io,
-    os::unix::fs::DirBuilderExt,
+    os::unix::fs::{DirBuilderExt, PermissionsExt},
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
 };
 
 use parking_lot::Mutex;
 use shelf_accounts::Pass;
-use shelf_base::{Clock, Moment, SystemClock};
+use shelf_base::{Call, Clock, Moment, SystemClock};
 use shelf_blocks::{
     Store,
     objects::{Folder, Objects},
@@ -20,10 +20,12 @@ use crate::{
     Error, Result,
     accounts::Desk,
     blobs::Blobs,
+    budget::Budget,
     download::{DownloadSettings, UnderWay},
     indexing::{EndpointSettings, Indexing},
     ingest::Folding,
     locks::Locks,
+    maintain::{Copying, Reserve, must_have_catalog},
     status::Figures,
     workspace::{Workspace, WorkspaceSettings},
 };
@@ -91,6 +93,22 @@ fn denied(access: &str) -> Error {
     Error::Denied(format!("Insufficient permissions: {access} access required"))
 }
 
+/// Folders of the data directory that other users have no business in. One that was made with a looser mode is mended.
+fn keep_to_the_owner(folder: &Path) -> Result<()> {
+    for name in ["packs", "index", "locks", "recovery", "memory", "downloads"] {
+        let path = folder.join(name);
+        let is_loose = |facts: &fs::Metadata| facts.is_dir() && facts.permissions().mode() & 0o077 != 0;
+        if fs::symlink_metadata(&path).is_ok_and(|facts| is_loose(&facts)) {
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).map_err(|source| Error::File {
+                action: "cannot keep other users out of",
+                path: path.display().to_string(),
+                source,
+            })?;
+        }
+    }
+    Ok(())
+}
+
 /// An open library.
 pub struct House {
     pub(crate) catalog: Arc<dyn Catalog>,
@@ -103,6 +121,9 @@ pub struct House {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) options: Options,
     pub(crate) folding: Folding,
+    pub(crate) copying: Copying,
+    pub(crate) reserve: Reserve,
+    pub(crate) budget: Budget,
     pub(crate) under_way: UnderWay,
     pub(crate) figures: Mutex<Option<(Scope, u64, Figures)>>,
     pub(crate) cursor_key: OnceLock<[u8; 32]>,
@@ -118,6 +139,7 @@ impl House {
             path: folder.display().to_string(),
             source,
         })?;
+        keep_to_the_owner(folder)?;
         let objects = Arc::new(Folder::new(folder.join("packs")));
         Self::with(folder, objects, Arc::new(SystemClock), options)
     }
@@ -129,6 +151,7 @@ impl House {
         clock: Arc<dyn Clock>,
         options: Options,
     ) -> Result<Self> {
+        must_have_catalog(folder, &*objects)?;
         let catalog: Arc<dyn Catalog> = Arc::new(SqliteCatalog::open(folder)?);
         let locks = Locks::in_folder(folder.join("locks")).map_err(Error::Lock)?;
         let blocks = Arc::new(Store::new(objects));
@@ -153,6 +176,9 @@ impl House {
             clock,
             options,
             folding: Folding::default(),
+            copying: Copying::default(),
+            reserve: Reserve::in_folder(folder),
+            budget: Budget::default(),
             under_way: UnderWay::default(),
             figures: Mutex::default(),
             cursor_key: OnceLock::new(),
@@ -183,6 +209,18 @@ impl House {
         Ok(self.catalog.secret(name, fresh)?)
     }
 
+    /// What keeps the library from taking a write now, if anything does.
+    pub fn hindrance(&self) -> Option<String> {
+        if let Err(error) = self.catalog.sequence() {
+            return Some(error.to_string());
+        }
+        if self.reserve.is_disk_full() {
+            return Some("the disk is full: reads work, writes fail".into());
+        }
+        let soon = Call::new().within(std::time::Duration::from_secs(2));
+        self.locks.write(&soon).err().map(|_| "garbage collection keeps writers waiting".into())
+    }
+
     /// Gives back memory: what was kept is read or made again when it is needed.
     pub fn rest(&self, rest: Rest) {
         self.indexing.rest(rest);
@@ -195,7 +233,8 @@ impl House {
         }
     }
 
-    pub(crate) fn writing(&self) -> Result<crate::locks::Guard> {
-        self.locks.write().map_err(Error::Lock)
+    /// Begins to write: until the guard is dropped, no stored block that is relied on goes away.
+    pub(crate) fn writing(&self, call: &Call) -> Result<crate::locks::Guard> {
+        self.locks.write(call)
     }
 }

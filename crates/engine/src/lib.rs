@@ -9,6 +9,7 @@
 
 mod accounts;
 mod blobs;
+mod budget;
 mod collections;
 mod cursor;
 mod delete;

@@ -142,14 +142,14 @@ impl House {
         match caller.reach {
             Reach::OperatingSystem => {
                 if !path.exists() {
-                    if request.dry_run {
-                        return Ok(None);
-                    }
                     if !request.create_dirs {
                         return Err(Error::invalid(
                             "output_directory",
                             "does not exist, and create_dirs is false",
                         ));
+                    }
+                    if request.dry_run {
+                        return Ok(None);
                     }
                     std::fs::create_dir_all(path).map_err(failed)?;
                 }
@@ -162,7 +162,7 @@ impl House {
                 }
                 match root.open_dir(&inside) {
                     Ok(folder) => Ok(Some(folder)),
-                    Err(_) if request.dry_run => Ok(None),
+                    Err(error) if is_absent(&error) && request.dry_run && request.create_dirs => Ok(None),
                     Err(error) => Err(failed(error)),
                 }
             }
@@ -186,6 +186,9 @@ impl House {
             return Ok(Fate::Failed(reason.into()));
         }
         let path = Path::new(target);
+        if entry.link.as_deref().is_some_and(|link| !stays_below(path, link)) {
+            return Ok(Fate::Failed("the link would lead outside the output folder".into()));
+        }
         if let Some(folder) = output {
             match folder.symlink_metadata(path) {
                 Ok(found) if found.is_dir() => return Ok(Fate::Failed("a folder stands there".into())),
@@ -202,6 +205,9 @@ impl House {
             && let Err(error) = folder.create_dir_all(parent)
         {
             return Ok(Fate::Failed(explain(&error)));
+        }
+        if let Some(link) = &entry.link {
+            return Ok(make_link(folder, path, link));
         }
         let version = Version {
             number: 0,
@@ -284,6 +290,36 @@ fn missing_parent(folder: &Dir, path: &Path, request: &RestoreRequest) -> Option
         Err(error) if is_absent(&error) && request.create_dirs => None,
         Err(error) if is_absent(&error) => Some("its folder does not exist, and create_dirs is false".into()),
         Err(error) => Some(explain(&error)),
+    }
+}
+
+/// Whether a link at `path` leads to a place in the output folder: decided on the texts. A `..` after a name could mean
+/// another folder than it says, when the name is a link too.
+fn stays_below(path: &Path, link: &str) -> bool {
+    let depth = path.components().count().saturating_sub(1);
+    let parts: Vec<Component<'_>> = Path::new(link).components().collect();
+    let ups = parts.iter().take_while(|part| matches!(part, Component::ParentDir)).count();
+    let is_plain = |part: &Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+    !link.is_empty() && ups <= depth && parts[ups..].iter().all(is_plain)
+}
+
+/// Makes a symbolic link under a temporary name and renames it.
+fn make_link(folder: &Dir, path: &Path, link: &str) -> Fate {
+    // A link that goes up counts on its own folder being where it seems to be.
+    let mut above = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+    let is_link = |path: &Path| folder.symlink_metadata(path).is_ok_and(|found| found.is_symlink());
+    if link.starts_with("..") && above.any(is_link) {
+        return Fate::Failed("the link would lead outside the output folder".into());
+    }
+    let temporary = path.with_file_name(format!(".link.{}.shelf", std::process::id()));
+    let _ = folder.remove_file(&temporary);
+    let made = folder.symlink(link, &temporary).and_then(|()| folder.rename(&temporary, folder, path));
+    match made {
+        Ok(()) => Fate::Restored,
+        Err(error) => {
+            let _ = folder.remove_file(&temporary);
+            Fate::Failed(explain(&error))
+        }
     }
 }
 

@@ -65,7 +65,7 @@ impl House {
         self.known_collection(caller, name)?;
         let collection = self.catalog.collection(caller.pass.scope(), name)?;
         let collection = collection.ok_or_else(|| Error::missing("collection", name))?;
-        let _writing = self.writing()?;
+        let _writing = self.writing(call)?;
         let listing = self.present_listing(caller, name)?;
         call.check()?;
         let mut riding = ingest::Riding::default();
@@ -92,6 +92,7 @@ impl House {
             size: chosen.version.size,
             mode: chosen.version.mode,
             modified_at: chosen.version.modified_at,
+            link: None,
         })))
     }
 

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use shelf_base::{Digest, DigestWriter, Moment};
 
-const MAGIC: &[u8; 8] = b"SHELFTR1";
+const FILES_ONLY: &[u8; 8] = b"SHELFTR1";
+const WITH_LINKS: &[u8; 8] = b"SHELFTR2";
+/// In place of the length of a link's target: the entry is a file.
+const NO_LINK: u32 = u32::MAX;
 
 /// One file of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +22,21 @@ pub struct Entry {
     pub mode: u32,
     /// The file's own time.
     pub modified_at: Moment,
+    /// Where a symbolic link points. Then `hash` and `size` are of this text, and no blob has it.
+    pub link: Option<String>,
+}
+
+impl Entry {
+    /// A symbolic link.
+    pub fn link_to(path: String, target: String, modified_at: Moment) -> Self {
+        let (hash, size) = (Digest::of(target.as_bytes()), target.len() as u64);
+        Self { path, hash, size, mode: 0o777, modified_at, link: Some(target) }
+    }
+
+    /// Whether it is a symbolic link.
+    pub const fn is_link(&self) -> bool {
+        self.link.is_some()
+    }
 }
 
 /// All files of a snapshot, by path.
@@ -36,15 +54,21 @@ impl Listing {
         Self { entries: by_path.into_values().collect() }
     }
 
+    /// The files; symbolic links left out.
+    pub fn files(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(|entry| !entry.is_link())
+    }
+
     /// Bytes of all files.
     pub fn bytes(&self) -> u64 {
-        self.entries.iter().map(|entry| entry.size).sum()
+        self.files().map(|entry| entry.size).sum()
     }
 
     /// Writes the listing.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(16 + self.entries.len() * 120);
-        bytes.extend_from_slice(MAGIC);
+        let has_links = self.entries.iter().any(Entry::is_link);
+        bytes.extend_from_slice(if has_links { WITH_LINKS } else { FILES_ONLY });
         bytes.extend_from_slice(&(self.entries.len() as u64).to_le_bytes());
         for entry in &self.entries {
             bytes.extend_from_slice(&(entry.path.len() as u32).to_le_bytes());
@@ -53,6 +77,12 @@ impl Listing {
             bytes.extend_from_slice(&entry.size.to_le_bytes());
             bytes.extend_from_slice(&entry.mode.to_le_bytes());
             bytes.extend_from_slice(&entry.modified_at.nanos().to_le_bytes());
+            if has_links {
+                let target = entry.link.as_deref();
+                let length = target.map_or(NO_LINK, |target| target.len() as u32);
+                bytes.extend_from_slice(&length.to_le_bytes());
+                bytes.extend_from_slice(target.unwrap_or_default().as_bytes());
+            }
         }
         bytes
     }
@@ -60,7 +90,9 @@ impl Listing {
     /// Reads what [`Listing::encode`] wrote.
     pub fn decode(bytes: &[u8]) -> Result<Self, &'static str> {
         let mut rest = bytes;
-        if take(&mut rest, 8)? != MAGIC {
+        let magic = take(&mut rest, 8)?;
+        let has_links = magic == WITH_LINKS;
+        if magic != FILES_ONLY && !has_links {
             return Err("it is of no known version");
         }
         let count = u64::from_le_bytes(array(&mut rest)?);
@@ -75,6 +107,7 @@ impl Listing {
                 size: u64::from_le_bytes(array(&mut rest)?),
                 mode: u32::from_le_bytes(array(&mut rest)?),
                 modified_at: Moment::from_nanos(i64::from_le_bytes(array(&mut rest)?)),
+                link: if has_links { read_link(&mut rest)? } else { None },
             });
         }
         if rest.is_empty() { Ok(Self { entries }) } else { Err("it is longer than it says") }
@@ -85,7 +118,7 @@ impl Listing {
     pub fn merkle_root(&self) -> Digest {
         let mut root = Folder::default();
         for entry in &self.entries {
-            root.insert(&entry.path, entry.hash);
+            root.insert(&entry.path, (entry.is_link(), entry.hash));
         }
         root.hash()
     }
@@ -93,16 +126,17 @@ impl Listing {
 
 #[derive(Default)]
 struct Folder {
-    files: BTreeMap<String, Digest>,
+    /// Files and symbolic links.
+    files: BTreeMap<String, (bool, Digest)>,
     folders: BTreeMap<String, Folder>,
 }
 
 impl Folder {
-    fn insert(&mut self, path: &str, hash: Digest) {
+    fn insert(&mut self, path: &str, file: (bool, Digest)) {
         match path.split_once('/') {
-            Some((folder, rest)) => self.folders.entry(folder.to_owned()).or_default().insert(rest, hash),
+            Some((folder, rest)) => self.folders.entry(folder.to_owned()).or_default().insert(rest, file),
             None => {
-                self.files.insert(path.to_owned(), hash);
+                self.files.insert(path.to_owned(), file);
             }
         }
     }
@@ -116,14 +150,23 @@ impl Folder {
             writer.update(name.as_bytes());
             writer.update(hash.as_bytes());
         };
-        for (name, hash) in &self.files {
-            line(b"f", name, hash);
+        for (name, (is_link, hash)) in &self.files {
+            line(if *is_link { b"l" } else { b"f" }, name, hash);
         }
         for (name, folder) in &self.folders {
             line(b"d", name, &folder.hash());
         }
         writer.finish()
     }
+}
+
+fn read_link(rest: &mut &[u8]) -> Result<Option<String>, &'static str> {
+    let length = u32::from_le_bytes(array(rest)?);
+    if length == NO_LINK {
+        return Ok(None);
+    }
+    let target = std::str::from_utf8(take(rest, length as usize)?).map_err(|_| "a link leads to no text")?;
+    Ok(Some(target.to_owned()))
 }
 
 fn take<'a>(rest: &mut &'a [u8], length: usize) -> Result<&'a [u8], &'static str> {

@@ -8,7 +8,8 @@
 use std::{
     fs::{self, File, OpenOptions},
     io,
-    path::PathBuf,
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -125,6 +126,11 @@ impl Index {
         Ok(state.manifest.sequence)
     }
 
+    /// The last record that the manifest on disk names, whether or not it is believed.
+    pub fn noted_sequence(&self) -> Option<u64> {
+        Manifest::read(&self.folder).ok().map(|manifest| manifest.sequence)
+    }
+
     /// Waits for the right to write.
     pub fn lease(&self) -> Result<Lease> {
         let file = self.lease_file()?;
@@ -148,9 +154,9 @@ impl Index {
     }
 
     fn lease_file(&self) -> Result<File> {
-        fs::create_dir_all(&self.folder)?;
+        make_folder(&self.folder)?;
         let path = self.folder.join("lease.lock");
-        Ok(OpenOptions::new().create(true).truncate(false).write(true).open(path)?)
+        Ok(OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?)
     }
 
     /// Adds a change to this process's tail; `false` when it does not follow on what the index has.
@@ -199,7 +205,7 @@ impl Index {
     }
 
     fn merge_placed(&self, placed: &[Placed]) -> Result<Option<Built>> {
-        fs::create_dir_all(&self.folder)?;
+        make_folder(&self.folder)?;
         let parts: Vec<(&Segment, &Bits)> =
             placed.iter().map(|placed| (&*placed.segment, &*placed.live)).collect();
         merge(&parts, &self.folder)
@@ -278,7 +284,7 @@ impl Index {
     }
 
     fn write_segment(&self, built: Built) -> Result<SegmentNote> {
-        fs::create_dir_all(&self.folder)?;
+        make_folder(&self.folder)?;
         let unique = tempfile::Builder::new().prefix("segment-").suffix(".part").tempfile_in(&self.folder)?;
         let name =
             unique.path().file_stem().map(|stem| format!("{}.seg", stem.display())).unwrap_or_default();
@@ -416,6 +422,10 @@ impl Index {
             };
         }
     }
+}
+
+fn make_folder(folder: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 /// Puts a new base under the tail. A tail that does not follow on it is dropped: it is indexed again when it is needed.

@@ -8,7 +8,11 @@ use std::{
 use serde_json::{Map, Value};
 use shelf_base::{Call, Kind, bounds::PAGE_CHARS};
 use shelf_engine::{Caller, House};
-use shelf_tools::{Answer, Context, Failure, Limits, Tool, policy::Selection, prompts::Prompts};
+use shelf_tools::{
+    Answer, Context, Failure, Limits, Tool,
+    policy::{Access, Selection},
+    prompts::Prompts,
+};
 use tokio::sync::Semaphore;
 
 use crate::rest::Watch;
@@ -48,17 +52,66 @@ pub struct App {
     pub prompts: Prompts,
     pub(crate) give_back: fn(),
     pub(crate) watch: Watch,
-    slots: Semaphore,
+    slots: Slots,
 }
 
-/// Calls that run at once; more wait for their turn.
-const CONCURRENT_CALLS: usize = 64;
+/// What a piece of work does, which decides whom it may have to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// Finds out who calls, or how the server is: short, and needed by all others.
+    Check,
+    /// Reads the library.
+    Read,
+    /// Changes it, and so may wait for others who do.
+    Write,
+}
+
+/// Calls that run at once; more wait for their turn. Each kind has its own, so that writers who wait for a lock keep
+/// no reader waiting.
+struct Slots {
+    checks: Semaphore,
+    reads: Semaphore,
+    writes: Semaphore,
+}
+
+/// Threads that all slots together need.
+pub const BLOCKING_THREADS: usize = CHECKS + READS + WRITES + 8;
+const CHECKS: usize = 8;
+const READS: usize = 40;
+const WRITES: usize = 24;
+/// How long a call waits for its turn.
+const TURN: Duration = Duration::from_secs(30);
+
+impl Default for Slots {
+    fn default() -> Self {
+        Self { checks: Semaphore::new(CHECKS), reads: Semaphore::new(READS), writes: Semaphore::new(WRITES) }
+    }
+}
+
+impl Slots {
+    const fn of(&self, work: Work) -> &Semaphore {
+        match work {
+            Work::Check => &self.checks,
+            Work::Read => &self.reads,
+            Work::Write => &self.writes,
+        }
+    }
+}
+
+/// Why blocking work has no result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Undone {
+    /// Its turn did not come.
+    Busy,
+    /// It ended by a defect.
+    Defect,
+}
 
 impl App {
     /// A server over `house`.
     pub fn new(house: House, setup: Setup) -> Arc<Self> {
         let Setup { selection, limits, timeouts, prompts, give_back } = setup;
-        let (watch, slots) = (Watch::default(), Semaphore::new(CONCURRENT_CALLS));
+        let (watch, slots) = (Watch::default(), Slots::default());
         Arc::new(Self { house, selection, limits, timeouts, prompts, give_back, watch, slots })
     }
 
@@ -77,32 +130,47 @@ impl App {
         arguments: Map<String, Value>,
     ) -> Result<Answer, Failure> {
         let started = Instant::now();
-        let outcome = self
-            .blocking(call.clone(), move |app| {
+        let work = if tool.access == Access::Read { Work::Read } else { Work::Write };
+        let done = self
+            .blocking(work, call.clone(), move |app| {
                 let (house, limits) = (&app.house, &app.limits);
                 let (call, selection, page_chars) = (&call, &selection, PAGE_CHARS);
                 let context = Context { house, caller: &caller, call, limits, selection, page_chars };
                 shelf_tools::call(tool, &context, arguments)
             })
-            .await
-            .unwrap_or_else(|| Err(shelf_tools::defect(tool)));
+            .await;
+        let outcome = match done {
+            Ok(outcome) => outcome,
+            Err(Undone::Busy) => Err(shelf_tools::busy(tool, TURN.as_secs())),
+            Err(Undone::Defect) => Err(shelf_tools::defect(tool)),
+        };
         note(tool, started, &outcome);
         outcome
     }
 
-    /// Runs blocking work; `None` when it could not be run to its end.
+    /// Runs blocking work.
     pub(crate) async fn blocking<T: Send + 'static>(
         self: &Arc<Self>,
+        kind: Work,
         call: Call,
         work: impl FnOnce(&Self) -> T + Send + 'static,
-    ) -> Option<T> {
+    ) -> Result<T, Undone> {
         self.watch.called(self);
-        let _slot = self.slots.acquire().await.ok()?;
+        let turn = tokio::time::timeout(TURN, self.slots.of(kind).acquire()).await;
+        let _slot = turn.ok().and_then(Result::ok).ok_or(Undone::Busy)?;
         let mut guard = CancelOnDrop(Some(call));
         let app = self.clone();
         let done = tokio::task::spawn_blocking(move || work(&app)).await;
         guard.0 = None;
-        done.inspect_err(|error| tracing::error!(%error, "a call ended by a defect")).ok()
+        done.map_err(|error| {
+            tracing::error!(%error, "a call ended by a defect");
+            Undone::Defect
+        })
+    }
+
+    /// Whether a write would have to wait for others to finish before it could even begin.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.slots.writes.available_permits() == 0
     }
 }
 

@@ -4,6 +4,7 @@
 //! into what the protocol wants. This is the only crate that knows the MCP library and the HTTP framework.
 
 mod app;
+mod backlog;
 mod envelope;
 pub mod http;
 mod lines;
@@ -11,4 +12,4 @@ mod mcp;
 mod rest;
 pub mod stdio;
 
-pub use app::{App, Setup, Timeouts};
+pub use app::{App, BLOCKING_THREADS, Setup, Timeouts};

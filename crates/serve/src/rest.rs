@@ -45,6 +45,8 @@ async fn watch(app: Weak<App>) {
         tokio::time::sleep(LOOK).await;
         let Some(app) = app.upgrade() else { return };
         let calls = app.watch.calls.load(Ordering::Relaxed);
+        let copied = app.clone();
+        let _ = tokio::task::spawn_blocking(move || copied.house.copy_when_due()).await;
         if calls != seen {
             (seen, quiet) = (calls, 0);
             continue;

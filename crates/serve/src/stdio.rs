@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     App,
+    backlog::{self, Backlog},
     envelope::{self, Fault},
     lines::{LineReader, LineSender},
     mcp::{Handler, Who},
@@ -46,11 +47,18 @@ pub async fn serve(app: Arc<App>, identity: Identity, stop: CancellationToken) -
     let (incoming, requests) = mpsc::channel(WAITING);
     let (ended, end_of_input) = oneshot::channel();
     let (written, all_written) = oneshot::channel();
-    thread::Builder::new().name("stdout".into()).spawn(move || write_lines(&lines, written))?;
+    let backlog = Arc::new(Backlog::default());
+    let (taken, awaited) = (backlog.clone(), backlog.clone());
+    thread::Builder::new().name("stdout".into()).spawn(move || write_lines(&lines, &taken, written))?;
     let answers = outgoing.clone();
-    thread::Builder::new().name("stdin".into()).spawn(move || read_lines(&incoming, &answers, ended))?;
+    thread::Builder::new()
+        .name("stdin".into())
+        .spawn(move || read_lines(&incoming, &answers, &awaited, ended))?;
     let reader = LineReader::new(requests);
-    let writer = LineSender::new(move |line| outgoing.send(line).is_ok());
+    let writer = LineSender::new(move |line| {
+        backlog.add(&line);
+        outgoing.send(line).is_ok()
+    });
     let transport = AsyncRwTransport::new_server(reader, writer).with_max_line_length(usize::MAX);
     let served = async {
         match Handler::new(app, Who::Process(identity)).serve_with_ct(transport, stop.child_token()).await {
@@ -72,6 +80,7 @@ pub async fn serve(app: Arc<App>, identity: Identity, stop: CancellationToken) -
 fn read_lines(
     incoming: &mpsc::Sender<Vec<u8>>,
     answers: &threads::Sender<Vec<u8>>,
+    backlog: &Backlog,
     ended: oneshot::Sender<()>,
 ) {
     let mut input = io::stdin().lock();
@@ -87,6 +96,10 @@ fn read_lines(
         let passed_on = match checked {
             Err(fault) => answers.send(format!("{}\n", fault.message()).into_bytes()).is_ok(),
             Ok(()) => {
+                backlog.wait_for_room();
+                if backlog::is_request(&line) {
+                    backlog.asked();
+                }
                 let mut line = envelope::keep_text(std::mem::take(&mut line));
                 line.push(b'\n');
                 incoming.blocking_send(line).is_ok()
@@ -129,12 +142,15 @@ fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Option<
     }
 }
 
-fn write_lines(lines: &threads::Receiver<Vec<u8>>, written: oneshot::Sender<()>) {
+fn write_lines(lines: &threads::Receiver<Vec<u8>>, backlog: &Backlog, written: oneshot::Sender<()>) {
     let mut output = io::stdout().lock();
     while let Ok(line) = lines.recv() {
-        if output.write_all(&line).and_then(|()| output.flush()).is_err() {
+        let sent = output.write_all(&line).and_then(|()| output.flush());
+        backlog.taken(line.len());
+        if sent.is_err() {
             break;
         }
     }
+    backlog.end();
     let _ = written.send(());
 }

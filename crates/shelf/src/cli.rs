@@ -111,6 +111,12 @@ pub(crate) enum Command {
     Eval(Eval),
     /// Free what nothing needs; snapshots go only by the rules given here
     Gc(Gc),
+    /// Rebuild a lost or damaged catalog from the library's own recovery copy
+    Recover {
+        /// Go on with the catalog as it is, although the recovery copy knows of more or other records
+        #[arg(long)]
+        keep_catalog: bool,
+    },
     /// Explain the state of this installation
     Doctor,
     /// Show the settings and where each comes from
@@ -552,6 +558,9 @@ pub(crate) struct Gc {
     /// Labelled snapshots may go too
     #[arg(long, action = ArgAction::SetTrue)]
     pub drop_labelled: bool,
+    /// Wait up to SECONDS for adds that are under way
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub wait: u64,
 }
 
 #[derive(Subcommand)]

@@ -8,6 +8,7 @@ mod commands;
 mod memory;
 mod outcome;
 mod output;
+mod process;
 mod progress;
 mod settings;
 
@@ -17,6 +18,7 @@ use clap::Parser;
 
 fn main() -> ExitCode {
     memory::give_back_early();
+    process::prepare();
     let arguments = cli::Arguments::parse();
     let output = output::Output::new(&arguments.global);
     match commands::run(arguments, &output) {

@@ -20,5 +20,5 @@ mod workspace;
 pub use arguments::check_arguments;
 pub use family::{Failure, Family};
 pub use limits::Limits;
-pub use registry::{Answer, Context, Hints, Tool, call, defect, find, registry};
+pub use registry::{Answer, Context, Hints, Tool, busy, call, defect, find, registry};
 pub use schema::of as schema_of;

@@ -141,6 +141,13 @@ pub fn defect(tool: &Tool) -> Failure {
     tool.family.shape(&Trouble::Defect)
 }
 
+/// The failure of a call whose turn did not come.
+pub fn busy(tool: &Tool, seconds: u64) -> Failure {
+    let message =
+        format!("the server is busy: the call waited {seconds} s for its turn and nothing was done");
+    tool.family.shape(&Trouble::Engine(shelf_engine::Error::Busy(message)))
+}
+
 /// Turns a reply into JSON.
 pub(crate) fn reply(value: &impl Serialize) -> Result<Answer, Trouble> {
     let value = serde_json::to_value(value).map_err(|_| Trouble::Defect)?;

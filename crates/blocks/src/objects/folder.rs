@@ -45,6 +45,18 @@ impl<D: Disk> Folder<D> {
         file.sync()
     }
 
+    /// Whether the file is there with exactly these bytes.
+    fn holds(&self, path: &Path, parts: &[&[u8]]) -> bool {
+        let length: u64 = parts.iter().map(|part| part.len() as u64).sum();
+        let mut offset = 0;
+        self.disk.length(path).is_ok_and(|found| found == length)
+            && parts.iter().all(|part| {
+                let found = self.disk.read(path, offset, part.len());
+                offset += part.len() as u64;
+                found.is_ok_and(|found| found == **part)
+            })
+    }
+
     fn prepare(&self) -> io::Result<()> {
         self.disk.create_folder(&self.path)?;
         // The folder's own name must survive too.
@@ -55,8 +67,7 @@ impl<D: Disk> Folder<D> {
 impl<D: Disk> Objects for Folder<D> {
     fn put(&self, name: &str, parts: &[&[u8]]) -> io::Result<()> {
         let path = self.path.join(name);
-        let length: u64 = parts.iter().map(|part| part.len() as u64).sum();
-        if self.disk.length(&path).is_ok_and(|found| found == length) {
+        if self.holds(&path, parts) {
             // Another process may have renamed it a moment ago without having synced the name yet.
             return self.disk.sync_folder(&self.path);
         }

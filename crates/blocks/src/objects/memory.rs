@@ -25,7 +25,7 @@ fn absent(name: &str) -> io::Error {
 
 impl Objects for Memory {
     fn put(&self, name: &str, parts: &[&[u8]]) -> io::Result<()> {
-        self.0.write().entry(name.to_owned()).or_insert_with(|| parts.concat());
+        self.0.write().insert(name.to_owned(), parts.concat());
         Ok(())
     }
 

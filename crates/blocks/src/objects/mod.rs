@@ -32,8 +32,9 @@ impl Object for Vec<u8> {
 
 /// A place for immutable objects. Names are flat: letters, digits, `-`, `_` and `.`.
 pub trait Objects: Send + Sync {
-    /// Stores an object made of `parts`. When this returns, the object survives power loss. An object of that name
-    /// that is already there is left as it is: names are made from content.
+    /// Stores an object made of `parts`. When this returns, the object survives power loss. Names are made from content,
+    /// so an object of that name that is already there is left as it is, unless its bytes are others: then it is damaged
+    /// and replaced.
     fn put(&self, name: &str, parts: &[&[u8]]) -> io::Result<()>;
 
     /// Reads `length` bytes at `offset`; fewer bytes in the object is an error.

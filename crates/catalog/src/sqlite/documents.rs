@@ -11,7 +11,8 @@ use super::rows::{
     Conditions, DOCUMENT, FROM, collect, collection_id, digest, document, document_id, moment, version_at,
 };
 use crate::{
-    Changed, Chosen, Document, Error, Filter, Listed, Order, Page, Result, Scope, SortBy, Source, Version,
+    Changed, Changes, Chosen, Document, Error, Filter, Listed, Order, Page, Result, Scope, SortBy, Source,
+    Version,
 };
 
 /// So many documents are looked up one by one; more are faster found by walking the paths.
@@ -258,7 +259,15 @@ pub(super) fn numbered(connection: &Connection, scope: &Scope, numbers: &[i64]) 
     query(connection, &conditions, "")
 }
 
-pub(super) fn changes(connection: &Connection, after: u64, until: u64) -> Result<Vec<Changed>> {
+pub(super) fn changes(connection: &Connection, after: u64, until: u64) -> Result<Changes> {
+    // Those that were forgotten after `until` too: their rows are gone already, so nothing else tells of them.
+    let mut query =
+        connection.prepare_cached("SELECT number FROM buried WHERE sequence > ?1 ORDER BY number")?;
+    let buried = collect(query.query([after as i64])?, |row| Ok(row.get(0)?))?;
+    Ok(Changes { documents: changed(connection, after, until)?, buried })
+}
+
+fn changed(connection: &Connection, after: u64, until: u64) -> Result<Vec<Changed>> {
     let mut query = connection.prepare_cached(
         "SELECT d.id, d.deleted_at IS NULL, c.uuid, d.path, d.title, d.mime, d.is_text, b.hash, d.size, j.renamed
          FROM (SELECT document, MAX(operation = 'retitle') AS renamed FROM journal

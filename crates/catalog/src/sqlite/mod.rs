@@ -4,12 +4,15 @@
 //! "database is locked" ever reaches a caller. Readers never wait.
 
 mod accounts;
+mod audit;
 mod documents;
 mod put;
 mod read;
+mod recovery;
 mod rows;
 mod schema;
 mod shelves;
+mod state;
 mod stored;
 mod tokens;
 mod upkeep;
@@ -17,20 +20,23 @@ mod who;
 mod writer;
 
 use std::{
-    fs,
+    fs::{self, OpenOptions},
+    io,
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
 use parking_lot::Mutex;
-use rusqlite::{Connection, OpenFlags, config::DbConfig};
+pub use recovery::CopyNote;
+use rusqlite::{Connection, FileControl, OpenFlags, config::DbConfig};
 use shelf_base::{
     Digest, Moment,
     ids::{CollectionId, DocumentId},
 };
 
 use crate::{
-    Actor, BlobRow, Catalog, Changed, Chosen, Collection, CollectionSummary, Document, DocumentChange, Error,
+    Actor, BlobRow, Catalog, Changes, Chosen, Collection, CollectionSummary, Document, DocumentChange, Error,
     Filter, Listed, LooseBlock, Page, Purge, Put, PutResult, PutState, Record, Result, Scope, Snapshot,
     Source, TagChange, TypeFigures, Update, Version,
 };
@@ -52,8 +58,9 @@ pub struct SqliteCatalog {
 impl SqliteCatalog {
     /// Opens or makes the catalog in `folder`.
     pub fn open(folder: &Path) -> Result<Self> {
-        fs::create_dir_all(folder).map_err(Error::Files)?;
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(Error::Files)?;
         let path = folder.join("catalog.db");
+        keep_to_the_owner(&path)?;
         let lock = folder.join("catalog.lock");
         let reader = match open_current(&path)? {
             Some(reader) => reader,
@@ -127,6 +134,26 @@ fn is_momentary(error: &Error) -> bool {
     matches!(code, Some(Code::DatabaseBusy | Code::DatabaseLocked | Code::FileLockingProtocolFailed))
 }
 
+/// Nobody but the owner may read hashes of passwords and keys; SQLite gives its other files the same mode.
+fn keep_to_the_owner(path: &Path) -> Result<()> {
+    let made = OpenOptions::new().create_new(true).write(true).mode(0o600).open(path);
+    match made {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            for suffix in ["", "-wal", "-shm"] {
+                let file = PathBuf::from(format!("{}{suffix}", path.display()));
+                if let Ok(facts) = fs::metadata(&file)
+                    && facts.permissions().mode() & 0o077 != 0
+                {
+                    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).map_err(Error::Files)?;
+                }
+            }
+            Ok(())
+        }
+        Err(error) => Err(Error::Files(error)),
+    }
+}
+
 fn connect(path: &Path) -> Result<Connection> {
     patiently(|| try_connect(path))
 }
@@ -140,6 +167,9 @@ fn try_connect(path: &Path) -> Result<Connection> {
     if mode != "wal" {
         connection.pragma_update(None, "journal_mode", "wal")?;
     }
+    // The log and its index stay when the last connection closes: with a full disk they could not be made again, and
+    // nothing could be read.
+    connection.file_control(None::<&str>, FileControl::PersistWal(&mut 1))?;
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "foreign_keys", "on")?;
     // Twice what the log holds when it is folded: a log that keeps its length is synced faster than one that grows.
@@ -324,8 +354,8 @@ impl Catalog for SqliteCatalog {
         self.read(read::loose_figures)
     }
 
-    fn some_loose(&self, most: usize) -> Result<Vec<LooseBlock>> {
-        self.read(|connection| read::some_loose(connection, most))
+    fn loose_after(&self, after: Option<[u8; 32]>, most: usize) -> Result<Vec<LooseBlock>> {
+        self.read(|connection| read::loose_after(connection, after, most))
     }
 
     fn drop_loose(&self, ids: &[[u8; 32]]) -> Result<()> {
@@ -345,8 +375,8 @@ impl Catalog for SqliteCatalog {
         self.read(|connection| read::journal(connection, after, most))
     }
 
-    fn changes(&self, after: u64, until: u64) -> Result<Vec<Changed>> {
-        self.read(|connection| documents::changes(connection, after, until))
+    fn changes(&self, after: u64, until: u64) -> Result<Changes> {
+        self.view(|connection| documents::changes(connection, after, until))
     }
 
     fn version_hashes(&self) -> Result<Vec<(Digest, bool)>> {
@@ -362,8 +392,7 @@ impl Catalog for SqliteCatalog {
     }
 
     fn purge(&self, actor: &Actor, purge: &Purge, now: Moment) -> Result<()> {
-        let (actor, purge) = (actor.clone(), purge.clone());
-        self.writer.write(move |turn| upkeep::purge(turn, &actor, &purge, now))
+        self.writer.alone(|turn| upkeep::purge(turn, actor, purge, now))
     }
 
     fn forget_stats(&self) -> Result<()> {
@@ -373,6 +402,14 @@ impl Catalog for SqliteCatalog {
 
     fn integrity(&self) -> Result<Vec<String>> {
         self.read(upkeep::integrity)
+    }
+
+    fn audit(&self) -> Result<Vec<String>> {
+        self.view(audit::audit)
+    }
+
+    fn write_copy(&self, target: &Path) -> Result<CopyNote> {
+        Self::write_copy(self, target)
     }
 
     fn bytes(&self) -> Result<u64> {

@@ -12,6 +12,7 @@ use shelf_base::{
 use super::{
     read,
     rows::{Conditions, digest},
+    state,
     writer::Turn,
 };
 use crate::{
@@ -91,8 +92,11 @@ pub(super) fn put(turn: &Turn<'_>, put: &Put) -> Result<(Vec<PutResult>, Option<
 }
 
 pub(super) fn keep_loose(turn: &Turn<'_>, loose: &[LooseBlock]) -> Result<()> {
-    let mut insert =
-        turn.connection.prepare_cached("INSERT OR IGNORE INTO loose_blocks (id, bytes) VALUES (?1, ?2)")?;
+    // A row that holds something else is damaged: what was just sent heals it.
+    let mut insert = turn.connection.prepare_cached(
+        "INSERT INTO loose_blocks (id, bytes) VALUES (?1, ?2)
+         ON CONFLICT (id) DO UPDATE SET bytes = excluded.bytes WHERE bytes <> excluded.bytes",
+    )?;
     for block in loose {
         insert.execute(params![block.id, block.bytes])?;
     }
@@ -135,8 +139,17 @@ pub(super) fn put_document(
 }
 
 pub(super) fn ensure_blob(turn: &Turn<'_>, hash: &Digest, size: u64, manifest: &[u8]) -> Result<i64> {
-    let mut find = turn.connection.prepare_cached("SELECT id FROM blobs WHERE hash = ?1")?;
-    if let Some(id) = find.query_row([hash.as_bytes()], |row| row.get(0)).optional()? {
+    let mut find = turn.connection.prepare_cached("SELECT id, manifest = ?2 FROM blobs WHERE hash = ?1")?;
+    let found: Option<(i64, bool)> = find
+        .query_row(params![hash.as_bytes(), manifest], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    if let Some((id, is_same)) = found {
+        // The writer knows that the blocks of its own manifest are there; of another one it knows nothing.
+        if !is_same {
+            turn.connection
+                .prepare_cached("UPDATE blobs SET manifest = ?2, size = ?3 WHERE id = ?1")?
+                .execute(params![id, manifest, size])?;
+        }
         return Ok(id);
     }
     let mut insert =
@@ -176,15 +189,15 @@ fn read_present(
 ) -> Result<Option<Present>> {
     let mut rows = query.query(parameters)?;
     let Some(row) = rows.next()? else { return Ok(None) };
-    let unreadable = |_| Error::Unreadable("tags or metadata");
     Ok(Some(Present {
         row: row.get(0)?,
         id: super::rows::document_id(row, 1)?,
         blob: row.get(2)?,
         hash: digest(row, 3)?,
         version: row.get(4)?,
-        tags: serde_json::from_str(&row.get::<_, String>(5)?).map_err(unreadable)?,
-        metadata: serde_json::from_str(&row.get::<_, String>(6)?).map_err(unreadable)?,
+        // What cannot be read any more gives way to what is written now.
+        tags: serde_json::from_str(&row.get::<_, String>(5)?).unwrap_or_default(),
+        metadata: serde_json::from_str(&row.get::<_, String>(6)?).unwrap_or_default(),
         resource_id: row.get(7)?,
         mime: row.get(8)?,
         modified_at: row.get(9)?,
@@ -246,7 +259,15 @@ fn insert(
     let row = turn.connection.last_insert_rowid();
     insert_version(turn, row, 1, blob, (document.modified_at, document.mode), put.now)?;
     insert_tags(turn, row, &document.tags)?;
-    record_document(turn, put, place, Operation::Add, id, &document.path, (None, Some(document.hash)))?;
+    record_document(
+        turn,
+        put,
+        place,
+        Operation::Add,
+        (id, row),
+        &document.path,
+        (None, Some(document.hash)),
+    )?;
     Ok(id)
 }
 
@@ -310,10 +331,26 @@ fn replace(
     if changed {
         insert_version(turn, present.row, version, blob, (document.modified_at, document.mode), put.now)?;
         let hashes = (Some(present.hash), Some(document.hash));
-        record_document(turn, put, place, Operation::Replace, present.id, &document.path, hashes)?;
+        record_document(
+            turn,
+            put,
+            place,
+            Operation::Replace,
+            (present.id, present.row),
+            &document.path,
+            hashes,
+        )?;
     } else {
         let hashes = (Some(present.hash), Some(present.hash));
-        record_document(turn, put, place, Operation::Update, present.id, &document.path, hashes)?;
+        record_document(
+            turn,
+            put,
+            place,
+            Operation::Update,
+            (present.id, present.row),
+            &document.path,
+            hashes,
+        )?;
     }
     Ok(if changed { PutState::Updated } else { PutState::Unchanged })
 }
@@ -361,7 +398,7 @@ fn record_document(
     put: &Put,
     place: &Place,
     operation: Operation,
-    id: DocumentId,
+    (id, row): (DocumentId, i64),
     path: &str,
     (previous, new): (Option<Digest>, Option<Digest>),
 ) -> Result<()> {
@@ -371,15 +408,14 @@ fn record_document(
     record.path = path.to_owned();
     record.previous = previous;
     record.new = new;
+    record.state = state::of_document(turn.connection, row)?;
     turn.record(record)?;
     Ok(())
 }
 
 fn make_snapshot(turn: &Turn<'_>, put: &Put, place: &Place, draft: &SnapshotDraft) -> Result<Snapshot> {
     ensure_blob(turn, &draft.listing, draft.listing_size, &draft.listing_manifest)?;
-    let newest: Option<i64> =
-        turn.connection.query_row("SELECT MAX(at) FROM snapshots", [], |row| row.get(0))?;
-    let at = put.now.micros().max(newest.map_or(i64::MIN, |newest| newest + 1));
+    let at = free_moment(turn, put.now.micros())?;
     let mut insert = turn.connection.prepare_cached(
         "INSERT INTO snapshots (at, collection, label, root, listing, merkle, files, bytes, git_commit, git_branch)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
@@ -401,11 +437,30 @@ fn make_snapshot(turn: &Turn<'_>, put: &Put, place: &Place, draft: &SnapshotDraf
     record.collection = Some(place.id);
     record.path = at.with_micros();
     record.new = Some(draft.listing);
+    record.state = state::of_snapshot(turn.connection, at.micros())?;
     turn.record(record)?;
     let name =
         turn.connection
             .query_row("SELECT name FROM collections WHERE id = ?1", [place.row], |row| row.get(0))?;
     Ok(Snapshot { at, collection: place.id, collection_name: name, draft: draft.clone() })
+}
+
+/// The id of a snapshot made now: after the newest, unless that one was made by a clock that ran far ahead.
+fn free_moment(turn: &Turn<'_>, now: i64) -> Result<i64> {
+    const SKEW: i64 = 2_000_000;
+    let newest: Option<i64> =
+        turn.connection.query_row("SELECT MAX(at) FROM snapshots", [], |row| row.get(0))?;
+    match newest {
+        Some(newest) if newest >= now && newest - now < SKEW => return Ok(newest + 1),
+        Some(newest) if newest >= now => {}
+        _ => return Ok(now),
+    }
+    let mut is_taken = turn.connection.prepare_cached("SELECT 1 FROM snapshots WHERE at = ?1")?;
+    let mut at = now;
+    while is_taken.exists([at])? {
+        at += 1;
+    }
+    Ok(at)
 }
 
 pub(super) fn update(
@@ -439,6 +494,7 @@ pub(super) fn update(
     record.path = path;
     record.previous = Some(present.hash);
     record.new = Some(present.hash);
+    record.state = state::of_document(turn.connection, present.row)?;
     turn.record(record)?;
     Ok(Some(changes))
 }

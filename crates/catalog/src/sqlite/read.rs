@@ -179,9 +179,15 @@ pub(super) fn loose_figures(connection: &Connection) -> Result<(u64, u64)> {
     Ok(figures)
 }
 
-pub(super) fn some_loose(connection: &Connection, most: usize) -> Result<Vec<LooseBlock>> {
-    let mut query = connection.prepare_cached("SELECT id, bytes FROM loose_blocks LIMIT ?1")?;
-    collect(query.query([most as i64])?, read_loose)
+pub(super) fn loose_after(
+    connection: &Connection,
+    after: Option<[u8; 32]>,
+    most: usize,
+) -> Result<Vec<LooseBlock>> {
+    let mut query =
+        connection.prepare_cached("SELECT id, bytes FROM loose_blocks WHERE id > ?1 ORDER BY id LIMIT ?2")?;
+    let after = after.as_ref().map_or(&[][..], |after| &after[..]);
+    collect(query.query(params![after, most as i64])?, read_loose)
 }
 
 pub(super) fn snapshots(
@@ -236,25 +242,29 @@ pub(super) fn journal_end(connection: &Connection) -> Result<(u64, Digest)> {
 
 pub(super) fn journal(connection: &Connection, after: u64, most: usize) -> Result<Vec<Record>> {
     let mut query = connection.prepare_cached(
-        "SELECT sequence, at, account, token, operation, collection, document, path, previous, new, seal
+        "SELECT sequence, at, account, token, operation, collection, document, path, previous, new, state, seal
          FROM journal WHERE sequence > ?1 ORDER BY sequence LIMIT ?2",
     )?;
-    collect(query.query(params![after, most as i64])?, |row| {
-        let operation =
-            Operation::from_word(&row.get::<_, String>(4)?).ok_or(Error::Unreadable("an operation"))?;
-        let present = |at: usize| row.get_ref(at).is_ok_and(|value| value != rusqlite::types::ValueRef::Null);
-        Ok(Record {
-            sequence: row.get(0)?,
-            at: moment(row, 1)?,
-            account: account_id(row, 2)?,
-            token: row.get(3)?,
-            operation,
-            collection: if present(5) { Some(collection_id(row, 5)?) } else { None },
-            document: if present(6) { Some(document_id(row, 6)?) } else { None },
-            path: row.get(7)?,
-            previous: optional_digest(row, 8)?,
-            new: optional_digest(row, 9)?,
-            seal: digest(row, 10)?,
-        })
+    collect(query.query(params![after, most as i64])?, record)
+}
+
+/// A record from the columns of the journal, in their order.
+pub(super) fn record(row: &rusqlite::Row<'_>) -> Result<Record> {
+    let operation =
+        Operation::from_word(&row.get::<_, String>(4)?).ok_or(Error::Unreadable("an operation"))?;
+    let present = |at: usize| row.get_ref(at).is_ok_and(|value| value != rusqlite::types::ValueRef::Null);
+    Ok(Record {
+        sequence: row.get(0)?,
+        at: moment(row, 1)?,
+        account: account_id(row, 2)?,
+        token: row.get(3)?,
+        operation,
+        collection: if present(5) { Some(collection_id(row, 5)?) } else { None },
+        document: if present(6) { Some(document_id(row, 6)?) } else { None },
+        path: row.get(7)?,
+        previous: optional_digest(row, 8)?,
+        new: optional_digest(row, 9)?,
+        state: optional_digest(row, 10)?,
+        seal: digest(row, 11)?,
     })
 }

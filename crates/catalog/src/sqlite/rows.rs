@@ -17,6 +17,10 @@ pub(super) const FROM: &str =
     "documents d JOIN collections c ON c.id = d.collection JOIN blobs b ON b.id = d.blob";
 
 pub(super) fn document(row: &Row<'_>) -> Result<Document> {
+    // One broken value must not hide the document, nor the others of a list.
+    let mut damaged = Vec::new();
+    let tags = json(row, 17).unwrap_or_else(|| noted(&mut damaged, "tags"));
+    let metadata = json(row, 18).unwrap_or_else(|| noted(&mut damaged, "metadata"));
     Ok(Document {
         number: row.get(0)?,
         id: document_id(row, 1)?,
@@ -30,9 +34,10 @@ pub(super) fn document(row: &Row<'_>) -> Result<Document> {
         is_text: row.get(9)?,
         version: version_at(row, 10)?,
         created_at: moment(row, 16)?,
-        tags: json(row, 17, "tags")?,
-        metadata: json(row, 18, "metadata")?,
+        tags,
+        metadata,
         document_type: row.get(19)?,
+        damaged,
     })
 }
 
@@ -80,9 +85,13 @@ pub(super) fn optional_moment(row: &Row<'_>, at: usize) -> Result<Option<Moment>
     Ok(row.get::<_, Option<i64>>(at)?.map(Moment::from_micros))
 }
 
-fn json<T: serde::de::DeserializeOwned>(row: &Row<'_>, at: usize, what: &'static str) -> Result<T> {
-    let text = row.get_ref(at)?.as_str().map_err(|_| Error::Unreadable(what))?;
-    serde_json::from_str(text).map_err(|_| Error::Unreadable(what))
+fn json<T: serde::de::DeserializeOwned>(row: &Row<'_>, at: usize) -> Option<T> {
+    serde_json::from_str(row.get_ref(at).ok()?.as_str().ok()?).ok()
+}
+
+fn noted<T: Default>(damaged: &mut Vec<&'static str>, what: &'static str) -> T {
+    damaged.push(what);
+    T::default()
 }
 
 /// Collects rows with a function that gives this crate's errors.

@@ -162,6 +162,12 @@ const STEPS: &[&str] = &[
     );
     CREATE INDEX sessions_by_account ON sessions (account);
     ",
+    // 4: what a document or snapshot is after a change, as a hash in the journal; and the numbers of deleted documents
+    // that garbage collection forgot, for indexes that have not heard of the deletion yet.
+    "
+    ALTER TABLE journal ADD COLUMN state BLOB;
+    CREATE TABLE buried (number INTEGER PRIMARY KEY, sequence INTEGER NOT NULL);
+    ",
 ];
 
 /// The newest version that this program knows.
@@ -172,15 +178,20 @@ pub(super) fn version(connection: &Connection) -> Result<u32> {
     Ok(connection.pragma_query_value(None, "user_version", |row| row.get(0))?)
 }
 
-/// Walks the schema forward, one committed step at a time.
+/// Walks the schema forward to the newest version, one committed step at a time.
 pub(super) fn migrate(connection: &mut Connection) -> Result<()> {
+    walk_to(connection, KNOWN)
+}
+
+/// Walks the schema forward to a version.
+pub(super) fn walk_to(connection: &mut Connection, target: u32) -> Result<()> {
     loop {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let found = version(&transaction)?;
         if found > KNOWN {
             return Err(Error::TooNew { found, known: KNOWN });
         }
-        let Some(step) = STEPS.get(found as usize) else { return Ok(()) };
+        let Some(step) = STEPS.get(found as usize).filter(|_| found < target) else { return Ok(()) };
         transaction.execute_batch(step)?;
         if found == 0 {
             make_local_account(&transaction)?;

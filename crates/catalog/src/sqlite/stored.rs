@@ -10,6 +10,7 @@ use super::{
     documents,
     put::{self, Place},
     rows::{self, Conditions},
+    state,
     writer::Turn,
 };
 use crate::{
@@ -24,10 +25,12 @@ pub(super) fn store(turn: &Turn<'_>, put: &Put) -> Result<(DocumentId, PutState)
         Shelf::Named(name) => put::make_collection(turn, &put.actor, name, put.now)?.id,
     };
     let place = put::place(turn, collection)?;
+    put::keep_loose(turn, &put.loose)?;
     if let Some(id) = same(turn, &place, document)? {
+        // Nothing changes, but what had been damaged of the content is whole again.
+        put::ensure_blob(turn, &document.hash, document.size, &document.manifest)?;
         return Ok((id, PutState::Unchanged));
     }
-    put::keep_loose(turn, &put.loose)?;
     let result = put::put_document(turn, put, &place, document)?;
     Ok((result.id, result.state))
 }
@@ -100,8 +103,13 @@ pub(super) fn change(
     });
     let metadata = change.metadata.as_ref().map(put::to_json).transpose()?;
     let metadata = metadata.filter(|metadata| *metadata != present.metadata);
-    if let Some(content) = content {
-        replace_content(turn, &present, content, now)?;
+    match (content, &change.content) {
+        (Some(content), _) => replace_content(turn, &present, content, now)?,
+        (None, Some(again)) => {
+            put::keep_loose(turn, &again.loose)?;
+            put::ensure_blob(turn, &again.hash, again.size, &again.manifest)?;
+        }
+        (None, None) => {}
     }
     if let Some(title) = title {
         turn.connection
@@ -130,6 +138,7 @@ pub(super) fn change(
         record.path = present.path;
         record.previous = Some(present.hash);
         record.new = Some(content.map_or(present.hash, |content| content.hash));
+        record.state = state::of_document(turn.connection, present.row)?;
         turn.record(record)?;
     }
     documents::by_id(turn.connection, scope, id)

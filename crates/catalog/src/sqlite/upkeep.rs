@@ -1,13 +1,13 @@
 //! Upkeep: what a collection keeps and forgets, and the database's own check.
 
 use rusqlite::{Connection, params};
-use shelf_base::{Digest, Moment};
+use shelf_base::{Digest, Moment, ids::CollectionId};
 
 use super::{
-    rows::{collect, digest},
+    rows::{collect, collection_id, digest},
     writer::Turn,
 };
-use crate::{Actor, Operation, Purge, Result};
+use crate::{Actor, BlocksOf, Operation, Purge, Result};
 
 pub(super) fn drop_loose(turn: &Turn<'_>, ids: &[[u8; 32]]) -> Result<()> {
     let mut delete = turn.connection.prepare_cached("DELETE FROM loose_blocks WHERE id = ?1")?;
@@ -32,22 +32,37 @@ pub(super) fn version_count(connection: &Connection) -> Result<u64> {
 pub(super) fn purge(turn: &Turn<'_>, actor: &Actor, purge: &Purge, now: Moment) -> Result<()> {
     let connection = turn.connection;
     for at in &purge.snapshots {
-        connection.execute("DELETE FROM snapshots WHERE at = ?1", [at.micros()])?;
+        let collection = collection_of_snapshot(connection, *at)?;
+        connection.prepare_cached("DELETE FROM snapshots WHERE at = ?1")?.execute([at.micros()])?;
+        let mut record = Turn::blank(actor, now, Operation::DropSnapshot);
+        (record.collection, record.path) = (collection, at.with_micros());
+        turn.record(record)?;
     }
-    forget_deleted(connection, purge)?;
+    connection.execute("DELETE FROM buried WHERE sequence <= ?1", [purge.followed as i64])?;
+    forget_deleted(turn, purge)?;
     let doomed = doomed_blobs(connection, purge)?;
     for id in &doomed {
         connection.prepare_cached("DELETE FROM blobs WHERE id = ?1")?.execute([id])?;
     }
-    rebuild_account_blocks(connection, purge)?;
+    if let Some(blocks_of) = purge.blocks_of {
+        rebuild_account_blocks(connection, blocks_of)?;
+    }
     let mut record = Turn::blank(actor, now, Operation::Collect);
     record.path = format!("{} blobs, {} snapshots", doomed.len(), purge.snapshots.len());
     turn.record(record)?;
     Ok(())
 }
 
-/// Forgets deleted documents none of whose versions is kept.
-fn forget_deleted(connection: &Connection, purge: &Purge) -> Result<()> {
+fn collection_of_snapshot(connection: &Connection, at: Moment) -> Result<Option<CollectionId>> {
+    let mut query = connection.prepare_cached(
+        "SELECT c.uuid FROM snapshots s JOIN collections c ON c.id = s.collection WHERE s.at = ?1",
+    )?;
+    Ok(collect(query.query([at.micros()])?, |row| collection_id(row, 0))?.pop())
+}
+
+/// Forgets deleted documents none of whose versions is kept. Their numbers stay until every index has heard of them.
+fn forget_deleted(turn: &Turn<'_>, purge: &Purge) -> Result<()> {
+    let connection = turn.connection;
     let mut query = connection.prepare(
         "SELECT v.document, v.number, b.hash FROM versions v JOIN blobs b ON b.id = v.blob
          JOIN documents d ON d.id = v.document WHERE d.deleted_at IS NOT NULL",
@@ -59,6 +74,11 @@ fn forget_deleted(connection: &Connection, purge: &Purge) -> Result<()> {
             .prepare_cached("DELETE FROM versions WHERE document = ?1 AND number = ?2")?
             .execute(params![document, number])?;
     }
+    connection.execute(
+        "INSERT OR REPLACE INTO buried (number, sequence) SELECT d.id, ?1 FROM documents d
+         WHERE d.deleted_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.document = d.id)",
+        [turn.next_sequence() as i64],
+    )?;
     connection.execute_batch(
         "DELETE FROM tags WHERE document IN (SELECT d.id FROM documents d WHERE d.deleted_at IS NOT NULL
              AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.document = d.id));
@@ -78,8 +98,7 @@ fn doomed_blobs(connection: &Connection, purge: &Purge) -> Result<Vec<i64>> {
 }
 
 /// The accounts' own blocks are made anew from the versions that are left.
-fn rebuild_account_blocks(connection: &Connection, purge: &Purge) -> Result<()> {
-    let Some(blocks_of) = purge.blocks_of else { return Ok(()) };
+pub(super) fn rebuild_account_blocks(connection: &Connection, blocks_of: BlocksOf) -> Result<()> {
     connection.execute("DELETE FROM account_blocks", [])?;
     let mut query = connection.prepare(
         "SELECT DISTINCT c.account, b.id, b.manifest FROM versions v JOIN blobs b ON b.id = v.blob

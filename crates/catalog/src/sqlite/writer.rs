@@ -3,8 +3,13 @@
 use std::{
     cell::RefCell,
     fs::{File, OpenOptions},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
-    sync::mpsc::{self, Receiver, Sender},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{self, Receiver, Sender},
+    },
     thread::{self, JoinHandle},
 };
 
@@ -13,7 +18,7 @@ use rusqlite::{Connection, ErrorCode, ffi};
 use rustix::fs::{FlockOperation, flock};
 use shelf_base::Digest;
 
-use super::{connect, patiently, read};
+use super::{PATIENCE, connect, patiently, read};
 use crate::{Actor, Error, Record, Result};
 
 /// The most jobs that share one commit.
@@ -34,8 +39,9 @@ impl Turn<'_> {
         record.sequence = end.0 + 1;
         record.seal = record.expected_seal(&end.1);
         let mut insert = self.connection.prepare_cached(
-            "INSERT INTO journal (sequence, at, account, token, operation, collection, document, path, previous, new, seal)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+            "INSERT INTO journal (sequence, at, account, token, operation, collection, document, path, previous, new,
+                 state, seal)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
         )?;
         insert.execute(rusqlite::params![
             record.sequence,
@@ -48,10 +54,16 @@ impl Turn<'_> {
             record.path,
             record.previous.as_ref().map(|hash| hash.as_bytes()),
             record.new.as_ref().map(|hash| hash.as_bytes()),
+            record.state.as_ref().map(|hash| hash.as_bytes()),
             record.seal.as_bytes(),
         ])?;
         *end = (record.sequence, record.seal);
         Ok(record.sequence)
+    }
+
+    /// The number that the next record will have.
+    pub(super) fn next_sequence(&self) -> u64 {
+        self.end.borrow().0 + 1
     }
 
     /// The fields of a record that are the same for all of a call's records.
@@ -67,6 +79,7 @@ impl Turn<'_> {
             path: String::new(),
             previous: None,
             new: None,
+            state: None,
             seal: Record::genesis(),
         }
     }
@@ -111,7 +124,13 @@ impl Writer {
         work: impl FnOnce(&Turn<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let (reply, outcome) = mpsc::sync_channel(1);
+        // Set by whoever is first: the thread that begins with the job, or the caller who gave up waiting for it.
+        let taken = Arc::new(AtomicBool::new(false));
+        let taken_by_thread = taken.clone();
         let job: Job = Box::new(move |turn| {
+            if taken_by_thread.swap(true, Ordering::AcqRel) {
+                return Box::new(|_| {});
+            }
             let result = turn.map_or(Err(Error::Closed), |turn| in_savepoint(turn, work));
             Box::new(move |failure| {
                 let _ = reply.send(match failure {
@@ -121,7 +140,21 @@ impl Writer {
             })
         });
         self.send(job)?;
-        outcome.recv().map_err(|_| Error::Closed)?
+        match outcome.recv_timeout(PATIENCE) {
+            Err(mpsc::RecvTimeoutError::Timeout) if !taken.swap(true, Ordering::AcqRel) => Err(Error::Busy),
+            Err(mpsc::RecvTimeoutError::Timeout) => outcome.recv().map_err(|_| Error::Closed)?,
+            result => result.map_err(|_| Error::Closed)?,
+        }
+    }
+
+    /// Runs long work in a transaction on a connection of its own that does not look after every reference: whoever
+    /// deletes parents by the thousand knows that they have no children left, and SQLite would look through whole
+    /// tables for each of them.
+    pub(super) fn alone<T>(&self, work: impl FnOnce(&Turn<'_>) -> Result<T>) -> Result<T> {
+        let _turn_of_process = take_turn(&self.lock)?;
+        let connection = connect(&self.path)?;
+        connection.pragma_update(None, "foreign_keys", "off")?;
+        append(&connection, work)
     }
 
     fn send(&self, job: Job) -> Result<()> {
@@ -147,6 +180,14 @@ impl Writer {
         }
         sent.map_err(|_| Error::Closed)
     }
+}
+
+/// Runs `work` in a transaction on a connection that nobody else writes through.
+pub(super) fn append<T>(connection: &Connection, work: impl FnOnce(&Turn<'_>) -> Result<T>) -> Result<T> {
+    let turn = patiently(|| begin(connection))?;
+    let outcome = work(&turn);
+    connection.execute_batch(if outcome.is_ok() { "COMMIT" } else { "ROLLBACK" })?;
+    outcome
 }
 
 fn run(connection: &Connection, lock: &Path, jobs: &Receiver<Job>) {
@@ -231,8 +272,13 @@ fn code_of(error: &Error) -> ffi::Error {
 
 /// Waits for this process's turn to write. The kernel lines waiters up; the lock falls when the file is dropped.
 pub(super) fn take_turn(lock: &Path) -> Result<File> {
-    let file =
-        OpenOptions::new().create(true).truncate(false).write(true).open(lock).map_err(Error::Files)?;
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .open(lock)
+        .map_err(Error::Files)?;
     loop {
         match flock(&file, FlockOperation::LockExclusive) {
             Ok(()) => return Ok(file),

@@ -160,7 +160,7 @@ pub(super) fn collections_end_with_all_that_is_in_them(catalog: &dyn Catalog) {
     let before = catalog.sequence().expect("a number");
     assert!(catalog.delete_collection(&actor, &scope(), work.id, at(8)).expect("a deletion"));
     let after = catalog.sequence().expect("a number");
-    let gone = catalog.changes(before, after).expect("changes");
+    let gone = catalog.changes(before, after).expect("changes").documents;
     assert!(gone.len() == 2 && gone.iter().all(|document| !document.is_live), "{gone:?}");
     assert!(catalog.collection_by_id(&Scope::Library, work.id).expect("a read").is_none());
     assert!(catalog.snapshots(&Scope::Library, None).expect("a list").is_empty());
@@ -224,7 +224,7 @@ pub(super) fn titled_documents_are_stored_once_and_change_whole(catalog: &dyn Ca
     assert_eq!(after - before, 1, "one record for one change");
     let retitle = DocumentChange { title: Some("W".into()), ..DocumentChange::default() };
     catalog.change(&Actor::local(), &scope(), id, retitle.clone(), at(3)).expect("a change");
-    let changes = catalog.changes(after, after + 1).expect("changes");
+    let changes = catalog.changes(after, after + 1).expect("changes").documents;
     assert!(changes[0].is_renamed && changes[0].title == "W", "{changes:?}");
     catalog.change(&Actor::local(), &scope(), id, retitle, at(4)).expect("nothing to change");
     assert_eq!(catalog.sequence().expect("a number"), after + 1, "nothing changed, nothing recorded");

@@ -86,7 +86,7 @@ impl House {
         let shelf = self.shelf_by_id(caller, request.collection.as_deref())?;
         let kind = request.document_type.unwrap_or_default();
         let content = kind::understand(kind, &request.content)?;
-        let _writing = self.writing()?;
+        let _writing = self.writing(call)?;
         let mut riding = Riding::default();
         let cut = self.cut_document(&content.bytes, &mut riding)?;
         let id = DocumentId::fresh();
@@ -151,7 +151,7 @@ impl House {
         request.title.as_deref().map_or(Ok(()), check_title)?;
         request.metadata.as_ref().map_or(Ok(()), validate::metadata)?;
         let present = self.document_by_id(caller, id)?;
-        let _writing = self.writing()?;
+        let _writing = self.writing(call)?;
         let mut riding = Riding::default();
         let kind = request.document_type.unwrap_or_else(|| DocumentType::of(&present));
         let (content, bytes, new_type) = match &request.content {

@@ -1,13 +1,14 @@
 //! Searching one document.
 
 use std::{
-    collections::BTreeMap,
+    borrow::Cow,
     io::{self, Read},
+    ops::Range,
 };
 
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
-use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
 use shelf_base::Call;
 
 use super::{GrepLine, GrepRequest, GrepShow, Sought};
@@ -61,35 +62,47 @@ impl Line {
     }
 }
 
-/// A searcher with the request's context and inversion.
+/// A searcher for the request's pattern. It gives matching lines only; context is cut out of the document afterwards.
 pub(super) fn searcher(request: &GrepRequest) -> Searcher {
-    let lines = request.show == GrepShow::Lines;
     SearcherBuilder::new()
-        .line_number(lines)
+        .line_number(request.show == GrepShow::Lines)
         .invert_match(request.invert)
         .max_matches(request.max_count)
-        .before_context(if lines { request.before } else { 0 })
-        .after_context(if lines { request.after } else { 0 })
         // A document that was taken for text is text to its end, whatever bytes come.
         .binary_detection(BinaryDetection::none())
+        // Encodings with a mark are decoded before the search, so that places in the text are places in the bytes.
+        .bom_sniffing(false)
         .build()
 }
 
-/// Searches the bytes of one document.
+/// Searches the bytes of one document. Lines up to `after` are counted and not shown.
 pub(super) fn search(
     searcher: &mut Searcher,
     matcher: &RegexMatcher,
     request: &GrepRequest,
-    bytes: &[u8],
+    (bytes, after): (&[u8], u64),
     call: &Call,
 ) -> io::Result<Found> {
-    let mut gathered = Gathered { request, count: 0, matches: Vec::new(), texts: BTreeMap::new() };
+    let bytes = &*decoded(bytes);
+    let mut gathered =
+        Gathered { request, matcher, bytes, after, found: Found::default(), room: request.page_chars };
     if bytes.len() > LARGE {
         searcher.search_reader(matcher, Checked { bytes, call }, &mut gathered)?;
     } else {
         searcher.search_slice(matcher, bytes, &mut gathered)?;
     }
-    Ok(gathered.finish(matcher))
+    Ok(gathered.found)
+}
+
+/// The bytes that patterns see: without a byte order mark, and of two-byte encodings the text in UTF-8, as ripgrep does.
+fn decoded(bytes: &[u8]) -> Cow<'_, [u8]> {
+    match encoding_rs::Encoding::for_bom(bytes) {
+        Some((encoding, mark)) if encoding == encoding_rs::UTF_8 => Cow::Borrowed(&bytes[mark..]),
+        Some((encoding, mark)) => {
+            Cow::Owned(encoding.decode_without_bom_handling(&bytes[mark..]).0.into_owned().into_bytes())
+        }
+        None => Cow::Borrowed(bytes),
+    }
 }
 
 /// Gives a large document piece by piece, so that a cancelled call stops inside it.
@@ -105,79 +118,82 @@ impl Read for Checked<'_> {
     }
 }
 
-/// Takes lines as the searcher finds them.
+/// Counts the lines that the searcher finds, and keeps those for which a page can have room: what a call holds in memory
+/// depends on the page, not on how often the pattern matches or how much context was asked for.
 struct Gathered<'a> {
     request: &'a GrepRequest,
-    count: u64,
-    matches: Vec<u64>,
-    /// Every line that was given, matching or context.
-    texts: BTreeMap<u64, Vec<u8>>,
+    matcher: &'a RegexMatcher,
+    bytes: &'a [u8],
+    after: u64,
+    found: Found,
+    /// Characters that a page still has.
+    room: usize,
 }
 
 impl Sink for Gathered<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
-        if self.request.max_count.is_some_and(|most| self.count >= most) {
-            // What still comes is context of the last match that counts.
-            if let Some(number) = found.line_number() {
-                self.texts.insert(number, found.bytes().to_vec());
-            }
+        if self.request.max_count.is_some_and(|most| self.found.count >= most) {
+            return Ok(false);
+        }
+        self.found.count += 1;
+        let number = found.line_number().unwrap_or(0);
+        if self.request.show != GrepShow::Lines || self.room == 0 || number <= self.after {
             return Ok(true);
         }
-        self.count += 1;
-        if self.request.show == GrepShow::Lines {
-            let number = found.line_number().unwrap_or(0);
-            self.matches.push(number);
-            self.texts.insert(number, found.bytes().to_vec());
-        }
-        Ok(true)
-    }
-
-    fn context(&mut self, _: &Searcher, found: &SinkContext<'_>) -> io::Result<bool> {
-        if let Some(number) = found.line_number() {
-            self.texts.insert(number, found.bytes().to_vec());
-        }
+        let start = found.absolute_byte_offset() as usize;
+        let line = self.line(number, start..start + found.bytes().len());
+        let length = |lines: &[String]| lines.iter().map(|line| line.len() + BESIDE).sum::<usize>();
+        // A page counts at least this for the line, so it is full when there is no room left here.
+        self.room =
+            self.room.saturating_sub(line.text.len() + length(&line.before) + length(&line.after) + 100);
+        self.found.lines.push(line);
         Ok(true)
     }
 }
 
 impl Gathered<'_> {
-    fn finish(self, matcher: &RegexMatcher) -> Found {
-        let lines = self.matches.iter().map(|number| self.line(*number, matcher)).collect();
-        Found { lines, count: self.count, ..Found::default() }
-    }
-
     /// A matching line with as much of its context as a page has room for: the lines next to it first.
-    fn line(&self, number: u64, matcher: &RegexMatcher) -> Line {
-        let (before, after) = (self.request.before as u64, self.request.after as u64);
-        let matcher = (!self.request.invert).then_some(matcher);
-        let (text, spans, mut shortened) = shown(&self.texts[&number], matcher);
-        let most = (MATCH_CHARS / (1 + before + after) as usize).clamp(CONTEXT_CHARS, LINE_CHARS);
+    fn line(&self, number: u64, place: Range<usize>) -> Line {
+        let (before, after) = (self.request.before, self.request.after);
+        let matcher = (!self.request.invert).then_some(self.matcher);
+        let (text, spans, mut shortened) = shown(&self.bytes[place.clone()], matcher);
+        let most =
+            (MATCH_CHARS / before.saturating_add(after).saturating_add(1)).clamp(CONTEXT_CHARS, LINE_CHARS);
         let mut room = MATCH_CHARS.saturating_sub(text.len());
         let (mut above, mut below) = (Vec::new(), Vec::new());
-        for distance in 1..=before.max(after) {
-            let mut take = |number: Option<u64>, lines: &mut Vec<String>| {
-                // Lines come without gaps; where one is not there, the document ends.
-                let Some(bytes) = number.and_then(|number| self.texts.get(&number)) else { return true };
-                let (text, is_cut) = beginning(bytes, most);
-                if text.len() + BESIDE > room {
-                    return false;
-                }
+        let (mut up, mut down) = (place.start, place.end);
+        let mut take = |bytes: &[u8], lines: &mut Vec<String>| {
+            let (text, is_cut) = beginning(bytes, most);
+            let fits = text.len() + BESIDE <= room;
+            shortened |= is_cut || !fits;
+            if fits {
                 room -= text.len() + BESIDE;
-                shortened |= is_cut;
                 lines.push(text);
-                true
-            };
-            let above_fits = distance > before || take(number.checked_sub(distance), &mut above);
-            let below_fits = distance > after || take(number.checked_add(distance), &mut below);
-            if !above_fits || !below_fits {
-                shortened = true;
+            }
+            fits
+        };
+        loop {
+            let wants_up = above.len() < before && up > 0;
+            let wants_down = below.len() < after && down < self.bytes.len();
+            if !wants_up && !wants_down {
                 break;
             }
-            let is_end = |lines: &[String], wanted: u64| distance > wanted || (lines.len() as u64) < distance;
-            if is_end(&above, before) && is_end(&below, after) {
-                break;
+            if wants_up {
+                let start = memchr::memrchr(b'\n', &self.bytes[..up - 1]).map_or(0, |at| at + 1);
+                if !take(&self.bytes[start..up], &mut above) {
+                    break;
+                }
+                up = start;
+            }
+            if wants_down {
+                let end =
+                    memchr::memchr(b'\n', &self.bytes[down..]).map_or(self.bytes.len(), |at| down + at + 1);
+                if !take(&self.bytes[down..end], &mut below) {
+                    break;
+                }
+                down = end;
             }
         }
         above.reverse();

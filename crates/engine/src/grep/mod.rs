@@ -151,8 +151,8 @@ impl House {
         };
         let after = bookmark.as_ref().map_or_else(Position::default, |bookmark| bookmark.after.clone());
         documents.retain(|document| (&*document.path, document.number) >= (&after.0, after.1));
-        let searching = Searching { house: self, caller, matcher: &matcher, call };
-        let page = searching.fill(request, &documents, after, bookmark.is_none())?;
+        let searching = Searching { house: self, caller, matcher: &matcher, call, after };
+        let page = searching.fill(request, &documents, bookmark.is_none())?;
         let mut reply = page.reply;
         reply.searched = searched;
         if let Some(bookmark) = bookmark {

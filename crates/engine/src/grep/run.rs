@@ -22,6 +22,8 @@ use crate::{Caller, Error, House, Result, texts::Reach};
 const RUN: usize = 128;
 /// Documents of a run at most.
 const LONGEST_RUN: usize = 8_192;
+/// The same while lines are kept: each document may bring a page of them.
+const LONGEST_RUN_OF_LINES: usize = 512;
 /// Documents that a thread takes at once and reads in the order in which they lie.
 const SHARE: usize = 64;
 /// With fewer documents than this for each, a second thread is not worth starting.
@@ -36,6 +38,8 @@ pub(super) struct Searching<'a> {
     pub caller: &'a Caller,
     pub matcher: &'a RegexMatcher,
     pub call: &'a Call,
+    /// Where the last page ended.
+    pub after: Position,
 }
 
 impl Searching<'_> {
@@ -45,10 +49,9 @@ impl Searching<'_> {
         &self,
         request: &'p GrepRequest,
         documents: &[Sought<'_>],
-        after: Position,
         count_all: bool,
     ) -> Result<Page<'p>> {
-        let mut page = Page::new(request, after);
+        let mut page = Page::new(request, self.after.clone());
         let counting = GrepRequest { show: GrepShow::Counts, ..request.clone() };
         let (mut done, mut length) = (0, RUN);
         while done < documents.len() && (page.end.is_none() || count_all) {
@@ -61,9 +64,15 @@ impl Searching<'_> {
             let found = self.run(run, asked, (done, documents.len()))?;
             run.iter().zip(found).for_each(|(document, found)| page.take(document, found));
             done += run.len();
-            length = (2 * length).min(LONGEST_RUN);
+            let longest = if request.show == GrepShow::Lines { LONGEST_RUN_OF_LINES } else { LONGEST_RUN };
+            length = (2 * length).min(longest);
         }
         Ok(page)
+    }
+
+    /// Lines of a document that earlier pages have shown.
+    fn lines_before(&self, path: &str, number: i64) -> u64 {
+        if (path, number) == (&self.after.0, self.after.1) { self.after.2 } else { 0 }
     }
 
     /// Searches a run of documents; results in the run's order.
@@ -123,7 +132,7 @@ struct Worker<'a> {
 impl Worker<'_> {
     /// Searches neighbouring documents; results in their order.
     fn search(&mut self, share: &[Sought<'_>]) -> Result<Vec<Found>> {
-        let Searching { house, matcher, call, .. } = *self.searching;
+        let Searching { house, matcher, call, .. } = self.searching;
         let (searcher, request) = (&mut self.searcher, self.request);
         let mut found: Vec<Found> = share.iter().map(|_| Found::default()).collect();
         let mut gone = Vec::new();
@@ -131,7 +140,8 @@ impl Worker<'_> {
         house.blobs.read_each(call, &mut self.reader, (&hashes, self.reach), |at, bytes| {
             match bytes {
                 Ok(bytes) => {
-                    found[at] = file::search(searcher, matcher, request, bytes, call)
+                    let skipped = self.searching.lines_before(&share[at].path, share[at].number);
+                    found[at] = file::search(searcher, matcher, request, (bytes, skipped), call)
                         .map_err(|error| stopped(call, &share[at].path, error))?;
                 }
                 // A damaged document is named; the others are searched all the same.
@@ -149,13 +159,14 @@ impl Worker<'_> {
 
     /// Searches what the catalog says is the document's content now: what was to be searched is not there any more.
     fn search_present(&mut self, number: i64) -> Result<Found> {
-        let Searching { house, caller, matcher, call } = *self.searching;
+        let Searching { house, caller, matcher, call, .. } = self.searching;
         let filter = Filter { numbers: Some(vec![number]), is_text: Some(true), ..Filter::default() };
         let Some(document) = house.catalog.choose(caller.pass.scope(), &filter)?.pop() else {
             return Ok(Found { is_gone: true, ..Found::default() });
         };
         let bytes = house.blobs.read_blocks(call, &document.version.hash, document.version.size)?;
-        file::search(&mut self.searcher, matcher, self.request, &bytes, call)
+        let skipped = self.searching.lines_before(&document.path, number);
+        file::search(&mut self.searcher, matcher, self.request, (&bytes, skipped), call)
             .map_err(|error| stopped(call, &document.path, error))
     }
 }

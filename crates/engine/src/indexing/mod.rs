@@ -118,16 +118,9 @@ impl Indexing {
         Ok(self.index.view()?)
     }
 
-    /// Brings the index on disk up to now, so that no process needs the journal's past any more.
-    pub(crate) fn write_out(self: &Arc<Self>, call: &Call) -> Result<()> {
-        loop {
-            let target = self.view(call)?.sequence();
-            let lease = self.wait_for_lease(call)?;
-            self.index.flush(&lease)?;
-            if self.index.written()? >= target {
-                return Ok(());
-            }
-        }
+    /// How far the index on disk has followed the journal; no process is behind it.
+    pub(crate) fn followed(&self) -> u64 {
+        self.index.written().unwrap_or(0)
     }
 
     /// Gives back memory.
@@ -136,6 +129,12 @@ impl Indexing {
         if rest == Rest::Long {
             self.index.forget_words();
         }
+    }
+
+    /// How far the index on disk says it has followed the journal, when the journal does not reach that far.
+    pub(crate) fn is_ahead(&self) -> Result<Option<u64>> {
+        let end = self.blobs.catalog.sequence()?;
+        Ok(self.index.noted_sequence().filter(|followed| *followed > end))
     }
 
     /// Throws the index away; the next view builds it anew.
@@ -206,8 +205,8 @@ impl Indexing {
 
     /// Indexes a small gap in memory; `false` when it is not small after all.
     fn extend_tail(&self, view: &View, target: u64, call: &Call) -> Result<bool> {
-        let changed = self.blobs.catalog.changes(view.sequence(), target)?;
-        let fresh = fresh(view, &changed);
+        let changes = self.blobs.catalog.changes(view.sequence(), target)?;
+        let fresh = fresh(view, &changes.documents);
         if fresh.iter().map(|document| document.size).sum::<u64>() > TAIL_BYTES {
             return Ok(false);
         }
@@ -220,7 +219,7 @@ impl Indexing {
             }
             built.push(builder.finish()?);
         }
-        let touched = fresh.iter().map(|document| document.number).collect();
+        let touched = touched(&fresh, changes.buried);
         self.index.append(Change { from: view.sequence(), to: target, built, touched })?;
         Ok(true)
     }
@@ -230,16 +229,16 @@ impl Indexing {
         let first = from;
         while from < target {
             let to = target.min(from + BULK_RECORDS);
-            let changed = self.blobs.catalog.changes(from, to)?;
+            let changes = self.blobs.catalog.changes(from, to)?;
             let view = self.index.view()?;
-            let fresh = fresh(&view, &changed);
+            let fresh = fresh(&view, &changes.documents);
             drop(view);
             let done = |documents: usize, of: usize| {
                 let share = if of == 0 { 0 } else { (to - from) * documents as u64 / of as u64 };
                 call.report(from - first + share, Some(target - first), "indexing");
             };
             let staged = self.build(lease, &fresh, call, &done)?;
-            let touched: Vec<i64> = fresh.iter().map(|document| document.number).collect();
+            let touched = touched(&fresh, changes.buried);
             self.index.commit(lease, from, to, staged, &touched)?;
             from = to;
         }
@@ -362,6 +361,11 @@ fn fresh<'a>(view: &View, changed: &'a [Changed]) -> Vec<&'a Changed> {
         .collect()
 }
 
+/// The numbers of all documents of which older segments are wrong.
+fn touched(fresh: &[&Changed], buried: Vec<i64>) -> Vec<i64> {
+    fresh.iter().map(|document| document.number).chain(buried).collect()
+}
+
 impl House {
     /// Brings the search index up to now, with progress.
     pub fn index_now(&self, call: &Call) -> Result<()> {
@@ -378,5 +382,6 @@ impl House {
 impl Drop for House {
     fn drop(&mut self) {
         self.indexing.stop();
+        self.copy_when_due();
     }
 }

@@ -6,11 +6,13 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
     thread::{self, JoinHandle},
+    time::Duration,
 };
 
 use parking_lot::Mutex;
-use shelf_blocks::{BlockId, BlockRef, Loose, Store};
-use shelf_catalog::Catalog;
+use shelf_base::Call;
+use shelf_blocks::{BlockId, BlockRef, Loose, Store, Trust};
+use shelf_catalog::{Catalog, LooseBlock};
 
 use crate::{House, Result, locks::Locks};
 
@@ -18,6 +20,8 @@ use crate::{House, Result, locks::Locks};
 const DUE: u64 = 4 * 1_024 * 1_024;
 /// Loose blocks that one fold takes at most.
 const MOST: usize = 20_000;
+/// How long a fold waits for a garbage collection.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What lies loose, as far as this process knows, and the fold that is under way.
 #[derive(Default)]
@@ -39,6 +43,7 @@ impl Drop for Folding {
 impl House {
     /// Folds in the background when enough has gathered.
     pub(crate) fn fold_when_due(&self, loose_bytes: usize) {
+        self.reserve.make_when_low();
         let found = || AtomicU64::new(self.catalog.loose_figures().map_or(0, |(_, bytes)| bytes));
         let bytes = self.folding.bytes.get_or_init(found);
         let now = bytes.fetch_add(loose_bytes as u64, Ordering::Relaxed) + loose_bytes as u64;
@@ -49,41 +54,49 @@ impl House {
         bytes.store(0, Ordering::Relaxed);
         let (catalog, blocks, locks) = (self.catalog.clone(), self.blocks.clone(), self.locks.clone());
         // A fold that fails leaves everything as it was; the next one tries again.
-        let started =
-            thread::Builder::new().name("fold".into()).spawn(move || drop(fold(&*catalog, &blocks, &locks)));
+        let started = thread::Builder::new()
+            .name("fold".into())
+            .spawn(move || drop(fold_all(&*catalog, &blocks, &locks)));
         *running = started.ok();
     }
 
     /// Folds every loose block now; the number of blocks moved.
     pub fn fold_now(&self) -> Result<u64> {
-        let mut moved = 0;
-        loop {
-            match fold(&*self.catalog, &self.blocks, &self.locks)? {
-                0 => return Ok(moved),
-                more => moved += more,
-            }
-        }
+        fold_all(&*self.catalog, &self.blocks, &self.locks)
     }
 }
 
-/// One fold: the pack is durable before the rows go.
-fn fold(catalog: &dyn Catalog, blocks: &Store, locks: &Locks) -> Result<u64> {
-    let Some(_alone) = locks.try_alone("fold").map_err(crate::Error::Lock)? else { return Ok(0) };
-    let _writing = locks.write().map_err(crate::Error::Lock)?;
-    let loose = catalog.some_loose(MOST)?;
-    if loose.is_empty() {
-        return Ok(0);
+fn fold_all(catalog: &dyn Catalog, blocks: &Store, locks: &Locks) -> Result<u64> {
+    let Some(_alone) = locks.try_alone("fold")? else { return Ok(0) };
+    let (mut moved, mut after) = (0, None);
+    loop {
+        let loose = catalog.loose_after(after, MOST)?;
+        let Some(last) = loose.last() else { return Ok(moved) };
+        after = Some(last.id);
+        moved += fold(catalog, blocks, locks, &loose)?;
     }
-    let batch = blocks.batch();
+}
+
+/// One fold: the pack is durable before the rows go. A block that does not decode stays where it is: `check` names it,
+/// and whoever sends its content again heals it.
+fn fold(catalog: &dyn Catalog, blocks: &Store, locks: &Locks, loose: &[LooseBlock]) -> Result<u64> {
+    let _writing = locks.write(&Call::new().within(PATIENCE))?;
+    // The row is the good copy as long as the pack's has not been read.
+    let batch = blocks.batch(Trust::Bytes);
     let mut lane = batch.lane()?;
-    for block in &loose {
+    let mut folded = Vec::with_capacity(loose.len());
+    for block in loose {
         let id = BlockId::new(block.id);
-        let bytes = Loose { id, bytes: block.bytes.clone() }.decode()?;
-        lane.put_alone(BlockRef { id, length: bytes.len() as u32 }, &bytes)?;
+        match (Loose { id, bytes: block.bytes.clone() }).decode() {
+            Ok(bytes) => {
+                lane.put_alone(BlockRef { id, length: bytes.len() as u32 }, &bytes)?;
+                folded.push(block.id);
+            }
+            Err(error) => tracing::warn!(%error, "a block was left out of a fold"),
+        }
     }
     lane.finish()?;
     let _sealed = batch.seal()?;
-    let ids: Vec<[u8; 32]> = loose.iter().map(|block| block.id).collect();
-    catalog.drop_loose(&ids)?;
-    Ok(ids.len() as u64)
+    catalog.drop_loose(&folded)?;
+    Ok(folded.len() as u64)
 }

@@ -16,12 +16,12 @@ use std::{
 use ignore::WalkBuilder;
 use parking_lot::Mutex;
 use shelf_base::{Call, Moment};
-use shelf_blocks::{Batch, Lane, cut};
+use shelf_blocks::{Batch, Lane, Trust, cut};
 use shelf_catalog::{Put, PutDocument, PutResult, Source as Stored};
 
 use super::{
     AddReply, AddRequest, FailedFile, Manner, counts, document, draft, entry, git, single::Riding,
-    source::Facts, source::Source,
+    single::most_of, source::Facts, source::Source,
 };
 use crate::{Caller, Entry, Error, House, Listing, Result, pattern::Patterns, validate};
 
@@ -45,6 +45,8 @@ struct Found {
 #[derive(Default)]
 struct Tally {
     entries: Vec<Entry>,
+    links: u64,
+    skipped: Vec<FailedFile>,
     failed: Vec<FailedFile>,
     stored: u64,
     deduplicated: u64,
@@ -66,9 +68,9 @@ impl House {
             return Err(Error::invalid("resource_id", "names one document; it cannot be given to a folder"));
         }
         let root = super::single::text_path(&source.path)?;
-        let _writing = self.writing()?;
+        let _writing = self.writing(call)?;
         let mut tally = Tally::default();
-        let found = walk(request, source, call, &mut tally.failed)?;
+        let found = walk(request, source, &root, call, &mut tally)?;
         let total = found.len() as u64;
         let changed = self.set_aside_unchanged(manner, &root, found, &mut tally)?;
         call.report(tally.unchanged, Some(total), "storing");
@@ -106,6 +108,7 @@ impl House {
                         size: stored.size,
                         mode: found.facts.mode,
                         modified_at: found.facts.modified_at,
+                        link: None,
                     });
                 }
                 _ => changed.push(found),
@@ -187,7 +190,7 @@ impl House {
         call: &Call,
         failed: &mut Vec<FailedFile>,
     ) -> Result<Vec<PutDocument>> {
-        let batch = self.blocks.batch();
+        let batch = self.blocks.batch(Trust::Pack);
         let next = AtomicUsize::new(0);
         let done = Mutex::new(Vec::with_capacity(round.len()));
         let faults = Mutex::new(Vec::new());
@@ -248,6 +251,8 @@ impl House {
             files_added: tally.added,
             files_updated: tally.updated,
             files_unchanged: tally.unchanged,
+            links: tally.links,
+            skipped: tally.skipped,
             failed: tally.failed,
         })
     }
@@ -275,8 +280,9 @@ fn is_same(stored: &Stored, facts: &Facts) -> bool {
 fn walk(
     request: &AddRequest,
     source: &Source,
+    root: &str,
     call: &Call,
-    failed: &mut Vec<FailedFile>,
+    tally: &mut Tally,
 ) -> Result<Vec<Found>> {
     let include = Patterns::with_folders("include", &request.include)?;
     let exclude = Patterns::with_folders("exclude", &request.exclude)?;
@@ -302,21 +308,34 @@ fn walk(
             Err(error) => {
                 let path = path_of(&error).unwrap_or(&source.path).display().to_string();
                 let reason = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
-                failed.push(FailedFile { path, reason });
+                tally.failed.push(FailedFile { path, reason });
                 continue;
             }
         };
-        if !entry.file_type().is_some_and(|kind| kind.is_file()) {
-            continue;
-        }
+        let Some(kind) = entry.file_type().filter(|kind| !kind.is_dir()) else { continue };
         let inside =
             entry.path().strip_prefix(&source.path).unwrap_or(entry.path()).to_string_lossy().into_owned();
         if (!request.include.is_empty() && !include.fits(&inside)) || exclude.fits(&inside) {
             continue;
         }
+        let named = |reason| FailedFile { path: entry.path().display().to_string(), reason };
+        if kind.is_symlink() {
+            match look_at_link(entry.path(), root, entry.metadata()) {
+                Ok(link) => {
+                    tally.entries.push(link);
+                    tally.links += 1;
+                }
+                Err(reason) => tally.failed.push(named(reason)),
+            }
+            continue;
+        }
+        if !kind.is_file() {
+            tally.skipped.push(named(format!("{}, not a file", special(kind))));
+            continue;
+        }
         match look(entry.path(), entry.metadata()) {
             Ok(file) => found.push(file),
-            Err(reason) => failed.push(FailedFile { path: entry.path().display().to_string(), reason }),
+            Err(reason) => tally.failed.push(named(reason)),
         }
     }
     found.sort_by(|a, b| a.path.cmp(&b.path));
@@ -340,6 +359,34 @@ fn look(
     validate::path("its path", text).map_err(|error| error.to_string())?;
     let facts = Facts::of(&metadata.map_err(|error| error.to_string())?);
     Ok(Found { full: path.to_owned(), path: text.to_owned(), facts })
+}
+
+/// A symbolic link as an entry of the snapshot. It is not followed: where it leads is not part of the folder.
+fn look_at_link(
+    path: &Path,
+    root: &str,
+    metadata: std::result::Result<std::fs::Metadata, ignore::Error>,
+) -> Result<Entry, String> {
+    let text = path.to_str().ok_or("its name is not Unicode")?;
+    validate::path("its path", text).map_err(|error| error.to_string())?;
+    let target = std::fs::read_link(path).map_err(|error| error.to_string())?;
+    let target = target.into_os_string().into_string().map_err(|_| "its target is not Unicode")?;
+    let facts = Facts::of(&metadata.map_err(|error| error.to_string())?);
+    Ok(Entry::link_to(relative(root, text), target, facts.modified_at))
+}
+
+/// What a thing in a folder is that can neither be read nor walked.
+fn special(kind: std::fs::FileType) -> &'static str {
+    use std::os::unix::fs::FileTypeExt;
+    if kind.is_fifo() {
+        "a named pipe"
+    } else if kind.is_socket() {
+        "a socket"
+    } else if kind.is_block_device() || kind.is_char_device() {
+        "a device"
+    } else {
+        "something unknown"
+    }
 }
 
 /// One thread's work: runs of neighbouring files until none is left.
@@ -415,13 +462,15 @@ fn store_file(
     let wanted = if whole { facts.size as usize + 1 } else { shelf_reading::SAMPLE };
     read_up_to(&mut file, wanted, buffer).map_err(failed)?;
     if whole && buffer.len() == wanted {
-        // It has grown since it was looked at.
-        file.read_to_end(buffer).map_err(failed)?;
+        // It has grown since it was opened, or the system makes it up as it is read.
+        let rest = most_of(&facts).saturating_sub(buffer.len() as u64);
+        (&mut file).take(rest).read_to_end(buffer).map_err(failed)?;
     }
     let cut = if whole {
         cut::slice(buffer, |block, bytes| lane.put(block, bytes))?
     } else {
-        let stream = std::io::Cursor::new(buffer.clone()).chain(file);
+        let rest = most_of(&facts).saturating_sub(buffer.len() as u64);
+        let stream = std::io::Cursor::new(buffer.clone()).chain(file.take(rest));
         let cut = cut::stream::<Error>(stream, |block, bytes| {
             call.check()?;
             Ok(lane.put(block, bytes)?)

@@ -107,6 +107,10 @@ pub struct AddReply {
     pub files_updated: u64,
     /// Files that were there already with the same bytes.
     pub files_unchanged: u64,
+    /// Symbolic links that the snapshot keeps as links.
+    pub links: u64,
+    /// What is no file: pipes, sockets, devices.
+    pub skipped: Vec<FailedFile>,
     /// Files that could not be added.
     pub failed: Vec<FailedFile>,
 }
@@ -140,7 +144,7 @@ impl House {
         call.check()?;
         let manner = self.manner(caller, request)?;
         match &request.what {
-            What::Content { name, bytes } => self.add_content(caller, &manner, name, bytes),
+            What::Content { name, bytes } => self.add_content(caller, &manner, name, bytes, call),
             What::Path(path) => {
                 let source = Source::open(self, caller.reach, path)?;
                 if source.is_folder() {
@@ -247,6 +251,7 @@ pub(crate) fn entry(relative: &str, document: &PutDocument) -> Entry {
         size: document.size,
         mode: document.mode,
         modified_at: document.modified_at,
+        link: None,
     }
 }
 
@@ -264,7 +269,7 @@ pub(crate) fn draft(
         listing_manifest: cut.manifest.encode(),
         listing_size: cut.size,
         merkle: listing.merkle_root(),
-        files: listing.entries.len() as u64,
+        files: listing.files().count() as u64,
         bytes: listing.bytes(),
         git_commit: None,
         git_branch: None,

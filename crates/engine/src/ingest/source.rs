@@ -1,13 +1,14 @@
 //! Where added files come from: the OS user's own files, or a configured import root that nothing leads out of.
 
 use std::{
-    fs::{self, File, Metadata},
+    fs::{self, File, Metadata, OpenOptions},
     io,
-    os::unix::fs::{MetadataExt, PermissionsExt},
+    os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
 use cap_std::{ambient_authority, fs::Dir};
+use rustix::fs::OFlags;
 use shelf_base::Moment;
 
 use crate::{Error, House, Reach, Result};
@@ -36,7 +37,7 @@ impl Facts {
         Self {
             size: metadata.len(),
             modified_at: Moment::from_nanos(modified),
-            mode: metadata.permissions().mode() & 0o7777,
+            mode: known_mode(metadata.permissions().mode()),
             stat: Some(stat),
             changed_nanos: changed,
         }
@@ -45,6 +46,14 @@ impl Facts {
     /// Facts of content that came without a file.
     pub(crate) const fn of_content(size: u64, now: Moment) -> Self {
         Self { size, modified_at: now, mode: 0, stat: None, changed_nanos: 0 }
+    }
+}
+
+/// The permission bits. None at all are marked as those of a regular file, since 0 means that nobody knows.
+const fn known_mode(mode: u32) -> u32 {
+    match mode & 0o7777 {
+        0 => 0o100_000,
+        bits => bits,
     }
 }
 
@@ -123,10 +132,10 @@ impl Source {
     /// Opens a regular file at or below the source, never through a symbolic link out of a confined root.
     pub(crate) fn open_file(&self, path: &Path) -> io::Result<(File, Facts)> {
         let file = match &self.confined {
-            None => File::open(path)?,
+            None => OpenOptions::new().read(true).custom_flags(UNHURRIED).open(path)?,
             Some((root, folder)) => {
                 let relative = path.strip_prefix(root).map_err(|_| io::ErrorKind::PermissionDenied)?;
-                folder.open(relative)?.into_std()
+                open_beneath(folder, relative)?
             }
         };
         let metadata = file.metadata()?;
@@ -142,7 +151,16 @@ fn opened(folder: &Dir, relative: &Path) -> io::Result<Metadata> {
     if relative == Path::new(".") || folder.metadata(relative)?.is_dir() {
         return folder.open_dir(relative)?.into_std_file().metadata();
     }
-    folder.open(relative)?.into_std().metadata()
+    open_beneath(folder, relative)?.metadata()
+}
+
+/// Opening a pipe without this flag waits for somebody to write to it; for a regular file it means nothing.
+const UNHURRIED: i32 = OFlags::NONBLOCK.bits() as i32;
+
+fn open_beneath(folder: &Dir, relative: &Path) -> io::Result<File> {
+    use cap_std::fs::OpenOptionsExt as _;
+    let mut options = cap_std::fs::OpenOptions::new();
+    Ok(folder.open_with(relative, options.read(true).custom_flags(UNHURRIED))?.into_std())
 }
 
 /// An absolute path without `.` and `..`; links are followed only where `..` makes that necessary.

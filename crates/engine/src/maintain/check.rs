@@ -1,6 +1,9 @@
 //! Checking everything: blocks, manifests, references, snapshots and the journal's chain.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
 
 use shelf_base::{Call, Digest};
 use shelf_blocks::{BlockId, Loose, Manifest};
@@ -9,6 +12,10 @@ use shelf_catalog::{Record, Snapshot};
 use crate::{Error, House, Result};
 
 const SEARCH_INDEX: &str = "search index";
+/// How long a repair waits for writers to finish.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Loose blocks that are looked at in one go.
+const LOOSE_AT_ONCE: usize = 1_000;
 
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +77,7 @@ impl House {
             .filter(|place| place.ends_with(".pack"))
             .collect();
         if !damaged.is_empty() {
-            let _alone = self.locks.collect().map_err(Error::Lock)?;
+            let _alone = self.locks.collect(PATIENCE, call)?;
             self.blocks.salvage(&damaged)?;
         }
         if before.findings.iter().any(|finding| finding.place == SEARCH_INDEX) {
@@ -82,7 +89,17 @@ impl House {
 
     fn check_engine(&self, report: &mut CheckReport) -> Result<()> {
         let found = self.catalog.integrity()?;
+        let is_whole = found.is_empty();
         report.findings.extend(found.into_iter().map(|what| finding("catalog", what)));
+        if is_whole {
+            report.findings.extend(self.catalog.audit()?.into_iter().map(|what| finding("catalog", what)));
+        }
+        report.findings.extend(self.lost_records()?.map(|what| finding("journal", what)));
+        if let Some(followed) = self.indexing.is_ahead()? {
+            let end = self.catalog.sequence()?;
+            let what = format!("it ends at {end}, but the search index has followed it up to {followed}");
+            report.findings.push(finding("journal", what));
+        }
         Ok(())
     }
 
@@ -189,7 +206,7 @@ impl House {
                 Err(Error::Stopped(stopped)) => return Err(stopped.into()),
                 Err(error) => report.findings.push(finding(&place, error.to_string())),
                 Ok(listing) => {
-                    for entry in listing.entries.iter().filter(|entry| !known.contains(&entry.hash)) {
+                    for entry in listing.files().filter(|entry| !known.contains(&entry.hash)) {
                         report.findings.push(finding(
                             &place,
                             format!("content {} of {} is not there", entry.hash, entry.path),
@@ -212,11 +229,15 @@ fn finding(place: &str, what: String) -> Finding {
 impl House {
     /// Loose blocks that do not decode; part of a full check of the catalog's own bytes.
     pub(crate) fn broken_loose(&self) -> Result<Vec<String>> {
-        let blocks = self.catalog.some_loose(usize::MAX >> 1)?;
-        let broken = blocks.into_iter().filter_map(|block| {
-            let loose = Loose { id: BlockId::new(block.id), bytes: block.bytes };
-            loose.decode().err().map(|error| error.to_string())
-        });
-        Ok(broken.collect())
+        let (mut broken, mut after) = (Vec::new(), None);
+        loop {
+            let blocks = self.catalog.loose_after(after, LOOSE_AT_ONCE)?;
+            let Some(last) = blocks.last() else { return Ok(broken) };
+            after = Some(last.id);
+            broken.extend(blocks.into_iter().filter_map(|block| {
+                let loose = Loose { id: BlockId::new(block.id), bytes: block.bytes };
+                loose.decode().err().map(|error| error.to_string())
+            }));
+        }
     }
 }

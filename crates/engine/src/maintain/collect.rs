@@ -1,12 +1,19 @@
-//! Collection: what retention rules let go, and the blocks that nothing needs any more. Plan, then do.
+//! Garbage collection: what retention rules let go, and the blocks that nothing needs any more. Plan, then do.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
 
-use shelf_base::{Call, Digest, Moment};
+use shelf_base::{Call, Digest, Fault, Kind, Moment};
 use shelf_blocks::{BlockId, Manifest, gc};
 use shelf_catalog::{Actor, Purge, Snapshot};
 
+use super::recovery::short_blocks;
 use crate::{Error, House, Result};
+
+/// Loose blocks that are looked at in one go.
+const LOOSE_AT_ONCE: usize = 1_000;
 
 /// Which snapshots are kept. Without any rule all are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,7 +68,7 @@ impl Retention {
     }
 }
 
-/// What a collection will do.
+/// What garbage collection will do.
 #[derive(Clone, Debug, Default)]
 pub struct CollectPlan {
     /// Snapshots that go.
@@ -76,19 +83,32 @@ pub struct CollectPlan {
     pub packs: gc::Plan,
     keep: HashSet<Digest>,
     live: HashSet<BlockId>,
+    /// Listings of kept snapshots whose files are in `keep` already.
+    read: HashSet<Digest>,
 }
 
 impl House {
-    /// Says what a collection would do now. Others may go on writing.
+    /// Says what a garbage collection would do now. Others may go on writing.
     pub fn plan_collection(&self, retention: &Retention, call: &Call) -> Result<CollectPlan> {
+        self.plan_after(CollectPlan::default(), retention, call)
+    }
+
+    /// Plans once more. What the snapshots that stay need was found out before and still holds: a snapshot does not
+    /// change, and nobody else drops one.
+    fn plan_after(&self, before: CollectPlan, retention: &Retention, call: &Call) -> Result<CollectPlan> {
         let snapshots = self.catalog.all_snapshots()?;
         let gone = retention.lets_go(&snapshots, self.now());
         let gone_ids: HashSet<Moment> = gone.iter().map(|snapshot| snapshot.at).collect();
         let kept: Vec<&Snapshot> =
             snapshots.iter().filter(|snapshot| !gone_ids.contains(&snapshot.at)).collect();
-        let mut plan =
-            CollectPlan { kept_snapshots: kept.len() as u64, snapshots: gone, ..CollectPlan::default() };
-        plan.keep = self.needed_hashes(&kept, call)?;
+        let mut plan = CollectPlan {
+            kept_snapshots: kept.len() as u64,
+            snapshots: gone,
+            keep: before.keep,
+            read: before.read,
+            ..CollectPlan::default()
+        };
+        self.add_needed(&kept, &mut plan, call)?;
         let mut unreadable = None;
         self.catalog.blobs(&mut |hash, row| {
             if !plan.keep.contains(&hash) {
@@ -105,58 +125,83 @@ impl House {
         if let Some(error) = unreadable {
             return Err(Error::Blocks(error));
         }
-        plan.packs = gc::Plan::make(&self.blocks, &plan.live)?;
+        plan.packs = before.packs.again(&self.blocks, &plan.live)?;
         Ok(plan)
     }
 
-    /// Collects: waits for writers to finish, keeps new ones out, plans anew and carries the plan out.
-    pub fn collect(&self, retention: &Retention, call: &Call) -> Result<CollectPlan> {
+    /// Frees what nothing needs. Looking and copying need no lock; then it waits up to `patience` for writers to finish,
+    /// keeps new ones out, plans once more, and deletes.
+    pub fn collect(&self, retention: &Retention, patience: Duration, call: &Call) -> Result<CollectPlan> {
+        self.must_be_trusted()?;
+        let _one_at_a_time = self.locks.alone("gc", patience, call)?;
         // A full disk must not keep this from freeing it.
         self.clear_downloads();
-        let _alone = self.locks.collect().map_err(Error::Lock)?;
-        // The index learns of deleted documents by asking for them, which it can only while they are there.
-        self.indexing.write_out(call)?;
+        let _room = self.reserve.give_up_when_needed();
         call.report(0, None, "planning");
-        let plan = self.plan_collection(retention, call)?;
+        let first = self.plan_collection(retention, call)?;
         call.check()?;
-        let purge = Purge {
-            snapshots: plan.snapshots.iter().map(|snapshot| snapshot.at).collect(),
-            keep: plan.keep.clone(),
-            blocks_of: Some(short_blocks),
+        call.report(1, None, "copying what is still needed");
+        let copied = first.packs.copy(&self.blocks, &first.live, &mut || call.check().is_ok());
+        call.check()?;
+        // Without room for copies, packs that hold nothing needed can still go.
+        let is_cramped = match copied {
+            Err(error) if error.kind() == Kind::StorageFull => true,
+            other => other.map(|()| false)?,
         };
-        self.catalog.purge(&Actor::local(), &purge, self.now())?;
-        self.drop_dead_loose(&plan.live)?;
-        call.report(1, None, "rewriting packs");
+        let _alone = self.locks.collect(patience, call)?;
+        let mut plan = self.plan_after(first, retention, call)?;
+        if is_cramped {
+            plan.packs.rewrite.clear();
+        }
+        call.check()?;
+        call.report(2, None, "deleting");
+        self.forget_unneeded(&plan)?;
         plan.packs.run(&self.blocks, &plan.live)?;
         Ok(plan)
     }
 
-    /// Content of live documents in every version, content and listings of kept snapshots.
-    fn needed_hashes(&self, kept: &[&Snapshot], call: &Call) -> Result<HashSet<Digest>> {
+    /// The catalog's part: from here on nothing refers to what is about to be deleted, and neither does the copy from
+    /// which a lost catalog would be rebuilt.
+    fn forget_unneeded(&self, plan: &CollectPlan) -> Result<()> {
+        let purge = Purge {
+            snapshots: plan.snapshots.iter().map(|snapshot| snapshot.at).collect(),
+            keep: plan.keep.clone(),
+            blocks_of: Some(short_blocks),
+            followed: self.indexing.followed(),
+        };
+        self.catalog.purge(&Actor::local(), &purge, self.now())?;
+        self.drop_dead_loose(&plan.live)?;
+        if let Err(error) = self.write_copy() {
+            tracing::warn!(%error, "the recovery copy of the catalog could not be renewed");
+        }
+        Ok(())
+    }
+
+    /// Adds content of live documents in every version, and content and listings of kept snapshots.
+    fn add_needed(&self, kept: &[&Snapshot], plan: &mut CollectPlan, call: &Call) -> Result<()> {
         let versions = self.catalog.version_hashes()?;
-        let mut needed: HashSet<Digest> =
-            versions.into_iter().filter(|(_, live)| *live).map(|(hash, _)| hash).collect();
-        // A document may have the very bytes of a listing, so listings that were read are counted apart.
-        let mut read = HashSet::new();
+        plan.keep.extend(versions.into_iter().filter(|(_, live)| *live).map(|(hash, _)| hash));
         for snapshot in kept {
             call.check()?;
-            needed.insert(snapshot.draft.listing);
-            if read.insert(snapshot.draft.listing) {
-                needed.extend(self.listing(snapshot, call)?.entries.iter().map(|entry| entry.hash));
+            plan.keep.insert(snapshot.draft.listing);
+            // A document may have the very bytes of a listing, so listings that were read are counted apart.
+            if plan.read.insert(snapshot.draft.listing) {
+                let listing = self.listing(snapshot, call)?;
+                plan.keep.extend(listing.files().map(|entry| entry.hash));
             }
         }
-        Ok(needed)
+        Ok(())
     }
 
     fn drop_dead_loose(&self, live: &HashSet<BlockId>) -> Result<()> {
-        let loose = self.catalog.some_loose(usize::MAX >> 1)?;
-        let dead: Vec<[u8; 32]> =
-            loose.iter().map(|block| block.id).filter(|id| !live.contains(&BlockId::new(*id))).collect();
-        Ok(self.catalog.drop_loose(&dead)?)
+        let mut after = None;
+        loop {
+            let loose = self.catalog.loose_after(after, LOOSE_AT_ONCE)?;
+            let Some(last) = loose.last() else { return Ok(()) };
+            after = Some(last.id);
+            let dead: Vec<[u8; 32]> =
+                loose.iter().map(|block| block.id).filter(|id| !live.contains(&BlockId::new(*id))).collect();
+            self.catalog.drop_loose(&dead)?;
+        }
     }
-}
-
-fn short_blocks(manifest: &[u8]) -> Vec<i64> {
-    Manifest::decode(manifest)
-        .map_or_else(|_| Vec::new(), |manifest| manifest.blocks.iter().map(|b| b.id.short()).collect())
 }

@@ -83,7 +83,8 @@ impl House {
         call: &Call,
     ) -> Result<Region> {
         let size = document.version.size;
-        let around = AROUND + 200 * request.before.max(request.after) as u64;
+        let wanted = 200_u64.saturating_mul(request.before.max(request.after) as u64);
+        let around = AROUND + wanted.min(4 * SNIPPET as u64);
         let (start, end) = (u64::from(span.start), u64::from(span.end));
         let whole = if request.before + request.after > 0 { WHOLE_WITH_CONTEXT } else { WHOLE };
         let range =

@@ -95,7 +95,9 @@ fn a_document_with_the_bytes_of_a_listing_does_not_confuse_a_collection() {
     add("twin", house.listing(&snapshot, &call).unwrap().encode());
     let request = shelf_engine::DeleteRequest { names: vec!["precious".into()], ..Default::default() };
     house.delete(&caller, &request, &call).unwrap();
-    house.collect(&shelf_engine::maintain::Retention::default(), &call).unwrap();
+    house
+        .collect(&shelf_engine::maintain::Retention::default(), std::time::Duration::from_secs(5), &call)
+        .unwrap();
     assert!(house.check(&call).unwrap().findings.is_empty());
 }
 
@@ -114,7 +116,7 @@ fn an_edited_journal_row_breaks_the_chain() {
     let database =
         fs::read_dir(folder.path()).unwrap().any(|entry| entry.unwrap().file_name() == "catalog.db");
     assert!(database);
-    shelf_catalog::suite::tamper_with_journal(folder.path(), 3);
+    shelf_catalog::suite::tamper(folder.path(), "UPDATE journal SET path = path || 'x' WHERE sequence = 3");
     let house = House::open(folder.path(), Options::default()).unwrap();
     let report = house.check(&Call::new()).unwrap();
     assert!(report.findings.iter().any(|finding| finding.place == "journal row 3"), "{:?}", report.findings);

@@ -229,7 +229,7 @@ fn a_collection_of_deleted_documents_leaves_true_totals_to_all() {
     let gone = DeleteRequest { pattern: Some("reports/1?.txt".into()), ..DeleteRequest::default() };
     house.delete(&Caller::owner(), &gone, &Call::new()).unwrap();
     let retention = shelf_engine::maintain::Retention { keep_last: Some(1), ..Default::default() };
-    house.collect(&retention, &Call::new()).unwrap();
+    house.collect(&retention, std::time::Duration::from_secs(5), &Call::new()).unwrap();
     for house in [&house, &other, &place.open()] {
         let request = SearchRequest { kind: SearchKind::Keyword, ..SearchRequest::new("report") };
         let found = house.search(&Caller::owner(), &request, &Call::new()).unwrap();

@@ -116,7 +116,8 @@ impl Run {
                 let retention =
                     Retention { keep_last: *keep_last, keep_labelled: true, ..Retention::default() };
                 let planned = self.house.plan_collection(&retention, &self.call).unwrap();
-                let done = self.house.collect(&retention, &self.call).unwrap();
+                let done =
+                    self.house.collect(&retention, std::time::Duration::from_secs(5), &self.call).unwrap();
                 assert_eq!(
                     (planned.blobs, planned.snapshots.len()),
                     (done.blobs, done.snapshots.len()),

@@ -7,8 +7,9 @@
 use std::{
     collections::BTreeMap,
     fmt,
-    fs::File,
+    fs::{File, OpenOptions},
     io::{self, BufWriter, Read, Write},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -77,7 +78,10 @@ impl Archive {
 
     /// Writes parts to a file and makes it durable; its length.
     pub(crate) fn write(path: &Path, parts: &Parts) -> io::Result<u64> {
-        let mut file = BufWriter::with_capacity(1 << 18, File::create_new(path)?);
+        let mut file = BufWriter::with_capacity(
+            1 << 18,
+            OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?,
+        );
         let mut table = Vec::new();
         let mut at = 0_usize;
         for (name, content) in parts {

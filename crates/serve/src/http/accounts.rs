@@ -19,7 +19,10 @@ use shelf_engine::{
 };
 
 use super::{Shared, rest, throttle};
-use crate::mcp::Admitted;
+use crate::{
+    app::{Undone, Work},
+    mcp::Admitted,
+};
 
 /// The routes that anybody may call.
 pub(super) fn outside() -> Router<Shared> {
@@ -212,13 +215,14 @@ async fn answer<T: Serialize + Send + 'static>(
     work: impl FnOnce(&House) -> Result<T, Error> + Send + 'static,
 ) -> Response {
     let call = shared.app.new_call();
-    match shared.app.blocking(call, move |app| work(&app.house)).await {
-        Some(Ok(value)) => (status, Json(value)).into_response(),
-        Some(Err(Error::NotFound { what, .. })) => {
+    match shared.app.blocking(Work::Write, call, move |app| work(&app.house)).await {
+        Ok(Ok(value)) => (status, Json(value)).into_response(),
+        Ok(Err(Error::NotFound { what, .. })) => {
             rest::error(Kind::NotFound, &format!("{what} not found"), &[])
         }
-        Some(Err(error)) => rest::error(error.kind(), &error.to_string(), &error.hints()),
-        None => rest::error(Kind::Internal, "the request ended by a defect", &[]),
+        Ok(Err(error)) => rest::error(error.kind(), &error.to_string(), &error.hints()),
+        Err(Undone::Busy) => rest::error(Kind::Busy, "the server is busy; nothing was done", &[]),
+        Err(Undone::Defect) => rest::error(Kind::Internal, "the request ended by a defect", &[]),
     }
 }
 

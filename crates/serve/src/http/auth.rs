@@ -11,7 +11,10 @@ use shelf_engine::{Caller, Door, Pass, Refusal};
 use shelf_tools::policy::Selection;
 
 use super::{Shared, rest, throttle};
-use crate::mcp::{Admitted, HTTP_REACH};
+use crate::{
+    app::Work,
+    mcp::{Admitted, HTTP_REACH},
+};
 
 /// Lets a request of the protocol in: with a personal or a collection token.
 pub(super) async fn admit_protocol(state: State<Shared>, request: Request, next: Next) -> Response {
@@ -50,8 +53,8 @@ pub(super) async fn pass_of(shared: &Shared, headers: &HeaderMap, door: Door) ->
     }
     let token = bearer(headers).ok_or(Refusal::NoHeader)?.to_owned();
     let call = shared.app.new_call();
-    let checked = shared.app.blocking(call, move |app| app.house.verify(&token, door)).await;
-    checked.unwrap_or(Err(Refusal::Unknown))
+    let checked = shared.app.blocking(Work::Check, call, move |app| app.house.verify(&token, door)).await;
+    checked.unwrap_or(Err(Refusal::Busy))
 }
 
 /// The token of an `Authorization: Bearer` header. Two such headers are none: nobody could say which of them counts.

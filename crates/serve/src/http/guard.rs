@@ -12,6 +12,18 @@ use shelf_base::Kind;
 
 use super::{Settings, Shared, rest};
 
+/// Whether a listener for this machine alone is called by a name of this machine; for what is served beside the API.
+pub(super) async fn check_loopback(request: Request, next: Next) -> Response {
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    let host = hosts.next().and_then(|host| host.to_str().ok()).map(str::to_lowercase);
+    let is_address = |host: &str| without_port(host).trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+    let fits = host.is_some_and(|host| is_loopback_authority(&host) || is_address(&host));
+    if hosts.next().is_some() || !fits {
+        return rest::error(Kind::Denied, "this Host is not allowed", &[]);
+    }
+    next.run(request).await
+}
+
 /// The check of Host and Origin.
 pub(crate) struct Guard {
     loopback: bool,
@@ -32,8 +44,10 @@ impl Guard {
     }
 
     fn allows(&self, headers: &HeaderMap, uri_host: Option<&str>) -> Result<(), &'static str> {
-        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).or(uri_host);
-        if !host.is_some_and(|host| self.allows_host(host)) {
+        let mut hosts = headers.get_all(header::HOST).iter();
+        let host = hosts.next().and_then(|host| host.to_str().ok()).or(uri_host);
+        // Two of them: nobody could say which one a program behind this one would believe.
+        if hosts.next().is_some() || !host.is_some_and(|host| self.allows_host(host)) {
             return Err("this Host is not allowed; add it to allowed_hosts in shelf.toml");
         }
         match headers.get(header::ORIGIN) {
@@ -52,7 +66,10 @@ impl Guard {
 
     fn allows_host(&self, host: &str) -> bool {
         let name = without_port(host).to_lowercase();
-        if is_loopback(&name) || self.hosts.contains(&name) || self.hosts.contains(&host.to_lowercase()) {
+        if is_loopback_authority(&host.to_lowercase())
+            || self.hosts.contains(&name)
+            || self.hosts.contains(&host.to_lowercase())
+        {
             return true;
         }
         // A rebound name is a name; a bare address on a public listener is somebody who knows where it is.
@@ -65,8 +82,16 @@ impl Guard {
             return true;
         }
         let rest = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
-        rest.is_some_and(|rest| is_loopback(without_port(rest)))
+        rest.is_some_and(is_loopback_authority)
     }
+}
+
+/// A loopback name or address, with a port of digits or none: no user, no path, nothing else.
+fn is_loopback_authority(authority: &str) -> bool {
+    let name = without_port(authority);
+    let port = authority[name.len()..].strip_prefix(':');
+    let is_port = |port: &str| !port.is_empty() && port.bytes().all(|digit| digit.is_ascii_digit());
+    is_loopback(name) && (name.len() == authority.len() || port.is_some_and(is_port))
 }
 
 fn without_port(host: &str) -> &str {
@@ -149,6 +174,7 @@ mod tests {
             allowed_hosts: vec!["shelf.example".into()],
             allowed_origins: vec!["https://app.example".into()],
             limits: super::super::HttpLimits::default(),
+            connections: super::super::ConnectionLimits { total: 8, per_address: 8 },
         };
         Guard::new(settings.listen, &settings)
     }
@@ -176,7 +202,15 @@ mod tests {
         {
             assert!(local.allows_origin(origin), "{origin}");
         }
-        for origin in ["null", "http://evil.example", "https://app.example.evil.example", "file://"] {
+        for origin in [
+            "null",
+            "http://127.0.0.1:9@evil.com",
+            "http://localhost:80/x",
+            "http://localhost:",
+            "http://evil.example",
+            "https://app.example.evil.example",
+            "file://",
+        ] {
             assert!(!local.allows_origin(origin), "{origin}");
         }
     }

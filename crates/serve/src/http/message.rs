@@ -12,16 +12,22 @@ use shelf_base::bounds::REQUEST_BYTES;
 
 use crate::envelope;
 
+/// The answer to a message that is too large to be read.
+pub(super) fn too_large() -> Response {
+    let fault = envelope::Fault::too_large();
+    let mut response = (StatusCode::PAYLOAD_TOO_LARGE, Json(fault.message())).into_response();
+    // What is left of the body is not read.
+    response.headers_mut().insert(header::CONNECTION, header::HeaderValue::from_static("close"));
+    response
+}
+
 /// Reads the body of a POST and lets only well-formed messages through.
 pub(super) async fn check(request: Request, next: Next) -> Response {
     if request.method() != Method::POST {
         return next.run(request).await;
     }
     let (mut parts, body) = request.into_parts();
-    let Ok(bytes) = to_bytes(body, REQUEST_BYTES).await else {
-        let fault = envelope::Fault::too_large();
-        return (StatusCode::PAYLOAD_TOO_LARGE, Json(fault.message())).into_response();
-    };
+    let Ok(bytes) = to_bytes(body, REQUEST_BYTES).await else { return too_large() };
     if let Err(fault) = envelope::check(&bytes) {
         return (StatusCode::BAD_REQUEST, Json(fault.message())).into_response();
     }

@@ -1,12 +1,22 @@
 //! Prometheus metrics, on a listener of their own so that they are never public by accident.
 
-use axum::{Router, routing::get};
+use std::time::Duration;
+
+use axum::{Router, middleware, routing::get};
 use metrics_exporter_prometheus::PrometheusBuilder;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use super::{
+    connections::{self, ConnectionLimits},
+    guard,
+};
+
 /// Seconds, from a small read to a long ingest.
 const BUCKETS: &[f64] = &[0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 60.0];
+
+/// Whoever scrapes comes alone.
+const CONNECTIONS: ConnectionLimits = ConnectionLimits { total: 32, per_address: 16 };
 
 /// Serves `/metrics` and `/healthz`.
 pub(super) async fn serve(listener: TcpListener, stop: CancellationToken) {
@@ -23,9 +33,7 @@ pub(super) async fn serve(listener: TcpListener, stop: CancellationToken) {
     metrics::describe_histogram!("shelf_tool_call_seconds", metrics::Unit::Seconds, "Time of tool calls");
     let router = Router::new()
         .route("/metrics", get(move || std::future::ready(handle.render())))
-        .route("/healthz", get(|| std::future::ready("ok\n")));
-    let serving = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned());
-    if let Err(error) = serving.await {
-        tracing::warn!(%error, "the admin listener ended");
-    }
+        .route("/healthz", get(|| std::future::ready("ok\n")))
+        .layer(middleware::from_fn(guard::check_loopback));
+    connections::serve(listener, router, CONNECTIONS, stop, Duration::ZERO).await;
 }

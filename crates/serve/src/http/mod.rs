@@ -4,6 +4,8 @@
 mod accounts;
 mod auth;
 mod bare;
+mod bodies;
+mod connections;
 mod guard;
 mod message;
 mod metrics;
@@ -27,6 +29,7 @@ use shelf_base::bounds::REQUEST_BYTES;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+pub use connections::ConnectionLimits;
 pub use throttle::HttpLimits;
 
 use crate::{
@@ -51,6 +54,8 @@ pub struct Settings {
     pub allowed_origins: Vec<String>,
     /// How often addresses and tokens may call.
     pub limits: HttpLimits,
+    /// How many connections there may be.
+    pub connections: ConnectionLimits,
 }
 
 /// What the routes share.
@@ -61,6 +66,7 @@ pub(crate) struct Shared {
     pub guard: Arc<guard::Guard>,
     pub throttle: Arc<throttle::Throttle>,
     pub streams: Arc<sse::Streams>,
+    pub memory: Arc<bodies::Memory>,
     pub stop: CancellationToken,
 }
 
@@ -72,6 +78,7 @@ pub struct Server {
     listener: TcpListener,
     admin: Option<TcpListener>,
     shared: Shared,
+    connections: ConnectionLimits,
 }
 
 impl Server {
@@ -96,9 +103,10 @@ impl Server {
             guard,
             throttle: Arc::new(throttle::Throttle::new(settings.limits)),
             streams: Arc::default(),
+            memory: Arc::default(),
             stop: CancellationToken::new(),
         };
-        Ok(Self { listener, admin, shared })
+        Ok(Self { listener, admin, shared, connections: settings.connections })
     }
 
     /// Where it listens.
@@ -118,12 +126,8 @@ impl Server {
             tokio::spawn(metrics::serve(admin, stop.clone()));
         }
         let router = router(self.shared, &stop);
-        let serving = axum::serve(self.listener, router.into_make_service_with_connect_info::<SocketAddr>())
-            .with_graceful_shutdown(stop.clone().cancelled_owned());
-        tokio::select! {
-            outcome = serving => outcome,
-            () = async { stop.cancelled().await; tokio::time::sleep(DRAIN).await } => Ok(()),
-        }
+        connections::serve(self.listener, router, self.connections, stop, DRAIN).await;
+        Ok(())
     }
 }
 
@@ -149,6 +153,7 @@ fn router(shared: Shared, stop: &CancellationToken) -> Router {
         .route("/messages", post(sse::receive))
         .route("/messages/", post(sse::receive))
         .layer(middleware::from_fn(message::check))
+        .layer(middleware::from_fn_with_state(shared.clone(), bodies::admit_message))
         .route("/sse", get(sse::open))
         .layer(middleware::from_fn_with_state(shared.clone(), auth::admit_protocol));
     let rest = Router::new()
@@ -158,6 +163,7 @@ fn router(shared: Shared, stop: &CancellationToken) -> Router {
         .route("/tools/{name}", post(bare::call_named))
         .merge(routes::router())
         .merge(accounts::inside())
+        .layer(middleware::from_fn_with_state(shared.clone(), bodies::admit))
         .layer(middleware::from_fn_with_state(shared.clone(), auth::admit_rest));
     Router::new()
         .route("/", get(page::show))
@@ -165,7 +171,9 @@ fn router(shared: Shared, stop: &CancellationToken) -> Router {
         .route("/readyz", get(rest::ready))
         .route("/api/v1/openapi.json", get(openapi::document))
         .route("/api/v1/docs", get(openapi::page))
-        .merge(accounts::outside())
+        .merge(
+            accounts::outside().layer(middleware::from_fn_with_state(shared.clone(), bodies::admit_stranger)),
+        )
         .merge(protocol)
         .merge(rest)
         .layer(axum::extract::DefaultBodyLimit::max(REQUEST_BYTES))

@@ -1,5 +1,7 @@
 //! REST: every tool as `POST /api/v1/tools/{name}`, and the health of the server.
 
+use std::time::Duration;
+
 use axum::{
     Extension, Json,
     body::Bytes,
@@ -12,7 +14,7 @@ use shelf_base::{Kind, bounds::REQUEST_BYTES};
 use shelf_tools::{Failure, policy, verbatim};
 
 use super::{Shared, routes};
-use crate::mcp::Admitted;
+use crate::{app::Work, mcp::Admitted};
 
 /// An error body with the right status.
 pub(super) fn error(kind: Kind, message: &str, hints: &[String]) -> Response {
@@ -95,14 +97,23 @@ pub(super) async fn healthy() -> &'static str {
     "ok\n"
 }
 
-/// The library answers.
+/// The library answers, and a write could begin.
 pub(super) async fn ready(State(shared): State<Shared>) -> Response {
     let call = shared.app.new_call();
-    match shared.app.blocking(call, |app| app.house.sequence()).await {
-        Some(Ok(_)) => "ready\n".into_response(),
-        _ => (StatusCode::SERVICE_UNAVAILABLE, "the library does not answer\n").into_response(),
-    }
+    let looked = shared.app.blocking(Work::Check, call, |app| app.house.hindrance());
+    let hindrance = match tokio::time::timeout(LOOK, looked).await {
+        Ok(Ok(None)) if !shared.app.is_crowded() => return "ready\n".into_response(),
+        Ok(Ok(None)) => "all places for writes are taken by calls that wait".to_owned(),
+        Ok(Ok(Some(hindrance))) => hindrance,
+        _ => "the library does not answer".to_owned(),
+    };
+    let mut response = (StatusCode::SERVICE_UNAVAILABLE, format!("{hindrance}\n")).into_response();
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("2"));
+    response
 }
+
+/// How long the library may take to say how it is.
+const LOOK: Duration = Duration::from_secs(3);
 
 /// Any other path.
 pub(super) async fn nothing_here() -> Response {

@@ -35,6 +35,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{Shared, auth, rest};
 use crate::{
+    backlog::{self, Backlog},
     lines::{LineReader, LineSender},
     mcp::{Admitted, Handler, Who},
 };
@@ -46,7 +47,7 @@ const MOST_OF_ONE: usize = 32;
 /// How often the identity behind a stream is checked again.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 /// Messages of one stream that may wait for the handler.
-const WAITING: usize = 64;
+const WAITING: usize = 16;
 /// How often a quiet stream says that it is there.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
@@ -58,6 +59,7 @@ pub(crate) struct Streams(Mutex<HashMap<String, Stand>>);
 struct Stand {
     admitted: Admitted,
     inbox: mpsc::Sender<Vec<u8>>,
+    backlog: Arc<Backlog>,
 }
 
 /// Opens a stream.
@@ -68,17 +70,22 @@ pub(super) async fn open(
 ) -> Response {
     let id = uuid::Uuid::new_v4().simple().to_string();
     let (inbox, requests) = mpsc::channel(WAITING);
-    let (outgoing, lines) = mpsc::unbounded_channel();
+    let (outgoing, lines) = mpsc::unbounded_channel::<Vec<u8>>();
+    let backlog = Arc::new(Backlog::default());
     {
         let mut streams = shared.streams.0.lock();
         let own = streams.values().filter(|stand| stand.admitted.caller == admitted.caller).count();
         if streams.len() >= MOST || own >= MOST_OF_ONE {
             return rest::error(Kind::Busy, "too many streams are open; close some, or try again later", &[]);
         }
-        streams.insert(id.clone(), Stand { admitted: admitted.clone(), inbox });
+        streams.insert(id.clone(), Stand { admitted: admitted.clone(), inbox, backlog: backlog.clone() });
     }
     let stop = shared.stop.child_token();
-    let writer = LineSender::new(move |line| outgoing.send(line).is_ok());
+    let added = backlog.clone();
+    let writer = LineSender::new(move |line| {
+        added.add(&line);
+        outgoing.send(line).is_ok()
+    });
     let transport =
         AsyncRwTransport::new_server(LineReader::new(requests), writer).with_max_line_length(usize::MAX);
     tokio::spawn(watch(shared.clone(), admitted.clone(), headers, stop.clone()));
@@ -88,6 +95,7 @@ pub(super) async fn open(
     let events = Events {
         first: Some(first),
         lines,
+        backlog,
         _gone: Gone { id, streams: shared.streams },
         _stop: stop.drop_guard(),
     };
@@ -140,17 +148,27 @@ pub(super) async fn receive(
     Query(address): Query<Address>,
     body: Bytes,
 ) -> Response {
-    let inbox = {
+    let found = {
         let streams = shared.streams.0.lock();
         let found = address.session_id.as_ref().and_then(|id| streams.get(id));
         // A stream of somebody else's is no stream.
-        found.filter(|stand| stand.admitted == admitted).map(|stand| stand.inbox.clone())
+        found
+            .filter(|stand| stand.admitted == admitted)
+            .map(|stand| (stand.inbox.clone(), stand.backlog.clone()))
     };
     let unknown = || {
         let hints = ["open a stream with GET /sse; its first event names the path to post to".to_owned()];
         rest::error(Kind::NotFound, "no such session", &hints)
     };
-    let Some(inbox) = inbox else { return unknown() };
+    let Some((inbox, backlog)) = found else { return unknown() };
+    if backlog.is_full() {
+        let mut busy = rest::error(Kind::Busy, "read the answers on the stream first; try again in 2 s", &[]);
+        busy.headers_mut().insert(http::header::RETRY_AFTER, http::HeaderValue::from_static("2"));
+        return busy;
+    }
+    if backlog::is_request(&body) {
+        backlog.asked();
+    }
     // One message is one line to the handler; a message may be written over several.
     let mut line: Vec<u8> =
         body.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }).collect();
@@ -177,6 +195,7 @@ impl Drop for Gone {
 struct Events {
     first: Option<String>,
     lines: mpsc::UnboundedReceiver<Vec<u8>>,
+    backlog: Arc<Backlog>,
     _gone: Gone,
     _stop: DropGuard,
 }
@@ -188,8 +207,10 @@ impl Stream for Events {
         if let Some(path) = self.first.take() {
             return Poll::Ready(Some(Ok(Event::default().event("endpoint").data(path))));
         }
-        self.lines.poll_recv(context).map(|line| {
+        let next = self.lines.poll_recv(context);
+        next.map(|line| {
             line.map(|line| {
+                self.backlog.taken(line.len());
                 let text = String::from_utf8_lossy(&line);
                 Ok(Event::default().event("message").data(text.trim_end()))
             })

@@ -152,11 +152,15 @@ impl Throttle {
     }
 }
 
-/// Whoever has one IPv6 address has a whole network of them.
 fn key_of(address: IpAddr) -> String {
+    network_of(address).to_string()
+}
+
+/// What counts as one address: whoever has one IPv6 address has a whole network of them.
+pub(super) fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
-        IpAddr::V4(address) => address.to_string(),
-        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).to_string(),
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+        address => address,
     }
 }
 

@@ -33,7 +33,11 @@ use shelf_tools::{
     resources,
 };
 
-use crate::{App, stdio::Identity};
+use crate::{
+    App,
+    app::{Undone, Work},
+    stdio::Identity,
+};
 
 type Context = RequestContext<RoleServer>;
 
@@ -109,11 +113,8 @@ impl Handler {
             return Err(ErrorData::invalid_request("Insufficient permissions: read access required", None));
         }
         let call = self.app.new_call();
-        let done = self.app.blocking(call.clone(), move |app| work(app, &caller, &call)).await;
-        match done {
-            Some(outcome) => outcome.map_err(|error| convert::protocol_error(&error)),
-            None => Err(ErrorData::internal_error("the request ended by a defect", None)),
-        }
+        let done = self.app.blocking(Work::Read, call.clone(), move |app| work(app, &caller, &call)).await;
+        done.map_err(undone)?.map_err(|error| convert::protocol_error(&error))
     }
 
     /// Asks the prompts, which may lie in files.
@@ -123,8 +124,8 @@ impl Handler {
         ask: impl FnOnce(&Prompts, &Caller, &Selection) -> T + Send + 'static,
     ) -> Result<T, ErrorData> {
         let Admitted { caller, selection } = self.admitted(context)?;
-        let asked = self.app.blocking(self.app.new_call(), move |app| ask(&app.prompts, &caller, &selection));
-        asked.await.ok_or_else(|| ErrorData::internal_error("the request ended by a defect", None))
+        let ask = move |app: &App| ask(&app.prompts, &caller, &selection);
+        self.app.blocking(Work::Read, self.app.new_call(), ask).await.map_err(undone)
     }
 
     fn log(&self, context: &Context, level: u8, text: String) {
@@ -356,6 +357,14 @@ impl ServerHandler for Handler {
         }
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None))
     }
+}
+
+fn undone(why: Undone) -> ErrorData {
+    let text = match why {
+        Undone::Busy => "the server is busy; nothing was done",
+        Undone::Defect => "the request ended by a defect",
+    };
+    ErrorData::internal_error(text, None)
 }
 
 /// Which files of the machine a caller of each transport reaches.

@@ -150,6 +150,10 @@ fn show_added(reply: &Value, output: &Output) -> Outcome {
         output
             .say(Tone::Warning, &format!("not added: {}: {}", text(failed, "path"), text(failed, "reason")));
     }
+    for skipped in reply["skipped"].as_array().into_iter().flatten() {
+        output
+            .say(Tone::Warning, &format!("left out: {}: {}", text(skipped, "path"), text(skipped, "reason")));
+    }
     let (stored, shared) = (human(number(reply, "bytes_stored")), human(number(reply, "bytes_deduped")));
     let files = match number(reply, "files_added") + number(reply, "files_unchanged") {
         0 | 1 => String::new(),

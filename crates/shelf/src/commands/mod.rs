@@ -62,6 +62,8 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Outcome {
         Command::Embed(command) => upkeep::embed(&command, &open(&settings)?, output),
         Command::Eval(command) => eval::run(&command, output),
         Command::Gc(command) => upkeep::collect(&command, &open(&settings)?, output),
+        Command::Recover { keep_catalog: true } => upkeep::keep_catalog(&open(&settings)?, output),
+        Command::Recover { .. } => upkeep::recover(&settings.data_dir()?, output),
         Command::Doctor => upkeep::doctor(&open(&settings)?, &settings, output),
         Command::Config(command) => config::run(&command, &settings, output),
         Command::Completions { shell } => reference::completions(shell, output),

@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use shelf_base::{Kind, Secret};
 use shelf_serve::{
-    App, Setup, Timeouts, http,
+    App, BLOCKING_THREADS, Setup, Timeouts, http,
     stdio::{self, Identity},
 };
 use shelf_tools::{policy::Selection, prompts::Prompts};
@@ -16,6 +16,7 @@ use crate::{
     cli, memory,
     outcome::{Outcome, Trouble},
     output::Output,
+    process,
     settings::{Settings, TOKEN_VARIABLE},
 };
 
@@ -35,23 +36,27 @@ pub(super) fn run(command: &cli::Serve, settings: &Settings, output: &Output) ->
         give_back: memory::give_back,
     };
     let app = App::new(house, setup);
+    let served = app.clone();
     let (runtime, outcome) = match &command.http {
         Some(_) => {
-            let runtime =
-                tokio::runtime::Builder::new_multi_thread().max_blocking_threads(64).enable_all().build()?;
+            let runtime = tokio::runtime::Builder::new_multi_thread()
+                .max_blocking_threads(BLOCKING_THREADS)
+                .enable_all()
+                .build()?;
             let outcome = runtime.block_on(over_http(app, command, settings, output));
             (runtime, outcome)
         }
         None => {
             let identity = identity(&app)?;
             let runtime = tokio::runtime::Builder::new_current_thread()
-                .max_blocking_threads(64)
+                .max_blocking_threads(BLOCKING_THREADS)
                 .enable_all()
                 .build()?;
             let outcome = runtime.block_on(async { Ok(stdio::serve(app, identity, stop_signal()?).await?) });
             (runtime, outcome)
         }
     };
+    served.house.copy_at_the_end();
     // A thread that still reads stdin must not keep the process alive.
     runtime.shutdown_background();
     outcome
@@ -143,6 +148,7 @@ async fn over_http(app: Arc<App>, command: &cli::Serve, settings: &Settings, out
         allowed_hosts: settings.texts("http.allowed_hosts"),
         allowed_origins: settings.texts("http.allowed_origins"),
         limits: http_limits(settings),
+        connections: connection_limits(settings),
     };
     let stop = stop_signal()?;
     let server = http::Server::bind(app.clone(), server_settings).await.map_err(|error| {
@@ -154,6 +160,19 @@ async fn over_http(app: Arc<App>, command: &cli::Serve, settings: &Settings, out
     output.tell(&text);
     server.serve(stop).await?;
     Ok(())
+}
+
+/// Connections that are configured, as far as the system grants the descriptors: half of them are for packs and segments.
+fn connection_limits(settings: &Settings) -> http::ConnectionLimits {
+    let most = usize::try_from(process::file_limit() / 2).unwrap_or(usize::MAX);
+    let limit = |key: &str| match usize::try_from(settings.number(key)).unwrap_or(usize::MAX) {
+        0 => most,
+        limit => limit.min(most),
+    };
+    http::ConnectionLimits {
+        total: limit("limits.connections"),
+        per_address: limit("limits.connections_per_address"),
+    }
 }
 
 fn http_limits(settings: &Settings) -> http::HttpLimits {

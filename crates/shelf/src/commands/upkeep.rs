@@ -1,4 +1,6 @@
-//! `check`, `reindex`, `embed`, `gc`, `doctor`.
+//! `check`, `reindex`, `embed`, `gc`, `recover`, `doctor`.
+
+use std::{path::Path, time::Duration};
 
 use serde_json::{Value, json};
 use shelf_base::Kind;
@@ -94,7 +96,7 @@ pub(super) fn collect(command: &cli::Gc, house: &House, output: &Output) -> Outc
     let plan = if command.plan {
         house.plan_collection(&retention, &call)?
     } else {
-        house.collect(&retention, &call)?
+        house.collect(&retention, Duration::from_secs(command.wait), &call)?
     };
     drop(call);
     show_plan(&plan, command.plan, &retention, output)
@@ -132,6 +134,37 @@ fn show_plan(plan: &CollectPlan, only_plan: bool, retention: &Retention, output:
         output
             .say(Tone::Warning, "no snapshot goes without a rule: --keep-last, --keep-within, --keep-daily");
     }
+    Ok(())
+}
+
+pub(super) fn recover(folder: &Path, output: &Output) -> Outcome {
+    let done = House::recover(folder)?;
+    if output.json {
+        return output.print_json(&json!({
+            "sequence": done.sequence,
+            "documents": done.documents,
+            "set_aside": done.set_aside,
+        }));
+    }
+    if let Some(place) = &done.set_aside {
+        output.say(Tone::Warning, &format!("the catalog that was there is now in {}", place.display()));
+    }
+    let (sequence, documents) = (done.sequence, done.documents);
+    output.print(&format!("rebuilt up to journal record {sequence}: {documents} documents"))?;
+    output.say(
+        Tone::Good,
+        "what was written after that record is not in the catalog: add it again, then run shelf check",
+    );
+    Ok(())
+}
+
+pub(super) fn keep_catalog(house: &House, output: &Output) -> Outcome {
+    let sequence = house.accept_catalog()?;
+    if output.json {
+        return output.print_json(&json!({ "sequence": sequence }));
+    }
+    output
+        .say(Tone::Good, &format!("the recovery copy now holds the catalog up to journal record {sequence}"));
     Ok(())
 }
 

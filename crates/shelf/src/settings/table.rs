@@ -129,6 +129,16 @@ pub(crate) const SETTINGS: &[Setting] = &[
         "SHELF_CALLS_PER_MINUTE",
         "Calls that one token may make in a minute over HTTP; 0 for no limit",
     ),
+    setting(
+        "limits.connections",
+        "SHELF_CONNECTIONS",
+        "Connections that may be open at once over HTTP; 0 for as many as the system grants",
+    ),
+    setting(
+        "limits.connections_per_address",
+        "SHELF_CONNECTIONS_PER_ADDRESS",
+        "Of those, connections from one address; 0 for no limit of its own",
+    ),
     setting("log.level", "SHELF_LOG_LEVEL", "error, warn, info, debug, trace, or a filter"),
     setting("log.format", "SHELF_LOG_FORMAT", "text or json"),
 ];

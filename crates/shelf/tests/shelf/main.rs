@@ -6,13 +6,17 @@ mod disk;
 mod http;
 mod many;
 mod stdio;
+mod storm;
 mod workspace;
 
 use std::path::{Path, PathBuf};
 
-/// The built program.
+/// The built program; `TEST_BINARY` puts another build through the same tests.
 pub fn binary() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_shelf"))
+    static BINARY: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
+    let built =
+        || std::env::var_os("TEST_BINARY").map_or_else(|| env!("CARGO_BIN_EXE_shelf").into(), PathBuf::from);
+    BINARY.get_or_init(built)
 }
 
 /// Runs a command on a library; its exit code, stdout and stderr.

@@ -31,7 +31,9 @@ pub(crate) const TOOL: Tool = Tool {
         let request = request(arguments::read(arguments)?)?;
         let added = context.house.add(context.caller, &request, context.call)?;
         let failed_files = added.failed.len() as u64;
-        let truncated = added.failed.len() > LISTED_FAILURES;
+        let skipped_files = added.skipped.len() as u64;
+        let truncated = added.failed.len().max(added.skipped.len()) > LISTED_FAILURES;
+        let skipped = added.skipped.into_iter().take(LISTED_FAILURES);
         let failed = added.failed.into_iter().take(LISTED_FAILURES);
         reply(&Reply {
             hash: added.hash.to_string(),
@@ -45,6 +47,9 @@ pub(crate) const TOOL: Tool = Tool {
             files_updated: added.files_updated,
             files_unchanged: added.files_unchanged,
             files_failed: failed_files,
+            links: added.links,
+            files_skipped: skipped_files,
+            skipped: skipped.map(|file| FailedView { path: file.path, reason: file.reason }).collect(),
             failed: failed.map(|failed| FailedView { path: failed.path, reason: failed.reason }).collect(),
             truncated: truncated.then_some(true),
         })
@@ -153,7 +158,13 @@ struct Reply {
     files_failed: u64,
     /// The files that could not be added, and why
     failed: Vec<FailedView>,
-    /// True when failed does not name all of them
+    /// Symbolic links, which the snapshot keeps as links
+    links: u64,
+    /// Named pipes, sockets and devices, which are left out
+    files_skipped: u64,
+    /// What was left out, and why
+    skipped: Vec<FailedView>,
+    /// True when failed or skipped does not name all of them
     #[serde(skip_serializing_if = "Option::is_none")]
     truncated: Option<bool>,
 }

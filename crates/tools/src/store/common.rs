@@ -87,6 +87,9 @@ pub(super) struct DocumentView {
     modified_at: String,
     /// When the present version was stored
     indexed_at: String,
+    /// Fields that are damaged in the catalog and shown as empty; run shelf check
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    damaged: Vec<String>,
 }
 
 impl From<&Document> for DocumentView {
@@ -110,6 +113,7 @@ impl From<&Document> for DocumentView {
             created_at: document.created_at.to_string(),
             modified_at: document.version.modified_at.to_string(),
             indexed_at: document.version.indexed_at.to_string(),
+            damaged: document.damaged.iter().map(|what| (*what).to_owned()).collect(),
         }
     }
 }

@@ -107,6 +107,7 @@ fn found(got: Got) -> Reply {
         mime_type: Some(document.mime),
         tags: Some(document.tags),
         metadata: Some(document.metadata),
+        damaged: document.damaged.iter().map(|what| (*what).to_owned()).collect(),
         created_at: Some(document.created_at.to_string()),
         modified_at: Some(version.modified_at.to_string()),
         indexed_at: Some(version.indexed_at.to_string()),
@@ -159,6 +160,9 @@ struct Reply {
     /// Metadata
     #[serde(skip_serializing_if = "Option::is_none")]
     metadata: Option<Map<String, Value>>,
+    /// Fields that are damaged in the catalog and shown as empty; run shelf check
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    damaged: Vec<String>,
     /// When the document was made
     #[serde(skip_serializing_if = "Option::is_none")]
     created_at: Option<String>,

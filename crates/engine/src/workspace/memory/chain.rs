@@ -6,6 +6,7 @@
 use std::{
     fs::{File, OpenOptions},
     io::{Read, Write},
+    os::unix::fs::OpenOptionsExt,
     path::Path,
 };
 
@@ -64,7 +65,7 @@ impl Chain {
     /// Opens and locks the chain for writing, making it when it is not there. A row that a stop has torn is cut off.
     pub(super) fn open(path: &Path) -> std::io::Result<Self> {
         make_folder(path)?;
-        let file = OpenOptions::new().create(true).read(true).append(true).open(path)?;
+        let file = OpenOptions::new().create(true).read(true).append(true).mode(0o600).open(path)?;
         lock_file(&file, FlockOperation::LockExclusive)?;
         let (chain, whole) = Self::load(file)?;
         if chain.file.metadata()?.len() != whole {

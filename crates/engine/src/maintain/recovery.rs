@@ -1,0 +1,219 @@
+//! The recovery copy of the catalog: when it is written, what it tells, and the way back from it.
+
+use std::{
+    fs::{self, DirBuilder},
+    os::unix::fs::DirBuilderExt,
+    path::{Path, PathBuf},
+    time::{Duration, Instant, SystemTime},
+};
+
+use parking_lot::Mutex;
+use shelf_base::{Clock, SystemClock};
+use shelf_blocks::{Manifest, objects::Objects};
+use shelf_catalog::{CopyNote, sqlite::SqliteCatalog};
+
+use crate::{Error, House, Result, locks::Locks};
+
+/// A copy that is older than this is renewed when anything was written since.
+const AGE: Duration = Duration::from_secs(10 * 60);
+/// So many new records are copied at once, whatever the age, when they are also a good part of all.
+const MANY: u64 = 1_000;
+/// A catalog up to this size is copied whenever a server ends.
+const SMALL_CATALOG: u64 = 64 << 20;
+/// How often a server that is written to looks whether a copy is due.
+const LOOK_EVERY: Duration = Duration::from_secs(30);
+
+/// When this process last looked whether a copy is due.
+#[derive(Default)]
+pub(crate) struct Copying {
+    looked: Mutex<Option<Instant>>,
+}
+
+/// What a recovery did.
+#[derive(Clone, Debug)]
+pub struct Recovered {
+    /// The last journal record of the copy.
+    pub sequence: u64,
+    /// Live documents in the rebuilt catalog.
+    pub documents: u64,
+    /// Where the damaged catalog was put, if there was one.
+    pub set_aside: Option<PathBuf>,
+}
+
+/// The file of a library's recovery copy.
+pub(crate) fn copy_path(folder: &Path) -> PathBuf {
+    folder.join("recovery").join("catalog.copy")
+}
+
+/// Refuses a library whose catalog is gone while other parts of it are there: opening it would make an empty catalog,
+/// and everything that is stored would count as unneeded.
+pub(crate) fn must_have_catalog(folder: &Path, objects: &dyn Objects) -> Result<()> {
+    let state = match fs::metadata(folder.join("catalog.db")) {
+        Ok(found) if found.len() > 0 => return Ok(()),
+        Ok(_) => "empty",
+        Err(_) => "missing",
+    };
+    let is_pack = |name: &String| name.ends_with(".pack");
+    let has_packs = objects.list().is_ok_and(|names| names.iter().any(is_pack));
+    if has_packs || copy_path(folder).exists() {
+        return Err(shelf_catalog::Error::Missing(state).into());
+    }
+    Ok(())
+}
+
+impl House {
+    /// Writes the copy when enough has changed since the last. Called now and then; most calls do nothing.
+    pub fn copy_when_due(&self) {
+        {
+            let mut looked = self.copying.looked.lock();
+            if looked.is_some_and(|at| at.elapsed() < LOOK_EVERY) {
+                return;
+            }
+            *looked = Some(Instant::now());
+        }
+        if self.is_copy_due(false).unwrap_or(false) {
+            self.copy_or_warn();
+        }
+    }
+
+    /// Writes the copy before the program ends, if anything is missing from it and it does not take long.
+    pub fn copy_at_the_end(&self) {
+        if self.is_copy_due(true).unwrap_or(false) {
+            self.copy_or_warn();
+        }
+    }
+
+    fn is_copy_due(&self, is_end: bool) -> Result<bool> {
+        let path = copy_path(self.folder());
+        let sequence = self.catalog.sequence()?;
+        let Some(note) = CopyNote::read(&path)? else { return Ok(sequence > 0) };
+        let fresh = sequence.saturating_sub(note.sequence);
+        let modified = fs::metadata(&path).and_then(|facts| facts.modified());
+        let age = modified.ok().and_then(|at| SystemTime::now().duration_since(at).ok()).unwrap_or(AGE);
+        let is_small = is_end && self.catalog.bytes()? <= SMALL_CATALOG;
+        Ok(fresh > 0 && (age >= AGE || (fresh >= MANY && fresh >= note.sequence / 4) || is_small))
+    }
+
+    fn copy_or_warn(&self) {
+        if let Err(error) = self.write_copy() {
+            tracing::warn!(%error, "the recovery copy of the catalog could not be renewed");
+        }
+    }
+
+    /// Writes the copy now, unless another process is at it. A copy that holds records that this catalog does not have
+    /// is never replaced.
+    pub(crate) fn write_copy(&self) -> Result<()> {
+        let Some(_alone) = self.locks.try_alone("recovery")? else { return Ok(()) };
+        if self.lost_records()?.is_some() {
+            return Ok(());
+        }
+        let path = copy_path(self.folder());
+        let folder = path.parent().unwrap_or(self.folder());
+        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(Error::Lock)?;
+        self.catalog.write_copy(&path)?;
+        Ok(())
+    }
+
+    /// What the copy knows and the journal does not: then acknowledged writes were rolled back, or this is another
+    /// catalog.
+    pub(crate) fn lost_records(&self) -> Result<Option<String>> {
+        let note = match CopyNote::read(&copy_path(self.folder())) {
+            Ok(Some(note)) if note.sequence > 0 => note,
+            _ => return Ok(None),
+        };
+        let end = self.catalog.sequence()?;
+        if end < note.sequence {
+            let sequence = note.sequence;
+            return Ok(Some(format!(
+                "it ends at {end}, but the recovery copy knows of records up to {sequence}"
+            )));
+        }
+        let record = self.catalog.journal(note.sequence - 1, 1)?.pop();
+        let is_same = record.is_some_and(|record| record.seal == note.seal);
+        Ok((!is_same).then(|| format!("its record {} is not the one of the recovery copy", note.sequence)))
+    }
+
+    /// Refuses to delete anything on the word of a catalog that is not whole.
+    pub(crate) fn must_be_trusted(&self) -> Result<()> {
+        let has_packs = self.blocks.usage()?.packs > 0;
+        let lost = match self.lost_records()? {
+            None if has_packs && self.catalog.sequence()? == 0 => {
+                Some("it is empty, although there are packs".into())
+            }
+            lost => lost,
+        };
+        lost.map_or(Ok(()), |what| {
+            Err(Error::Unavailable {
+                what: format!("nothing was deleted: the journal of this library is not whole: {what}"),
+                hint: "run `shelf recover` to go back to the recovery copy, or `shelf recover --keep-catalog` to go on \
+                       with the catalog as it is"
+                    .into(),
+            })
+        })
+    }
+
+    /// Accepts the catalog as it is: the copy is made anew from it, and the old one is kept beside it.
+    pub fn accept_catalog(&self) -> Result<u64> {
+        let path = copy_path(self.folder());
+        if path.exists() {
+            let name = format!("catalog-{}.copy", self.now().micros());
+            fs::rename(&path, path.with_file_name(name)).map_err(Error::Lock)?;
+        }
+        self.write_copy()?;
+        Ok(self.catalog.sequence()?)
+    }
+
+    /// Rebuilds the catalog of the library in `folder` from its recovery copy. A catalog that is there is set aside, not
+    /// deleted.
+    pub fn recover(folder: &Path) -> Result<Recovered> {
+        let copy = copy_path(folder);
+        let Some(note) = CopyNote::read(&copy)? else {
+            return Err(Error::Unavailable {
+                what: "this library has no recovery copy of its catalog".into(),
+                hint: "put catalog.db back from a backup of your own".into(),
+            });
+        };
+        let locks = Locks::in_folder(folder.join("locks")).map_err(Error::Lock)?;
+        let _alone = locks.collect(Duration::from_secs(10), &shelf_base::Call::new())?;
+        let set_aside = set_aside(folder)?;
+        let now = SystemClock.now();
+        if let Err(error) = SqliteCatalog::rebuild(folder, &copy, now, short_blocks) {
+            // What was there is better than nothing.
+            bring_back(folder, set_aside.as_deref());
+            return Err(error.into());
+        }
+        drop(_alone);
+        // The index may have followed records that are no more.
+        let _ = fs::remove_file(folder.join("index").join("manifest"));
+        let house = Self::open(folder, crate::Options::default())?;
+        let documents =
+            house.catalog.numbers(&shelf_catalog::Scope::Library, &shelf_catalog::Filter::default())?;
+        Ok(Recovered { sequence: note.sequence, documents: documents.len() as u64, set_aside })
+    }
+}
+
+const CATALOG_FILES: [&str; 3] = ["catalog.db", "catalog.db-wal", "catalog.db-shm"];
+
+fn set_aside(folder: &Path) -> Result<Option<PathBuf>> {
+    if !folder.join(CATALOG_FILES[0]).exists() {
+        return Ok(None);
+    }
+    let target = folder.join("recovery").join(format!("damaged-{}", SystemClock.now().micros()));
+    DirBuilder::new().recursive(true).mode(0o700).create(&target).map_err(Error::Lock)?;
+    for name in CATALOG_FILES.iter().filter(|name| folder.join(name).exists()) {
+        fs::rename(folder.join(name), target.join(name)).map_err(Error::Lock)?;
+    }
+    Ok(Some(target))
+}
+
+fn bring_back(folder: &Path, set_aside: Option<&Path>) {
+    for name in set_aside.iter().flat_map(|_| CATALOG_FILES) {
+        let _ = set_aside.map(|from| fs::rename(from.join(name), folder.join(name)));
+    }
+}
+
+/// The short names of the blocks of a manifest, for the accounts' own blocks.
+pub(super) fn short_blocks(manifest: &[u8]) -> Vec<i64> {
+    Manifest::decode(manifest)
+        .map_or_else(|_| Vec::new(), |manifest| manifest.blocks.iter().map(|b| b.id.short()).collect())
+}

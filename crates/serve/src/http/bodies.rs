@@ -1,0 +1,238 @@
+//! Bodies in memory: what is sent, and what goes back. All large ones together stay within a budget; each has a time by
+//! which it must have arrived.
+//!
+//! A body is read here, after the caller is known, so that nobody makes the server hold megabytes without a token.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use axum::{
+    body::{Body, BodyDataStream, Bytes, HttpBody},
+    extract::{Request, State},
+    middleware::Next,
+    response::Response,
+};
+use futures_core::Stream;
+use http::{HeaderValue, StatusCode, header};
+use shelf_base::{Kind, bounds::REQUEST_BYTES};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::{Instant, timeout_at},
+};
+
+use super::{Shared, message, rest};
+
+/// Bytes of large requests that are in memory at once. While one is worked on it takes a few times its size.
+const REQUESTS: usize = 96 << 20;
+/// Bytes of large answers that wait to be read.
+const ANSWERS: usize = 160 << 20;
+/// Bodies up to this size are not counted: the number of connections bounds them.
+const SMALL: usize = 64 << 10;
+/// The largest body of somebody who has not been identified.
+const STRANGER: usize = 64 << 10;
+/// How long a large request waits for its turn.
+const TURN: Duration = Duration::from_secs(10);
+/// How long a body may take to arrive, and the pace from which on it may take longer.
+const ARRIVAL: Duration = Duration::from_secs(20);
+const BYTES_PER_SECOND: u64 = 256 << 10;
+/// How much of a body that is too large is listened to, and for how long.
+const IGNORED: usize = 64 << 20;
+const FAREWELL: Duration = Duration::from_secs(5);
+/// Pieces in which a large answer goes out.
+const PIECE: usize = 64 << 10;
+
+/// The budget of a server.
+pub(crate) struct Memory {
+    requests: Arc<Semaphore>,
+    answers: Arc<Semaphore>,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self { requests: Arc::new(Semaphore::new(REQUESTS)), answers: Arc::new(Semaphore::new(ANSWERS)) }
+    }
+}
+
+/// Memory that a request takes; shared with whatever outlives the request's own handler.
+#[derive(Clone)]
+pub(crate) struct Held(#[expect(dead_code, reason = "held, not read")] Arc<Option<OwnedSemaphorePermit>>);
+
+/// Reads the body of somebody who is known.
+pub(super) async fn admit(state: State<Shared>, request: Request, next: Next) -> Response {
+    within(state, REQUEST_BYTES, request, next).await.unwrap_or_else(|refusal| refusal.answer(REQUEST_BYTES))
+}
+
+/// The same for messages of the protocol, which are refused in its own words where it has some.
+pub(super) async fn admit_message(state: State<Shared>, request: Request, next: Next) -> Response {
+    within(state, REQUEST_BYTES, request, next).await.unwrap_or_else(|refusal| match refusal {
+        Refusal::TooLarge => message::too_large(),
+        other => other.answer(REQUEST_BYTES),
+    })
+}
+
+/// Reads the body of somebody who is not.
+pub(super) async fn admit_stranger(state: State<Shared>, request: Request, next: Next) -> Response {
+    within(state, STRANGER, request, next).await.unwrap_or_else(|refusal| refusal.answer(STRANGER))
+}
+
+async fn within(
+    State(shared): State<Shared>,
+    most: usize,
+    request: Request,
+    next: Next,
+) -> Result<Response, Refusal> {
+    let (mut parts, body) = request.into_parts();
+    let (bytes, held) = read(&shared.memory.requests, most, &parts.headers, body).await?;
+    let held = Held(Arc::new(held));
+    parts.extensions.insert(held.clone());
+    let response = next.run(Request::from_parts(parts, Body::from(bytes))).await;
+    drop(held);
+    Ok(bounded(&shared.memory.answers, response))
+}
+
+enum Refusal {
+    TooLarge,
+    TooSlow,
+    NoRoom,
+    Broken,
+}
+
+impl Refusal {
+    fn answer(self, most: usize) -> Response {
+        let (mut response, again) = match self {
+            Self::TooLarge => {
+                let limit = if most < 1 << 20 {
+                    format!("{} KiB", most >> 10)
+                } else {
+                    format!("{} MiB", most >> 20)
+                };
+                (rest::error(Kind::TooLarge, &format!("the body is larger than {limit}"), &[]), false)
+            }
+            Self::TooSlow => {
+                let mut response = rest::error(Kind::TimedOut, "the body did not arrive in time", &[]);
+                *response.status_mut() = StatusCode::REQUEST_TIMEOUT;
+                (response, false)
+            }
+            Self::NoRoom => {
+                (rest::error(Kind::Busy, "too many large requests at once; try again in 5 s", &[]), true)
+            }
+            Self::Broken => (rest::error(Kind::Invalid, "the body ended early", &[]), false),
+        };
+        // What is left of the body is not read.
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        if again {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
+        }
+        response
+    }
+}
+
+type Read = (Bytes, Option<OwnedSemaphorePermit>);
+
+/// Reads a body whole, with the memory that it takes.
+async fn read(
+    memory: &Arc<Semaphore>,
+    most: usize,
+    headers: &http::HeaderMap,
+    body: Body,
+) -> Result<Read, Refusal> {
+    let told =
+        headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    let expected = told.or_else(|| body.size_hint().exact()).unwrap_or(0);
+    if expected > most as u64 {
+        listen_on(body.into_data_stream()).await;
+        return Err(Refusal::TooLarge);
+    }
+    let mut held = None;
+    if expected as usize > SMALL {
+        let wanted = memory.clone().acquire_many_owned(expected as u32);
+        held =
+            Some(tokio::time::timeout(TURN, wanted).await.ok().and_then(Result::ok).ok_or(Refusal::NoRoom)?);
+    }
+    let mut until = Instant::now() + ARRIVAL + Duration::from_secs(expected / BYTES_PER_SECOND);
+    let mut stream = body.into_data_stream();
+    let mut whole: Vec<u8> = Vec::with_capacity(expected as usize);
+    loop {
+        let next = std::future::poll_fn(|context| Pin::new(&mut stream).poll_next(context));
+        let piece = match timeout_at(until, next).await {
+            Err(_) => return Err(Refusal::TooSlow),
+            Ok(None) => return Ok((whole.into(), held)),
+            Ok(Some(Err(_))) => return Err(Refusal::Broken),
+            Ok(Some(Ok(piece))) => piece,
+        };
+        if whole.len() + piece.len() > most {
+            drop((whole, held));
+            listen_on(stream).await;
+            return Err(Refusal::TooLarge);
+        }
+        let before = held.as_ref().map_or(SMALL, OwnedSemaphorePermit::num_permits);
+        if told.is_none() && whole.len() + piece.len() > before {
+            // Of a body whose length nobody told, memory is taken a megabyte at a time.
+            let more = memory.clone().try_acquire_many_owned(1 << 20).map_err(|_| Refusal::NoRoom)?;
+            match &mut held {
+                Some(held) => held.merge(more),
+                None => held = Some(more),
+            }
+            until += Duration::from_secs((1 << 20) / BYTES_PER_SECOND);
+        }
+        whole.extend_from_slice(&piece);
+    }
+}
+
+/// Listens to a body that is too large without keeping it, for a while: most clients read an answer only when they have
+/// sent everything.
+async fn listen_on(mut stream: BodyDataStream) {
+    let until = Instant::now() + FAREWELL;
+    let mut left = IGNORED;
+    while left > 0 {
+        let next = std::future::poll_fn(|context| Pin::new(&mut stream).poll_next(context));
+        match timeout_at(until, next).await {
+            Ok(Some(Ok(piece))) => left = left.saturating_sub(piece.len()),
+            _ => return,
+        }
+    }
+}
+
+/// Counts a large answer until its client has read it; when there is no room for it, the client is asked to come again.
+fn bounded(memory: &Arc<Semaphore>, response: Response) -> Response {
+    let Some(length) = response.body().size_hint().exact().filter(|length| *length > SMALL as u64) else {
+        return response;
+    };
+    let permits = u32::try_from(length).unwrap_or(u32::MAX).min(ANSWERS as u32);
+    let Ok(permit) = memory.clone().try_acquire_many_owned(permits) else {
+        let message = "too many large answers are waiting to be read; try again in 5 s";
+        let mut busy = rest::error(Kind::Busy, message, &[]);
+        busy.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
+        return busy;
+    };
+    let (mut parts, body) = response.into_parts();
+    parts.headers.insert(header::CONTENT_LENGTH, length.into());
+    let pieces = Pieces { body: body.into_data_stream(), piece: Bytes::new(), _permit: permit };
+    Response::from_parts(parts, Body::from_stream(pieces))
+}
+
+/// An answer in small pieces, so that what a client has not read stays here and is counted, not in a buffer behind.
+struct Pieces {
+    body: BodyDataStream,
+    piece: Bytes,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Stream for Pieces {
+    type Item = Result<Bytes, axum::Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.piece.is_empty() {
+            match Pin::new(&mut self.body).poll_next(context) {
+                Poll::Ready(Some(Ok(piece))) => self.piece = piece,
+                other => return other,
+            }
+        }
+        let length = self.piece.len().min(PIECE);
+        Poll::Ready(Some(Ok(self.piece.split_to(length))))
+    }
+}
