@@ -12,6 +12,17 @@ use crate::{
     texts::{Known, Reach, Texts},
 };
 
+/// Contents up to this size are given whole to whoever reads many; larger ones are left to be streamed.
+const WHOLE: u64 = 32 << 20;
+
+/// A content as it is given to whoever reads many.
+pub(crate) enum Given<'a> {
+    /// All of it, verified.
+    Whole(&'a [u8]),
+    /// It is too large for that.
+    Large,
+}
+
 /// Reads content by its hash.
 #[derive(Clone)]
 pub(crate) struct Blobs {
@@ -76,14 +87,14 @@ impl Blobs {
         call: &Call,
         reader: &mut Reader<'_>,
         (hashes, reach): (&[Digest], Reach),
-        mut take: impl FnMut(usize, Result<&[u8]>) -> Result<()>,
+        mut take: impl FnMut(usize, Result<Given<'_>>) -> Result<()>,
     ) -> Result<()> {
         let mut stored = Vec::with_capacity(hashes.len());
         for (at, known) in self.texts.ask(hashes, reach).into_iter().enumerate() {
             match known {
                 Known::Text(text) => {
                     call.check()?;
-                    take(at, Ok(&text))?;
+                    take(at, Ok(Given::Whole(&text)))?;
                 }
                 Known::Wanted => stored.push((at, hashes[at], true)),
                 Known::Unwanted => stored.push((at, hashes[at], false)),
@@ -95,7 +106,7 @@ impl Blobs {
         let only: Vec<Digest> = stored.iter().map(|(_, hash, _)| *hash).collect();
         self.read_stored(call, reader, &only, |at, bytes| {
             let (at, hash, wanted) = stored[at];
-            if wanted && let Ok(bytes) = &bytes {
+            if wanted && let Ok(Given::Whole(bytes)) = &bytes {
                 self.texts.keep(hash, bytes);
             }
             take(at, bytes)
@@ -108,7 +119,7 @@ impl Blobs {
         call: &Call,
         reader: &mut Reader<'_>,
         hashes: &[Digest],
-        mut take: impl FnMut(usize, Result<&[u8]>) -> Result<()>,
+        mut take: impl FnMut(usize, Result<Given<'_>>) -> Result<()>,
     ) -> Result<()> {
         let manifests = self.blocks_of(hashes)?;
         let blocks = |at: usize| manifests[at].as_ref().map_or(&[][..], Blocks::all);
@@ -126,10 +137,14 @@ impl Blobs {
         for (first, at) in order {
             call.check()?;
             let blocks = blocks(at);
+            if blocks.iter().map(|block| u64::from(block.length)).sum::<u64>() > WHOLE {
+                take(at, Ok(Given::Large))?;
+                continue;
+            }
             if let ([block], Some(place)) = (blocks, places.get(first).copied().flatten())
                 && let Ok(bytes) = reader.read(&block.id, place)
             {
-                take(at, Ok(bytes))?;
+                take(at, Ok(Given::Whole(bytes)))?;
                 continue;
             }
             whole.clear();
@@ -139,7 +154,7 @@ impl Blobs {
                     read.map(|bytes| whole.extend_from_slice(bytes)).is_some()
                 });
             let read = if known { Ok(()) } else { self.read_anew(call, &hashes[at], &mut whole) };
-            take(at, read.map(|()| &whole[..]))?;
+            take(at, read.map(|()| Given::Whole(&whole)))?;
         }
         Ok(())
     }
@@ -150,6 +165,12 @@ impl Blobs {
         self.manifests.forget(hash);
         *whole = self.read_blocks(call, hash, u64::MAX)?;
         Ok(())
+    }
+
+    /// The content as a stream, verified block by block.
+    pub(crate) fn open<'a>(&'a self, call: &'a Call, hash: &Digest) -> Result<BlobReader<'a>> {
+        let blocks = self.manifest(hash)?.blocks.into_iter();
+        Ok(BlobReader { blobs: self, call, blocks, block: Vec::new(), at: 0 })
     }
 
     /// The whole content, verified block by block.
@@ -190,5 +211,29 @@ impl Blobs {
             Some(Err(damaged)) => self.blocks.read(id).map_err(|_| damaged.into()),
             None => Ok(self.blocks.read(id)?),
         }
+    }
+}
+
+/// A content that is read from its beginning to its end, one block in memory at a time.
+pub(crate) struct BlobReader<'a> {
+    blobs: &'a Blobs,
+    call: &'a Call,
+    blocks: std::vec::IntoIter<shelf_blocks::BlockRef>,
+    block: Vec<u8>,
+    at: usize,
+}
+
+impl std::io::Read for BlobReader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if self.at == self.block.len() {
+            let Some(next) = self.blocks.next() else { return Ok(0) };
+            self.call.check().map_err(std::io::Error::other)?;
+            self.block = self.blobs.block(&next.id).map_err(std::io::Error::other)?;
+            self.at = 0;
+        }
+        let count = buffer.len().min(self.block.len() - self.at);
+        buffer[..count].copy_from_slice(&self.block[self.at..self.at + count]);
+        self.at += count;
+        Ok(count)
     }
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use shelf_base::Call;
 use shelf_catalog::{Document, Filter, Order, Page, SortBy};
 
-use crate::{Caller, House, Result, pattern::Patterns};
+use crate::{Caller, House, Result, pattern::Patterns, validate};
 
 /// A request for a page of documents.
 #[derive(Clone, Debug, Default)]
@@ -47,6 +47,7 @@ impl House {
     pub fn list(&self, caller: &Caller, request: &ListRequest, call: &Call) -> Result<ListReply> {
         caller.must_read()?;
         call.check()?;
+        validate::filter(&request.filter)?;
         let mut filter = request.filter.clone();
         if let Some(name) = &filter.collection {
             self.known_collection(caller, name)?;

@@ -1,5 +1,6 @@
 //! Collections and snapshots: what there is, and the listing behind a snapshot.
 
+use serde::{Serialize, de::DeserializeOwned};
 use shelf_base::{Call, Moment};
 use shelf_catalog::{CollectionSummary, Filter, Put, Shelf, Snapshot};
 
@@ -10,6 +11,29 @@ impl House {
     pub fn collections(&self, caller: &Caller) -> Result<Vec<CollectionSummary>> {
         caller.must_read()?;
         Ok(self.catalog.collections(caller.pass.scope())?)
+    }
+
+    /// The caller's collections after `cursor`, in an order of which `place` gives each one's place; and how many there
+    /// are in all.
+    pub fn collections_after<K: Ord + Serialize + DeserializeOwned>(
+        &self,
+        caller: &Caller,
+        place: impl Fn(&CollectionSummary) -> K,
+        cursor: Option<&str>,
+    ) -> Result<(Vec<CollectionSummary>, u64)> {
+        let mut found = self.collections(caller)?;
+        let total = found.len() as u64;
+        found.sort_by_cached_key(&place);
+        if let Some(cursor) = cursor {
+            let last: K = self.open_cursor(caller, COLLECTIONS, cursor)?;
+            found.retain(|summary| place(summary) > last);
+        }
+        Ok((found, total))
+    }
+
+    /// The cursor that goes on after a collection, by its place.
+    pub fn cursor_after_collection(&self, caller: &Caller, place: &impl Serialize) -> Result<String> {
+        self.seal_cursor(caller, COLLECTIONS, place)
     }
 
     /// The caller's snapshots, newest first.
@@ -133,6 +157,9 @@ impl House {
         Err(Error::NotFound { what: "collection", id: name.to_owned(), near })
     }
 }
+
+/// What cursors of collections are bound to.
+const COLLECTIONS: &str = "collections";
 
 fn snapshot_question(collection: Option<&str>) -> String {
     format!("snapshots {collection:?}")

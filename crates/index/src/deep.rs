@@ -180,7 +180,9 @@ impl Deep {
                 let row = placed.segment.document(document);
                 for ordinal in 0..row.passages {
                     let span = placed.segment.passage((row.first_passage + ordinal) as usize).span;
-                    if span.end == span.start || self.find(row.number, ordinal, &row.hash).is_some() {
+                    if span.end == span.start
+                        || self.find(row.number, row.first_ordinal + ordinal, &row.hash).is_some()
+                    {
                         continue;
                     }
                     if missing.len() == most {
@@ -189,7 +191,7 @@ impl Deep {
                     missing.push(Missing {
                         number: row.number,
                         hash: row.hash,
-                        ordinal,
+                        ordinal: row.first_ordinal + ordinal,
                         bytes: (span.start, span.end),
                         place: (at, document),
                     });
@@ -217,7 +219,7 @@ impl Deep {
                     let passage = (row.first_passage + ordinal) as usize;
                     let span = placed.segment.passage(passage).span;
                     if span.end > span.start {
-                        let vector = self.find(row.number, ordinal, &row.hash)?;
+                        let vector = self.find(row.number, row.first_ordinal + ordinal, &row.hash)?;
                         cosines[passage] = row_dot(query, &vector.bytes) * vector.scale;
                     }
                 }

@@ -15,7 +15,7 @@ pub use bits::Bits;
 pub use deep::{Cosines, Deep, Missing};
 pub use error::Error;
 pub use search::{Correction, Hit, Hits, Kind, Question, Resolved, Search, Unit, Wanted, folded};
-pub use segment::{Builder, Built, Entry, EntryPassage, Grep, Span};
+pub use segment::{Builder, Built, Entry, EntryPassage, Grep, Part, Span};
 pub use store::{Change, Index, Lease, Marks, Staged};
 pub use trigram::{Needs, Word, needed_words};
 pub use vector::DIMENSIONS;

@@ -40,6 +40,21 @@ pub(crate) struct SegmentNote {
     pub model: String,
     /// Rows of documents that live no more, in order.
     pub dead: Vec<u32>,
+    /// What the file system said of the file when its bytes were known to be right. A file of which it says something
+    /// else is compared with its hashes before it is used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stamp: Option<FileStamp>,
+}
+
+/// Length, and the times of the last change of bytes and of anything: what no write leaves as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FileStamp(u64, i64, i64, i64, i64);
+
+impl FileStamp {
+    pub(crate) fn of(path: &Path) -> io::Result<Self> {
+        let facts = fs::metadata(path)?;
+        Ok(Self(facts.len(), facts.mtime(), facts.mtime_nsec(), facts.ctime(), facts.ctime_nsec()))
+    }
 }
 
 /// Tells one state of the file from another without reading it.

@@ -23,7 +23,7 @@ use rustix::{
 use crate::{
     Error, Result, View,
     bits::Bits,
-    manifest::{Manifest, SegmentNote, Stamp},
+    manifest::{FileStamp, Manifest, SegmentNote, Stamp},
     segment::{Built, Segment, archive::Archive, merge},
     view::Placed,
 };
@@ -298,6 +298,7 @@ impl Index {
             text_bytes: built.text_bytes,
             model: self.model.to_owned(),
             dead: Vec::new(),
+            stamp: FileStamp::of(&path).ok(),
         })
     }
 
@@ -387,7 +388,15 @@ impl Index {
             let known = state.manifest.segments.iter().position(|known| known.name == note.name);
             let segment = match known.and_then(|at| state.base.get(at)) {
                 Some(placed) => placed.segment.clone(),
-                None => Arc::new(Segment::open(Archive::open(&self.folder, &note.name, note.length)?)?),
+                None => {
+                    let stamp = FileStamp::of(&self.folder.join(&note.name))?;
+                    let archive = Archive::open(&self.folder, &note.name, note.length)?;
+                    // Somebody has written to the file since, or it is a copy.
+                    if note.stamp != Some(stamp) {
+                        archive.verify()?;
+                    }
+                    Arc::new(Segment::open(archive)?)
+                }
             };
             if segment.documents() != note.documents as usize {
                 return Err(Error::damaged(&note.name, "it has another number of documents"));

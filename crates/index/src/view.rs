@@ -37,7 +37,7 @@ impl Placed {
     pub(crate) fn bury(&mut self, numbers: &[i64]) -> bool {
         let rows: Vec<usize> = numbers
             .iter()
-            .filter_map(|number| self.segment.find(*number))
+            .flat_map(|number| self.segment.find(*number))
             .filter(|row| self.live.has(*row))
             .collect();
         if rows.is_empty() {
@@ -84,7 +84,7 @@ impl View {
 
     /// How many documents live.
     pub fn documents(&self) -> u64 {
-        self.segments.iter().map(|placed| placed.live.count() as u64).sum()
+        self.segments.iter().map(|placed| placed.segment.count(&placed.live) as u64).sum()
     }
 
     /// How many passages they have.
@@ -98,8 +98,8 @@ impl View {
     /// Whether the document is in the view with this content.
     pub fn holds(&self, number: i64, hash: &Digest) -> bool {
         self.segments.iter().rev().any(|placed| {
-            let row = placed.segment.find(number).filter(|row| placed.live.has(*row));
-            row.is_some_and(|row| placed.segment.document(row).hash == *hash)
+            let mut rows = placed.segment.find(number).filter(|row| placed.live.has(*row));
+            rows.any(|row| placed.segment.document(row).hash == *hash)
         })
     }
 

@@ -167,6 +167,7 @@ const STEPS: &[&str] = &[
     "
     ALTER TABLE journal ADD COLUMN state BLOB;
     CREATE TABLE buried (number INTEGER PRIMARY KEY, sequence INTEGER NOT NULL);
+    CREATE INDEX snapshots_by_collection ON snapshots (collection);
     ",
 ];
 

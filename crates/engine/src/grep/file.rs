@@ -18,9 +18,9 @@ const LINE_CHARS: usize = 2_000;
 /// The same of a line of context, when there are many.
 const CONTEXT_CHARS: usize = 80;
 /// Bytes of a match with all its context, so that a page holds at least one.
-const MATCH_CHARS: usize = 12_000;
+pub(super) const MATCH_CHARS: usize = 12_000;
 /// What a line takes beside its text.
-const BESIDE: usize = 4;
+pub(super) const BESIDE: usize = 4;
 /// Matches that are marked in one line.
 const MARKED: usize = 100;
 /// From this size on a document is searched piece by piece.
@@ -159,8 +159,7 @@ impl Gathered<'_> {
         let (before, after) = (self.request.before, self.request.after);
         let matcher = (!self.request.invert).then_some(self.matcher);
         let (text, spans, mut shortened) = shown(&self.bytes[place.clone()], matcher);
-        let most =
-            (MATCH_CHARS / before.saturating_add(after).saturating_add(1)).clamp(CONTEXT_CHARS, LINE_CHARS);
+        let most = context_chars(self.request);
         let mut room = MATCH_CHARS.saturating_sub(text.len());
         let (mut above, mut below) = (Vec::new(), Vec::new());
         let (mut up, mut down) = (place.start, place.end);
@@ -201,13 +200,19 @@ impl Gathered<'_> {
     }
 }
 
+/// Characters of a line of context, when so many are wanted.
+pub(super) fn context_chars(request: &GrepRequest) -> usize {
+    let lines = request.before.saturating_add(request.after).saturating_add(1);
+    (MATCH_CHARS / lines).clamp(CONTEXT_CHARS, LINE_CHARS)
+}
+
 /// A line without its end. A carriage return is a part of the line here, as it is for ripgrep.
 fn without_end(bytes: &[u8]) -> &[u8] {
     bytes.strip_suffix(b"\n").unwrap_or(bytes)
 }
 
 /// The beginning of a line, and whether there is more of it.
-fn beginning(bytes: &[u8], most: usize) -> (String, bool) {
+pub(super) fn beginning(bytes: &[u8], most: usize) -> (String, bool) {
     let bytes = without_end(bytes);
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4 * most + 4)]);
     match text.char_indices().nth(most) {
@@ -218,7 +223,7 @@ fn beginning(bytes: &[u8], most: usize) -> (String, bool) {
 
 /// A matching line, where the pattern matches in it, and whether there is more of it. Of a long line the surroundings of
 /// the first match are shown.
-fn shown(bytes: &[u8], matcher: Option<&RegexMatcher>) -> (String, Vec<(usize, usize)>, bool) {
+pub(super) fn shown(bytes: &[u8], matcher: Option<&RegexMatcher>) -> (String, Vec<(usize, usize)>, bool) {
     let line = without_end(bytes);
     let found = matcher.map_or_else(Vec::new, |matcher| places(matcher, line));
     let mut start = 0;

@@ -3,6 +3,7 @@
 //! whatever part of it a page shows.
 
 mod file;
+mod large;
 mod page;
 mod run;
 
@@ -138,6 +139,10 @@ impl House {
     /// Searches the caller's documents. The first page counts everything; later ones read only what they show.
     pub fn grep(&self, caller: &Caller, request: &GrepRequest, call: &Call) -> Result<GrepReply> {
         caller.must_read()?;
+        self.mending(call, || self.grep_index(caller, request, call))
+    }
+
+    fn grep_index(&self, caller: &Caller, request: &GrepRequest, call: &Call) -> Result<GrepReply> {
         let matcher = compile(request)?;
         let bookmark: Option<Bookmark> = match &request.cursor {
             Some(cursor) => Some(self.open_cursor(caller, &question(request), cursor)?),

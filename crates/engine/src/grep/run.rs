@@ -13,9 +13,10 @@ use shelf_catalog::Filter;
 use super::{
     GrepRequest, GrepShow, Position, Sought,
     file::{self, Found},
+    large,
     page::Page,
 };
-use crate::{Caller, Error, House, Result, texts::Reach};
+use crate::{Caller, Error, House, Result, blobs::Given, texts::Reach};
 
 /// Documents of the first run. While a page is not full each run is twice as long as the one before: few pages need
 /// more than the first.
@@ -138,9 +139,19 @@ impl Worker<'_> {
         let mut gone = Vec::new();
         let hashes: Vec<Digest> = share.iter().map(|document| document.hash).collect();
         house.blobs.read_each(call, &mut self.reader, (&hashes, self.reach), |at, bytes| {
+            let skipped = self.searching.lines_before(&share[at].path, share[at].number);
             match bytes {
-                Ok(bytes) => {
-                    let skipped = self.searching.lines_before(&share[at].path, share[at].number);
+                Ok(Given::Large) => {
+                    let stream = house.blobs.open(call, &share[at].hash)?;
+                    match large::search(matcher, request, stream, skipped) {
+                        Ok(searched) => found[at] = searched,
+                        Err(error) => {
+                            call.check()?;
+                            found[at].fault = Some(error.to_string());
+                        }
+                    }
+                }
+                Ok(Given::Whole(bytes)) => {
                     found[at] = file::search(searcher, matcher, request, (bytes, skipped), call)
                         .map_err(|error| stopped(call, &share[at].path, error))?;
                 }

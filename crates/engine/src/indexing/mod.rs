@@ -215,7 +215,7 @@ impl Indexing {
         if !living.is_empty() {
             let (mut builder, mut preparing) = (Builder::new()?, Preparing::default());
             for document in living {
-                preparing.add(&self.blobs, document, &mut builder, call)?;
+                preparing.add(&self.blobs, document, &mut builder, &mut |_| Ok(()), call)?;
             }
             built.push(builder.finish()?);
         }
@@ -264,11 +264,16 @@ impl Indexing {
                     call.check()?;
                     done(at, living.len());
                 }
-                let read = preparing.add(&self.blobs, document, &mut builder, call)?;
-                let look = read > 1 << 20 || builder.documents().is_multiple_of(LOOK_EVERY);
-                if look && builder.is_full() {
-                    let full = std::mem::replace(&mut builder, Builder::new()?);
-                    staged.lock().push(self.index.stage(lease, full.finish()?)?);
+                let mut write_when_full = |builder: &mut Builder| -> Result<()> {
+                    if builder.is_full() {
+                        let full = std::mem::replace(builder, Builder::new()?);
+                        staged.lock().push(self.index.stage(lease, full.finish()?)?);
+                    }
+                    Ok(())
+                };
+                let read = preparing.add(&self.blobs, document, &mut builder, &mut write_when_full, call)?;
+                if read > 1 << 20 || builder.documents().is_multiple_of(LOOK_EVERY) {
+                    write_when_full(&mut builder)?;
                 }
             }
             if builder.documents() > 0 {

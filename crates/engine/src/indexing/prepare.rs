@@ -1,25 +1,34 @@
 //! From a stored document to what the index takes of it: text, passages, vectors, bytes for patterns.
 
+use parking_lot::Mutex;
 use shelf_base::Call;
 use shelf_catalog::Changed;
 use shelf_embed::Tokens;
-use shelf_index::{Builder, Entry, EntryPassage, Grep, Span};
+use shelf_index::{Builder, Entry, EntryPassage, Grep, Part, Span};
 use shelf_reading::{Passage, Text};
 
 use crate::{Result, blobs::Blobs};
 
-/// Bytes of a document's text that are searched by words and meaning; what follows is found by pattern only.
-const SEARCHED_BYTES: usize = 32 << 20;
-/// Documents larger than this get no trigrams: they are always read.
-const TRIGRAM_BYTES: u64 = 64 << 20;
+/// Texts up to this size are indexed in one go, larger ones in pieces of it: what indexing holds in memory does not
+/// depend on how large a document is.
+const PIECE: usize = 8 << 20;
+/// Of a text that is not stored as it reads (another encoding, HTML) so many bytes are looked at; what follows is found
+/// by pattern only.
+const CONVERTED_BYTES: u64 = 32 << 20;
 /// Files of other types that are larger than this are not looked into.
-const EXTRACTED_BYTES: u64 = 256 << 20;
+const EXTRACTED_BYTES: u64 = 128 << 20;
+/// Other types than text take a few times their size while they are read, so large ones are read one at a time.
+const LARGE_FILE: u64 = 8 << 20;
+static ONE_LARGE_FILE: Mutex<()> = Mutex::new(());
 
 /// Buffers that are used again for every document.
 #[derive(Default)]
 pub(super) struct Preparing {
     tokens: Tokens,
 }
+
+/// Called after each piece of a large document; it may take what the builder holds and give it an empty one.
+pub(super) type Full<'a> = &'a mut dyn FnMut(&mut Builder) -> Result<()>;
 
 impl Preparing {
     /// Reads a document and adds it to a segment. A document that cannot be read or understood is found by its name.
@@ -28,29 +37,116 @@ impl Preparing {
         blobs: &Blobs,
         document: &Changed,
         builder: &mut Builder,
+        full: Full<'_>,
         call: &Call,
     ) -> Result<u64> {
+        if document.is_text && document.size > PIECE as u64 {
+            return self.add_large(blobs, document, builder, full, call);
+        }
         let extracted = !document.is_text && has_text(&document.mime) && document.size <= EXTRACTED_BYTES;
+        let _alone = (extracted && document.size > LARGE_FILE).then(|| ONE_LARGE_FILE.lock());
         let bytes = if document.is_text || extracted {
-            match blobs.read_blocks(call, &document.hash, document.size) {
-                Ok(bytes) => bytes,
-                Err(crate::Error::Stopped(stopped)) => return Err(stopped.into()),
-                // Damaged content is `check`'s to report; the index goes on without it.
-                Err(error) => {
-                    tracing_note(document, &error);
-                    Vec::new()
-                }
-            }
+            read(blobs, document, document.size, call)?
         } else {
             Vec::new()
         };
-        let looked_at = &bytes[..whole_characters(&bytes, SEARCHED_BYTES)];
-        let looked_at = if document.is_text { looked_at } else { &bytes };
-        let text = shelf_reading::text_of(&document.path, &document.mime, document.is_text, looked_at);
+        let text = shelf_reading::text_of(&document.path, &document.mime, document.is_text, &bytes);
         let text = text.ok().flatten();
-        let is_whole = looked_at.len() as u64 == document.size;
+        let is_whole = bytes.len() as u64 == document.size;
         self.add_text(document, text.as_ref(), &bytes, is_whole, builder)?;
         Ok(bytes.len() as u64)
+    }
+
+    /// Adds a large text piece by piece. Patterns always read it.
+    fn add_large(
+        &mut self,
+        blobs: &Blobs,
+        document: &Changed,
+        builder: &mut Builder,
+        full: Full<'_>,
+        call: &Call,
+    ) -> Result<u64> {
+        let mut pieces = Pieces { start: 0, lines: 0, ordinal: 0, is_readable: true };
+        let mut buffer: Vec<u8> = Vec::with_capacity(PIECE + (1 << 20));
+        let streamed = blobs.stream_blob(call, &document.hash, |bytes| {
+            buffer.extend_from_slice(bytes);
+            while buffer.len() > PIECE && pieces.is_readable {
+                let end = pause(&buffer[..PIECE]);
+                self.add_piece(document, &buffer[..end], &mut pieces, builder)?;
+                full(builder)?;
+                buffer.drain(..end);
+            }
+            if pieces.is_readable {
+                return Ok(());
+            }
+            Err(crate::Error::invalid("text", "is not stored as it reads"))
+        });
+        match streamed {
+            Ok(_) => {
+                self.add_piece(document, &buffer, &mut pieces, builder)?;
+                return Ok(document.size);
+            }
+            Err(crate::Error::Stopped(stopped)) => return Err(stopped.into()),
+            Err(_) if !pieces.is_readable => {}
+            Err(error) => tracing_note(document, &error),
+        }
+        if pieces.is_readable && pieces.start > 0 {
+            return Ok(document.size);
+        }
+        // Not a piece of it could be added: its beginning as far as it can be converted, or its name.
+        let bytes = read(blobs, document, CONVERTED_BYTES, call)?;
+        let end = whole_characters(&bytes);
+        let text = shelf_reading::text_of(&document.path, &document.mime, true, &bytes[..end]);
+        self.add_text(document, text.ok().flatten().as_ref(), &bytes, false, builder)?;
+        Ok(document.size)
+    }
+
+    fn add_piece(
+        &mut self,
+        document: &Changed,
+        bytes: &[u8],
+        pieces: &mut Pieces,
+        builder: &mut Builder,
+    ) -> Result<()> {
+        let text = shelf_reading::text_of(&document.path, &document.mime, true, bytes).ok().flatten();
+        let text = text.filter(|text| text.as_stored);
+        let (Some(text), Ok(start), Ok(lines)) =
+            (text, u32::try_from(pieces.start), u32::try_from(pieces.lines))
+        else {
+            // A later piece that cannot be read is left to patterns.
+            pieces.is_readable &= pieces.start > 0;
+            pieces.go_on(bytes, 0);
+            return Ok(());
+        };
+        let mut passages = self.passages(&text);
+        passages.retain(|passage| start.checked_add(passage.span.end).is_some());
+        for passage in &mut passages {
+            passage.span.start += start;
+            passage.span.end += start;
+            passage.span.first_line += lines;
+            passage.span.last_line += lines;
+        }
+        let part = match start {
+            0 => Part::First,
+            text_start => Part::Later { text_start, first_ordinal: pieces.ordinal },
+        };
+        let count = passages.len() as u32;
+        let entry = Entry {
+            number: document.number,
+            hash: document.hash,
+            collection: document.collection,
+            path: &document.path,
+            name: &name_of(document),
+            text: &text.text,
+            keep_text: false,
+            is_whole: false,
+            passages,
+            grep: if start == 0 { Grep::Always } else { Grep::Never },
+            part,
+        };
+        builder.add(&entry)?;
+        pieces.go_on(bytes, count);
+        Ok(())
     }
 
     fn add_text(
@@ -67,9 +163,7 @@ impl Preparing {
         let decoded = bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]);
         let grep = match document.is_text {
             false => Grep::Never,
-            true if decoded || document.size > TRIGRAM_BYTES || bytes.len() as u64 != document.size => {
-                Grep::Always
-            }
+            true if decoded || bytes.len() as u64 != document.size => Grep::Always,
             true => Grep::Bytes(bytes),
         };
         let entry = Entry {
@@ -83,6 +177,7 @@ impl Preparing {
             is_whole: is_whole && text.is_some(),
             passages,
             grep,
+            part: Part::Whole,
         };
         Ok(builder.add(&entry)?)
     }
@@ -95,6 +190,45 @@ impl Preparing {
     }
 }
 
+/// How far a large document has been indexed.
+struct Pieces {
+    start: u64,
+    lines: u64,
+    ordinal: u32,
+    /// Whether its text is its bytes as they are stored.
+    is_readable: bool,
+}
+
+impl Pieces {
+    fn go_on(&mut self, bytes: &[u8], passages: u32) {
+        self.start += bytes.len() as u64;
+        self.lines += memchr::memchr_iter(b'\n', bytes).count() as u64;
+        self.ordinal += passages;
+    }
+}
+
+/// Reads the beginning of a document. Damaged content is `check`'s to report; the index goes on without it.
+fn read(blobs: &Blobs, document: &Changed, most: u64, call: &Call) -> Result<Vec<u8>> {
+    match blobs.read_range(call, &document.hash, 0..most.min(document.size)) {
+        Ok(bytes) => Ok(bytes),
+        Err(crate::Error::Stopped(stopped)) => Err(stopped.into()),
+        Err(error) => {
+            tracing_note(document, &error);
+            Ok(Vec::new())
+        }
+    }
+}
+
+/// Where a large text is cut: at a blank line, else at a line's end, else between two words or characters.
+fn pause(bytes: &[u8]) -> usize {
+    let near = bytes.len().saturating_sub(256 << 10);
+    let tail = &bytes[near..];
+    let blank = memchr::memmem::rfind(tail, b"\n\n").map(|at| near + at + 2);
+    let line = || memchr::memrchr(b'\n', bytes).map(|at| at + 1).filter(|at| *at > bytes.len() / 2);
+    let word = || memchr::memrchr(b' ', tail).map(|at| near + at + 1);
+    blank.or_else(line).or_else(word).unwrap_or_else(|| whole_characters(bytes))
+}
+
 /// How a document falls into passages and tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Measured {
@@ -104,18 +238,21 @@ pub(crate) struct Measured {
 
 /// Measures a document as the index will cut it.
 pub(crate) fn measure(path: &str, mime: &str, is_text: bool, bytes: &[u8]) -> Measured {
-    let looked_at = if is_text { &bytes[..whole_characters(bytes, SEARCHED_BYTES)] } else { bytes };
     if !is_text && !has_text(mime) {
         return Measured::default();
     }
-    let Ok(Some(text)) = shelf_reading::text_of(path, mime, is_text, looked_at) else {
-        return Measured::default();
-    };
-    let mut tokens = Tokens::default();
-    shelf_embed::tokenize(&text.text, &mut tokens);
-    tokens.divide_unknown(&text.text);
-    let passages = shelf_reading::passages(&text, &tokens.starts);
-    Measured { passages: passages.len(), tokens: tokens.ids.len() }
+    let (mut measured, mut rest) = (Measured::default(), bytes);
+    while !rest.is_empty() {
+        let end = if is_text && rest.len() > PIECE { pause(&rest[..PIECE]) } else { rest.len() };
+        let Ok(Some(text)) = shelf_reading::text_of(path, mime, is_text, &rest[..end]) else { break };
+        let mut tokens = Tokens::default();
+        shelf_embed::tokenize(&text.text, &mut tokens);
+        tokens.divide_unknown(&text.text);
+        measured.passages += shelf_reading::passages(&text, &tokens.starts).len();
+        measured.tokens += tokens.ids.len();
+        rest = &rest[end..];
+    }
+    measured
 }
 
 fn entry_passage(passage: &Passage, ids: &[u16]) -> EntryPassage {
@@ -152,13 +289,16 @@ fn has_text(mime: &str) -> bool {
     )
 }
 
-/// At most so many bytes, ending between two characters where the bytes are UTF-8.
-fn whole_characters(bytes: &[u8], most: usize) -> usize {
-    if bytes.len() <= most {
-        return bytes.len();
+/// How many bytes of a beginning end between two characters, where they are UTF-8.
+fn whole_characters(bytes: &[u8]) -> usize {
+    let is_inside = |at: usize| bytes.get(at).is_some_and(|byte| byte & 0xC0 == 0x80);
+    let last = bytes.len().saturating_sub(1);
+    // The last character may be torn: it begins at most three bytes before the end.
+    let begin = (last.saturating_sub(3)..=last).rev().find(|at| !is_inside(*at)).unwrap_or(last);
+    match std::str::from_utf8(bytes.get(begin..).unwrap_or_default()) {
+        Err(error) if error.error_len().is_none() => begin,
+        _ => bytes.len(),
     }
-    let is_inside = |at: usize| bytes[at] & 0xC0 == 0x80;
-    (most - 3..=most).rev().find(|at| !is_inside(*at)).unwrap_or(most)
 }
 
 fn tracing_note(document: &Changed, error: &crate::Error) {

@@ -4,6 +4,7 @@
 //! shown. Who may see what is part of the question to the index, and the catalog is asked within the same scope again.
 
 mod passages;
+mod seen;
 mod snippet;
 
 use std::{
@@ -12,7 +13,6 @@ use std::{
 };
 
 pub use passages::{FoundPassage, PassageReply, PassageRequest};
-use serde::{Deserialize, Serialize};
 use shelf_base::{
     Address, Call, Fault, Kind,
     address::{Modality, Place},
@@ -23,7 +23,7 @@ pub use shelf_index::{Correction, Kind as SearchKind};
 use shelf_index::{Filter as IndexFilter, Hit, Question, Search, Span, Unit, View, Wanted};
 pub use snippet::{Snippet, SnippetLine};
 
-use crate::{Caller, Error, House, Result, pattern::Patterns};
+use crate::{Caller, Error, House, Result, pattern::Patterns, validate};
 
 /// Documents with the same hash that are told at most.
 const HASH_HITS: usize = 1_000;
@@ -141,16 +141,12 @@ pub struct SearchReply {
     pub next_cursor: Option<String>,
 }
 
-#[derive(Serialize, Deserialize)]
-struct Bookmark {
-    from: usize,
-}
-
 impl House {
     /// Searches the caller's documents.
     pub fn search(&self, caller: &Caller, request: &SearchRequest, call: &Call) -> Result<SearchReply> {
         caller.must_read()?;
         check(request)?;
+        validate::filter(&request.filter)?;
         if let Some(name) = &request.filter.collection {
             self.known_collection(caller, name)?;
         }
@@ -178,11 +174,7 @@ impl House {
     }
 
     fn search_index(&self, caller: &Caller, request: &SearchRequest, call: &Call) -> Result<SearchReply> {
-        let question_text = question(request);
-        let from = match &request.cursor {
-            Some(cursor) => self.open_cursor::<Bookmark>(caller, &question_text, cursor)?.from,
-            None => 0,
-        };
+        let seen = self.seen(caller, request)?;
         let view = self.indexing.view(call)?;
         let filter =
             self.index_filter(caller, &view, &request.filter, &[&request.patterns, &request.include])?;
@@ -200,17 +192,16 @@ impl House {
             unit: Unit::Document,
             vector: vector.as_ref(),
             cosines: meant.as_ref().and_then(|meant| meant.cosines.as_ref()),
-            from,
-            limit: request.limit,
+            from: 0,
+            // One more tells whether there is another page.
+            limit: request.limit.saturating_add(seen.len()).saturating_add(1),
         };
-        let found = search.page(&wanted)?;
-        let hits = self.show(caller, request, &search, &found.hits, from, call)?;
-        let end = from + found.hits.len();
-        let next_cursor = if (end as u64) < found.total && !found.hits.is_empty() {
-            Some(self.seal_cursor(caller, &question_text, &Bookmark { from: end })?)
-        } else {
-            None
-        };
+        let mut found = search.page(&wanted)?;
+        found.hits.retain(|hit| !seen.contains(&hit.number));
+        let has_more = found.hits.len() > request.limit;
+        found.hits.truncate(request.limit);
+        let hits = self.show(caller, request, &search, &found.hits, seen.len(), call)?;
+        let next_cursor = if has_more { Some(self.search_cursor(caller, request, &hits)?) } else { None };
         Ok(SearchReply {
             total: found.total,
             searched: Searched::Legs(request.kind),
@@ -220,11 +211,6 @@ impl House {
             model: meant.map(|meant| meant.model),
             next_cursor,
         })
-    }
-
-    /// The cursor of a page that begins with `hit`.
-    pub fn search_cursor(&self, caller: &Caller, request: &SearchRequest, hit: &SearchHit) -> Result<String> {
-        self.seal_cursor(caller, &question(request), &Bookmark { from: hit.rank })
     }
 
     /// What the caller and the filter leave, in the index's terms.
@@ -326,13 +312,11 @@ impl House {
             return Ok(None);
         }
         let total = found.len() as u64;
-        let from = match &request.cursor {
-            Some(cursor) => self.open_cursor::<Bookmark>(caller, &question(request), cursor)?.from,
-            None => 0,
-        };
+        let seen = self.seen(caller, request)?;
+        found.retain(|(document, _)| !seen.contains(&document.number));
+        let has_more = found.len() > request.limit;
         let mut hits = Vec::new();
-        let end = from.saturating_add(request.limit);
-        for (rank, (mut document, version)) in found.into_iter().enumerate().take(end).skip(from) {
+        for (rank, (mut document, version)) in (seen.len()..).zip(found.into_iter().take(request.limit)) {
             call.check()?;
             document.version = version;
             let snippet = if document.is_text && request.show {
@@ -351,11 +335,7 @@ impl House {
                 snippet,
             });
         }
-        let next_cursor = if (end as u64) < total {
-            Some(self.seal_cursor(caller, &question(request), &Bookmark { from: end })?)
-        } else {
-            None
-        };
+        let next_cursor = if has_more { Some(self.search_cursor(caller, request, &hits)?) } else { None };
         Ok(Some(SearchReply {
             total,
             searched: Searched::Hash,

@@ -92,6 +92,9 @@ pub(super) fn page(search: &Search<'_>, wanted: &Wanted<'_>) -> Result<Hits> {
         Kind::Semantic => by_meaning(search, wanted, FLOOR_ALONE),
         Kind::Hybrid => by_both(search, wanted)?,
     };
+    if wanted.unit == Unit::Document {
+        join_pieces(search, &mut found);
+    }
     let total = found.len() as u64;
     let most = wanted.from.saturating_add(wanted.limit);
     let largest = found.iter().map(|candidate| candidate.words).fold(0.0, f32::max);
@@ -106,6 +109,34 @@ pub(super) fn page(search: &Search<'_>, wanted: &Wanted<'_>) -> Result<Hits> {
     let hits =
         found.iter().skip(wanted.from).take(wanted.limit).map(|candidate| hit(search, candidate, largest));
     Ok(Hits { total, hits: hits.collect() })
+}
+
+/// Makes one candidate of the pieces of a large document: the best of them, with the best that is known of each leg.
+fn join_pieces(search: &Search<'_>, found: &mut Vec<Candidate>) {
+    let segment = |one: &Candidate| &search.view.segments[one.segment as usize].segment;
+    if !search.view.segments.iter().any(|placed| placed.segment.has_pieces()) {
+        return;
+    }
+    let mut best: HashMap<i64, Candidate> = HashMap::new();
+    found.retain(|one| {
+        let row = segment(one).document(one.document as usize);
+        if !row.is_piece() {
+            return true;
+        }
+        let joined = best.entry(row.number).or_insert(*one);
+        let rank = |one: &Candidate| (one.full, one.words, one.cosine.unwrap_or(-1.0));
+        let (full, cosine) = (joined.full || one.full, larger(joined.cosine, one.cosine));
+        if rank(one) > rank(joined) {
+            *joined = *one;
+        }
+        (joined.full, joined.cosine) = (full, cosine);
+        false
+    });
+    found.extend(best.into_values());
+}
+
+fn larger(a: Option<f32>, b: Option<f32>) -> Option<f32> {
+    a.into_iter().chain(b).reduce(f32::max)
 }
 
 /// All candidates of the word leg. A document is as good as its best passage and its name together.
@@ -421,7 +452,7 @@ fn hit(search: &Search<'_>, one: &Candidate, largest: f32) -> Hit {
         number: row.number,
         hash: row.hash,
         span: segment.passage(passage as usize).span,
-        ordinal: passage - row.first_passage,
+        ordinal: row.first_ordinal + passage - row.first_passage,
         score: one.score.clamp(0.0, 1.0),
         keyword: (one.words > 0.0 && largest > 0.0).then(|| (one.words / largest).min(1.0)),
         semantic: one.cosine.map(|cosine| cosine.clamp(-1.0, 1.0)),

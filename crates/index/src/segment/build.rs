@@ -8,7 +8,7 @@ use tantivy::{IndexBuilder, SingleSegmentIndexWriter, directory::RamDirectory};
 use super::{
     Segment,
     archive::{Archive, Content, Parts, words_from_memory},
-    tables::{ALWAYS, DocumentRow, KEPT, PATTERNS, PassageRow, Span, WORDED},
+    tables::{ALWAYS, DocumentRow, FIRST_PIECE, KEPT, LATER_PIECE, PATTERNS, PassageRow, Span, WORDED},
 };
 use crate::{
     Result,
@@ -45,7 +45,25 @@ pub struct EntryPassage {
     pub vector: [f32; DIMENSIONS],
 }
 
-/// One document to index.
+/// Which part of its document an entry is. Large documents are indexed piece by piece, each piece by itself, so that no
+/// document takes more memory than another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Part {
+    /// All of it.
+    #[default]
+    Whole,
+    /// The beginning; more entries with its number follow.
+    First,
+    /// A later piece.
+    Later {
+        /// Where its text begins in the text of the document.
+        text_start: u32,
+        /// Passages of the pieces before.
+        first_ordinal: u32,
+    },
+}
+
+/// One document to index, or a piece of one.
 #[derive(Clone, Debug)]
 pub struct Entry<'a> {
     /// Its number in the catalog.
@@ -66,8 +84,10 @@ pub struct Entry<'a> {
     pub is_whole: bool,
     /// The passages of the text.
     pub passages: Vec<EntryPassage>,
-    /// How patterns find it.
+    /// How patterns find it; later pieces are not looked at for that.
     pub grep: Grep<'a>,
+    /// Which part of its document it is.
+    pub part: Part,
 }
 
 /// Gathers documents into a segment.
@@ -113,7 +133,13 @@ impl Builder {
 
     /// Adds a document. A document that is in already stays as it is.
     pub fn add(&mut self, entry: &Entry<'_>) -> Result<()> {
-        if !self.numbers.insert(entry.number) {
+        let (text_start, first_ordinal, piece) = match entry.part {
+            Part::Whole => (0, 0, 0),
+            Part::First => (0, 0, FIRST_PIECE),
+            Part::Later { text_start, first_ordinal } => (text_start, first_ordinal, LATER_PIECE),
+        };
+        let is_later = piece == LATER_PIECE;
+        if !self.numbers.insert(entry.number) && !is_later {
             return Ok(());
         }
         let document = self.documents.len() as u32;
@@ -122,9 +148,11 @@ impl Builder {
         let nothing = [EntryPassage { span: NOWHERE, tokens: 0, vector: [0.0; DIMENSIONS] }];
         let passages = if entry.passages.is_empty() { &nothing[..] } else { &entry.passages };
         for (at, passage) in passages.iter().enumerate() {
-            let range = passage.span.start as usize..passage.span.end as usize;
-            let body = entry.text.get(range).unwrap_or_default();
-            self.words.add_document(text::document(self.fields, body, (at == 0).then_some(entry.name)))?;
+            let within = |at: u32| at.saturating_sub(text_start) as usize;
+            let body =
+                entry.text.get(within(passage.span.start)..within(passage.span.end)).unwrap_or_default();
+            let name = (at == 0 && !is_later).then_some(entry.name);
+            self.words.add_document(text::document(self.fields, body, name))?;
             PassageRow { document, tokens: passage.tokens, span: passage.span }.write(&mut self.passages);
             self.vectors.add(&passage.vector);
         }
@@ -134,6 +162,7 @@ impl Builder {
             Grep::Bytes(bytes) => (bytes, PATTERNS),
             Grep::Always => (&[][..], PATTERNS | ALWAYS),
         };
+        flags |= piece;
         if entry.is_whole && !entry.keep_text {
             flags |= WORDED;
         }
@@ -152,6 +181,7 @@ impl Builder {
             passages: passages.len() as u32,
             tokens: passages.iter().map(|passage| passage.tokens).sum(),
             flags,
+            first_ordinal,
             path: place(&mut self.paths, entry.path.as_bytes()),
             text,
         });

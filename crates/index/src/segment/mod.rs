@@ -15,7 +15,7 @@ mod vocabulary;
 use std::{path::PathBuf, sync::Arc};
 
 use archive::Archive;
-pub use build::{Builder, Built, Entry, EntryPassage, Grep};
+pub use build::{Builder, Built, Entry, EntryPassage, Grep, Part};
 pub(crate) use merge::merge;
 use parking_lot::Mutex;
 use shelf_base::ids::CollectionId;
@@ -156,12 +156,26 @@ impl Segment {
         Ok(Some(String::from_utf8(bytes).map_err(|_| torn())?))
     }
 
-    /// The row of the document with this number.
-    pub(crate) fn find(&self, number: i64) -> Option<usize> {
+    /// The rows of the document with this number: one, or one for each piece of it.
+    pub(crate) fn find(&self, number: i64) -> impl Iterator<Item = usize> {
         let rows = self.numbers.as_chunks::<12>().0;
         let number_of = |row: &[u8; 12]| row.first_chunk::<8>().map_or(0, |bytes| i64::from_le_bytes(*bytes));
-        let at = rows.binary_search_by_key(&number, number_of).ok()?;
-        rows[at].last_chunk::<4>().map(|bytes| u32::from_le_bytes(*bytes) as usize)
+        let first = rows.partition_point(|row| number_of(row) < number);
+        let own = rows[first..].iter().take_while(move |row| number_of(row) == number);
+        own.filter_map(|row| row.last_chunk::<4>().map(|bytes| u32::from_le_bytes(*bytes) as usize))
+    }
+
+    /// Whether some of its documents have several rows.
+    pub(crate) const fn has_pieces(&self) -> bool {
+        self.tables.has_pieces
+    }
+
+    /// How many documents among these rows; later pieces of one are not counted.
+    pub(crate) fn count(&self, live: &Bits) -> usize {
+        if !self.tables.has_pieces {
+            return live.count();
+        }
+        live.iter().filter(|row| !self.tables.later.has(*row)).count()
     }
 
     /// The word index of passages' bodies.

@@ -19,7 +19,12 @@ pub(super) const KEPT: u8 = 4;
 /// Every word of its stored bytes is indexed.
 pub(super) const WORDED: u8 = 8;
 
-/// A document of a segment.
+/// The first of several rows of one large document.
+pub(super) const FIRST_PIECE: u8 = 16;
+/// A later row of a large document: it has no name of its own and is not counted.
+pub(super) const LATER_PIECE: u8 = 32;
+
+/// A document of a segment, or a piece of a large one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DocumentRow {
     pub number: i64,
@@ -29,6 +34,8 @@ pub(crate) struct DocumentRow {
     pub passages: u32,
     pub tokens: u32,
     pub flags: u8,
+    /// Which passage of the document its first one is; 0 but for later pieces.
+    pub first_ordinal: u32,
     /// Place of its path in the part `paths`.
     pub path: (u64, u32),
     /// Place of its compressed text in the part `texts`.
@@ -36,6 +43,11 @@ pub(crate) struct DocumentRow {
 }
 
 impl DocumentRow {
+    /// Whether it is one of several rows of its document.
+    pub(crate) const fn is_piece(&self) -> bool {
+        self.flags & (FIRST_PIECE | LATER_PIECE) != 0
+    }
+
     pub(super) fn write(&self, bytes: &mut Vec<u8>) {
         bytes.extend_from_slice(&self.number.to_le_bytes());
         bytes.extend_from_slice(self.hash.as_bytes());
@@ -43,10 +55,10 @@ impl DocumentRow {
         for number in [self.first_passage, self.passages, self.tokens, u32::from(self.flags)] {
             bytes.extend_from_slice(&number.to_le_bytes());
         }
-        for (at, length) in [self.path, self.text] {
+        for ((at, length), more) in [(self.path, self.first_ordinal), (self.text, 0)] {
             bytes.extend_from_slice(&at.to_le_bytes());
             bytes.extend_from_slice(&length.to_le_bytes());
-            bytes.extend_from_slice(&[0; 4]);
+            bytes.extend_from_slice(&more.to_le_bytes());
         }
     }
 }
@@ -99,6 +111,9 @@ pub(super) struct Tables {
     pub(super) always: Bits,
     /// Documents whose indexed words are those of their stored bytes.
     pub(super) worded: Bits,
+    /// Rows that are not the first of their document, and whether there are rows that are one of several.
+    pub(super) later: Bits,
+    pub(super) has_pieces: bool,
 }
 
 impl Tables {
@@ -116,6 +131,8 @@ impl Tables {
             patterns: Bits::none(count),
             always: Bits::none(count),
             worded: Bits::none(count),
+            later: Bits::none(count),
+            has_pieces: false,
         };
         let mut next = 0;
         for at in 0..count {
@@ -145,6 +162,10 @@ impl Tables {
         if row.flags & WORDED != 0 {
             self.worded.set(at);
         }
+        if row.flags & LATER_PIECE != 0 {
+            self.later.set(at);
+        }
+        self.has_pieces |= row.flags & (FIRST_PIECE | LATER_PIECE) != 0;
         let same = |known: &CollectionId| *known == row.collection;
         // Neighbours mostly share their collection.
         let last = self.collection_of.last().copied().filter(|last| same(&self.collections[*last as usize]));
@@ -178,6 +199,7 @@ impl Tables {
             tokens: short(row, 64),
             flags: short(row, 68) as u8,
             path: (long(row, 72), short(row, 80)),
+            first_ordinal: short(row, 84),
             text: (long(row, 88), short(row, 96)),
         }
     }

@@ -43,6 +43,7 @@ fn segment(texts: &[String], passage: usize) -> Segment {
             is_whole: true,
             passages,
             grep: Grep::Bytes(text.as_bytes()),
+            part: super::Part::Whole,
         };
         builder.add(&entry).unwrap();
     }

@@ -11,6 +11,7 @@ mod cmap;
 mod font;
 mod matrix;
 mod page;
+mod rows;
 #[cfg(test)]
 mod tests;
 
@@ -35,6 +36,9 @@ const STACK: usize = 64 * 1_024 * 1_024;
 pub(crate) fn text<'a>(bytes: &[u8]) -> Result<Text<'a>, Unreadable> {
     if chains::are_chained(bytes) {
         return Err(Unreadable::damaged("the lengths of its streams lead to each other"));
+    }
+    if rows::are_too_wide(bytes) {
+        return Err(Unreadable::damaged("a stream has rows that are too wide"));
     }
     thread::scope(|scope| {
         let reader = thread::Builder::new().name("pdf".into()).stack_size(STACK);

@@ -167,6 +167,20 @@ fn bombs_are_not_unpacked() {
     assert!(text(&pdf(&[&deep])).unwrap().text.starts_with('a'));
 }
 
+/// Two rows as wide as the stream says would be four gigabytes.
+#[test]
+fn wide_rows_of_predictors_are_refused() {
+    let mut document = document(&["BT /F 10 Tf (text) Tj ET"]);
+    let parameters = dictionary! { "Predictor" => 12, "Columns" => i64::from(i32::MAX) };
+    let mut wide =
+        Stream::new(dictionary! { "DecodeParms" => parameters }, b"BT /F 10 Tf (x) Tj ET".repeat(20));
+    wide.compress().unwrap();
+    let wide = document.add_object(wide);
+    let page = document.page_iter().next().unwrap();
+    document.get_dictionary_mut(page).unwrap().set("Contents", wide);
+    assert!(matches!(text(&bytes_of(document)), Err(Unreadable::Damaged { .. })));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 

@@ -1,6 +1,7 @@
 //! The program as users start it: processes, pipes, signals and sockets.
 
 mod accounts;
+mod attack;
 mod cli;
 mod disk;
 mod http;

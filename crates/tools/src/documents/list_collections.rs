@@ -9,6 +9,7 @@ use crate::{
     policy::{Access, Audience},
     registry::reply_part,
     schema,
+    store::first_that_fit,
 };
 
 pub(crate) const TOOL: Tool = Tool {
@@ -23,17 +24,32 @@ pub(crate) const TOOL: Tool = Tool {
     input: schema::of::<Arguments>,
     output: schema::of::<Vec<CollectionView>>,
     run: |context, arguments| {
-        let Arguments {} = arguments::read(arguments)?;
-        let mut found = context.house.collections(context.caller)?;
-        found
-            .sort_by_key(|summary| (std::cmp::Reverse(summary.collection.created_at), summary.collection.id));
-        let collections: Vec<CollectionView> = found.iter().map(view).collect();
-        reply_part(&collections, collections.len() as u64, None, false)
+        let Arguments { limit, cursor } = arguments::read(arguments)?;
+        // The newest first: the further back, the larger.
+        let place = |summary: &CollectionSummary| {
+            (-summary.collection.created_at.micros(), summary.collection.id.to_string())
+        };
+        let (found, total) = context.house.collections_after(context.caller, place, cursor.as_deref())?;
+        let shown = first_that_fit(found.iter().map(view), limit, context.page_chars);
+        let next_cursor = match found.get(shown.len().wrapping_sub(1)) {
+            Some(last) if shown.len() < found.len() => {
+                Some(context.house.cursor_after_collection(context.caller, &place(last))?)
+            }
+            _ => None,
+        };
+        let is_cut = next_cursor.is_some();
+        reply_part(&shown, total, next_cursor, is_cut)
     },
 };
 
 #[derive(Deserialize, JsonSchema)]
-struct Arguments {}
+struct Arguments {
+    /// Most collections in this page
+    #[schemars(range(min = 1))]
+    limit: Option<u64>,
+    /// nextCursor of the page before
+    cursor: Option<String>,
+}
 
 fn view(summary: &CollectionSummary) -> CollectionView {
     let collection = &summary.collection;

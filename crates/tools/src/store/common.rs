@@ -117,3 +117,23 @@ impl From<&Document> for DocumentView {
         }
     }
 }
+
+/// The first items of a page: as many as are wanted and have room in it, and at least one.
+pub(crate) fn first_that_fit<T: Serialize>(
+    items: impl Iterator<Item = T>,
+    limit: Option<u64>,
+    page_chars: usize,
+) -> Vec<T> {
+    let most = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+    let mut room = page_chars.saturating_sub(500);
+    let mut shown = Vec::new();
+    for item in items.take(most) {
+        let size = serde_json::to_string(&item).map_or(0, |text| text.len()) + 1;
+        if size > room && !shown.is_empty() {
+            break;
+        }
+        room = room.saturating_sub(size);
+        shown.push(item);
+    }
+    shown
+}

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::first_that_fit;
 use crate::{
     Family, Hints, Tool, arguments,
     policy::{Access, Audience},
@@ -23,8 +24,11 @@ pub(crate) const TOOL: Tool = Tool {
     input: schema::of::<Arguments>,
     output: schema::of::<Reply>,
     run: |context, arguments| {
-        let Arguments {} = arguments::read(arguments)?;
-        let found = context.house.collections(context.caller)?;
+        let Arguments { limit, cursor } = arguments::read(arguments)?;
+        let place = |summary: &shelf_engine::CollectionSummary| {
+            (summary.collection.name.clone(), summary.collection.id.to_string())
+        };
+        let (found, total) = context.house.collections_after(context.caller, place, cursor.as_deref())?;
         let view = |summary: &shelf_engine::CollectionSummary| CollectionView {
             name: summary.collection.name.clone(),
             collection_id: summary.collection.id.to_string(),
@@ -36,19 +40,35 @@ pub(crate) const TOOL: Tool = Tool {
             created_at: summary.collection.created_at.to_string(),
             updated_at: summary.updated_at.map(|at| at.to_string()),
         };
-        reply(&Reply { total: found.len() as u64, collections: found.iter().map(view).collect() })
+        let shown = first_that_fit(found.iter().map(view), limit, context.page_chars);
+        let next_cursor = match found.get(shown.len().wrapping_sub(1)) {
+            Some(last) if shown.len() < found.len() => {
+                Some(context.house.cursor_after_collection(context.caller, &place(last))?)
+            }
+            _ => None,
+        };
+        reply(&Reply { collections: shown, total, next_cursor })
     },
 };
 
 #[derive(Deserialize, JsonSchema)]
-struct Arguments {}
+struct Arguments {
+    /// Most collections in this page
+    #[schemars(range(min = 1))]
+    limit: Option<u64>,
+    /// next_cursor of the page before
+    cursor: Option<String>,
+}
 
 #[derive(Serialize, JsonSchema)]
 struct Reply {
-    /// The collections, by name
+    /// The collections of this page, by name
     collections: Vec<CollectionView>,
-    /// How many there are
+    /// How many there are in all
     total: u64,
+    /// Cursor of the next page; null on the last
+    #[schemars(with = "serde_json::Value")]
+    next_cursor: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shelf_engine::Snapshot;
 
+use super::first_that_fit;
 use crate::{
     Family, Hints, Tool, arguments,
     policy::{Access, Audience},
@@ -28,20 +29,14 @@ pub(crate) const TOOL: Tool = Tool {
         let collection = collection.as_deref();
         let total = context.house.snapshots(context.caller, collection)?.len() as u64;
         let found = context.house.snapshots_after(context.caller, collection, cursor.as_deref())?;
-        let most = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-        let mut characters = 0;
-        let fits = |snapshot: &&Snapshot| {
-            characters += serde_json::to_string(&view(snapshot)).map_or(0, |text| text.len()) + 1;
-            characters < context.page_chars - 500
-        };
-        let shown: Vec<&Snapshot> = found.iter().take(most).take_while(fits).collect();
-        let next_cursor = match shown.last() {
+        let shown = first_that_fit(found.iter().map(view), limit, context.page_chars);
+        let next_cursor = match found.get(shown.len().wrapping_sub(1)) {
             Some(last) if shown.len() < found.len() => {
                 Some(context.house.cursor_after_snapshot(context.caller, collection, last)?)
             }
             _ => None,
         };
-        reply(&Reply { snapshots: shown.into_iter().map(view).collect(), total, next_cursor })
+        reply(&Reply { snapshots: shown, total, next_cursor })
     },
 };
 

@@ -17,6 +17,7 @@ mod status;
 mod update;
 
 use crate::Tool;
+pub(crate) use common::first_that_fit;
 
 /// The family's tools, in the contract's order.
 pub(crate) const TOOLS: &[Tool] = &[

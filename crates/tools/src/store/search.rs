@@ -174,8 +174,9 @@ fn fit(
         room = room.saturating_sub(size);
         views.push(view);
     }
-    if let Some(next) = found.hits.get(views.len()) {
-        found.next_cursor = Some(context.house.search_cursor(context.caller, request, next)?);
+    if found.hits.len() > views.len() {
+        let shown = &found.hits[..views.len()];
+        found.next_cursor = Some(context.house.search_cursor(context.caller, request, shown)?);
     }
     Ok(views)
 }
