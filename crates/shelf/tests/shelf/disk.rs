@@ -12,10 +12,11 @@ use crate::{assert_sound, shelf};
 struct Small<'a>(&'a Path);
 
 impl<'a> Small<'a> {
-    fn mount(path: &'a Path) -> Option<Self> {
+    fn mount(path: &'a Path, size: &str) -> Option<Self> {
         std::fs::create_dir_all(path).ok()?;
+        let options = format!("size={size}");
         let mounted =
-            Command::new("mount").args(["-t", "tmpfs", "-o", "size=3m", "tmpfs"]).arg(path).output().ok()?;
+            Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(path).output().ok()?;
         mounted.status.success().then_some(Self(path))
     }
 }
@@ -30,7 +31,7 @@ impl Drop for Small<'_> {
 fn a_full_file_system_is_said_and_nothing_is_lost() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("small");
-    let Some(_small) = Small::mount(&place) else {
+    let Some(_small) = Small::mount(&place, "4m") else {
         return;
     };
     let library = place.join("library");
@@ -74,4 +75,63 @@ fn a_full_file_system_is_said_and_nothing_is_lost() {
         assert_eq!(code, 0, "{err}");
         assert_eq!(std::fs::read(file).unwrap(), std::fs::read(&copy).unwrap());
     }
+}
+
+/// With not a byte left, everything can still be read, and garbage collection finds the room to make more.
+#[test]
+fn a_full_disk_does_not_block_its_own_cure() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("small");
+    let Some(_small) = Small::mount(&place, "40m") else {
+        return;
+    };
+    let library = place.join("library");
+    for number in 0..30 {
+        let file = folder.path().join(format!("file-{number}"));
+        let mut state = number * 2 + 1_u64;
+        let bytes: Vec<u8> = (0..400_000)
+            .map(|_| {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                (state >> 24) as u8
+            })
+            .collect();
+        std::fs::write(&file, bytes).unwrap();
+        let (code, _, err) = shelf(&library, &["add", file.to_str().unwrap()]);
+        assert_eq!(code, 0, "{err}");
+    }
+    for number in 1..30 {
+        assert_eq!(shelf(&library, &["delete", &format!("file-{number}")]).0, 0);
+    }
+    // Somebody else takes all that is left, to the last byte.
+    let filler = place.join("filler");
+    let mut size = 1 << 20;
+    let mut file = std::fs::File::create(&filler).unwrap();
+    while size > 0 {
+        use std::io::Write;
+        if file.write_all(&vec![7; size]).is_err() {
+            size /= 2;
+        }
+    }
+    let (code, out, err) = shelf(&library, &["list"]);
+    assert!(code == 0 && out.contains("file-0"), "{code} {out}{err}");
+    let copy = folder.path().join("copy");
+    let (code, _, err) = shelf(&library, &["get", "file-0", "-o", copy.to_str().unwrap()]);
+    assert_eq!(code, 0, "{err}");
+    assert_eq!(std::fs::read(folder.path().join("file-0")).unwrap(), std::fs::read(&copy).unwrap());
+    let (code, _, err) = shelf(&library, &["add", folder.path().join("file-3").to_str().unwrap()]);
+    assert!(code == 8 && err.contains("free some disk space"), "{code} {err}");
+    let packs = || -> u64 {
+        std::fs::read_dir(library.join("packs"))
+            .unwrap()
+            .map(|one| one.unwrap().metadata().unwrap().len())
+            .sum()
+    };
+    let before = packs();
+    let (code, out, err) = shelf(&library, &["gc", "--keep-last", "1"]);
+    assert_eq!(code, 0, "{out}{err}");
+    assert!(packs() < before / 2, "{before} -> {}", packs());
+    assert_eq!(shelf(&library, &["add", folder.path().join("file-3").to_str().unwrap()]).0, 0);
+    assert_sound(&library);
 }
