@@ -51,6 +51,11 @@ impl Server {
         Ok(server)
     }
 
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Host and port.
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)

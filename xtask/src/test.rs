@@ -13,7 +13,7 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
     let filters = arguments.take_rest()?;
     needs::ensure()?;
     let shelf = places::built_shelf()?;
-    rust_tests(&filters)?;
+    rust_tests(&filters, full)?;
     doc_tests(&filters)?;
     if filters.is_empty() {
         python::client_test(&shelf)?;
@@ -26,13 +26,19 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
     Ok(())
 }
 
-fn rust_tests(filters: &[String]) -> Result<()> {
+/// Rounds of the long tests, where a few do otherwise.
+const ROUNDS: &str = "200";
+
+fn rust_tests(filters: &[String], full: bool) -> Result<()> {
     let remedy = "Correct the tests named above; `cargo xtask test NAME` runs one alone.";
     let mut command = step::cargo();
     if step::succeeds("cargo-nextest", &["nextest", "--version"]) {
         command.args(["nextest", "run", "--release", "--workspace"]).args(filters);
     } else {
         command.args(["test", "--release", "--workspace", "--bins", "--lib", "--tests", "--"]).args(filters);
+    }
+    if full {
+        command.env("TEST_ROUNDS", ROUNDS);
     }
     step::run("running the Rust tests", remedy, without_personal_settings(&mut command))
 }

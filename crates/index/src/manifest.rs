@@ -13,8 +13,9 @@ use serde::{Deserialize, Serialize};
 use crate::{Error, Result};
 
 const NAME: &str = "manifest";
-/// The version of the index as a whole. Another one means: build anew.
-const FORMAT: u32 = 1;
+/// The version of the index as a whole. Another one means: build anew. With 2 large documents came in pieces; 1 left out
+/// what followed their first 32 MiB.
+const FORMAT: u32 = 2;
 
 /// What makes up the index.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,9 +4,9 @@
 use parking_lot::{Condvar, Mutex};
 
 /// Bytes of answers that may wait before nothing more is asked of the library for this client.
-const MOST_BYTES: usize = 8 << 20;
+const MOST_BYTES: usize = 2 << 20;
 /// Requests of one client that may be unanswered.
-const MOST_REQUESTS: usize = 256;
+const MOST_REQUESTS: usize = 1_024;
 
 #[derive(Default)]
 struct Waiting {
@@ -16,19 +16,30 @@ struct Waiting {
 }
 
 /// What waits for one client.
-#[derive(Default)]
 pub(crate) struct Backlog {
+    most_requests: usize,
     waiting: Mutex<Waiting>,
     room: Condvar,
 }
 
+impl Default for Backlog {
+    fn default() -> Self {
+        Self::of(MOST_REQUESTS)
+    }
+}
+
 impl Waiting {
-    const fn is_full(&self) -> bool {
-        !self.is_over && (self.bytes > MOST_BYTES || self.requests > MOST_REQUESTS)
+    const fn is_full(&self, most_requests: usize) -> bool {
+        !self.is_over && (self.bytes > MOST_BYTES || self.requests > most_requests)
     }
 }
 
 impl Backlog {
+    /// For a client with so many unanswered requests at most.
+    pub(crate) fn of(most_requests: usize) -> Self {
+        Self { most_requests, waiting: Mutex::default(), room: Condvar::new() }
+    }
+
     /// A line on its way to the client.
     pub(crate) fn add(&self, line: &[u8]) {
         let mut waiting = self.waiting.lock();
@@ -53,13 +64,13 @@ impl Backlog {
 
     /// Whether the client should read before it asks more.
     pub(crate) fn is_full(&self) -> bool {
-        self.waiting.lock().is_full()
+        self.waiting.lock().is_full(self.most_requests)
     }
 
     /// Waits until the client has read enough; on a thread that may block.
     pub(crate) fn wait_for_room(&self) {
         let mut waiting = self.waiting.lock();
-        while waiting.is_full() {
+        while waiting.is_full(self.most_requests) {
             self.room.wait(&mut waiting);
         }
     }

@@ -19,13 +19,14 @@ use crate::server::Server;
 const READS_PER_WRITE: usize = 9;
 
 /// One kept connection.
-struct Client {
+pub struct Client {
     reader: BufReader<TcpStream>,
     host: String,
 }
 
 impl Client {
-    fn connect(address: &str) -> Result<Self> {
+    /// Connects.
+    pub fn connect(address: &str) -> Result<Self> {
         let stream = TcpStream::connect(address).context("cannot connect to the server")?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(Duration::from_secs(60)))?;
@@ -33,7 +34,7 @@ impl Client {
     }
 
     /// Calls a tool; its reply, when the status is 200.
-    fn call(&mut self, tool: &str, arguments: &Value) -> Result<Value> {
+    pub fn call(&mut self, tool: &str, arguments: &Value) -> Result<Value> {
         let body = arguments.to_string();
         let request = format!(
             "POST /api/v1/tools/{tool} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",

@@ -6,6 +6,7 @@ mod engines;
 mod full_text;
 mod generations;
 mod grep;
+mod hostile;
 mod index_parts;
 mod ingest;
 mod library;
@@ -84,6 +85,7 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
         Some("serve") => serve::run(scale),
         Some("search") => search::run(scale),
         Some("grep") => grep::run(scale),
-        _ => bail!("say which benchmark: `cargo xtask bench ingest`, `serve`, `search` or `grep`"),
+        Some("hostile") => hostile::run(scale),
+        _ => bail!("say which benchmark: `cargo xtask bench ingest`, `serve`, `search`, `grep` or `hostile`"),
     }
 }

@@ -48,6 +48,8 @@ const MOST_OF_ONE: usize = 32;
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 /// Messages of one stream that may wait for the handler.
 const WAITING: usize = 16;
+/// Requests of one stream that may be unanswered.
+const MOST_UNANSWERED: usize = 64;
 /// How often a quiet stream says that it is there.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
@@ -71,7 +73,7 @@ pub(super) async fn open(
     let id = uuid::Uuid::new_v4().simple().to_string();
     let (inbox, requests) = mpsc::channel(WAITING);
     let (outgoing, lines) = mpsc::unbounded_channel::<Vec<u8>>();
-    let backlog = Arc::new(Backlog::default());
+    let backlog = Arc::new(Backlog::of(MOST_UNANSWERED));
     {
         let mut streams = shared.streams.0.lock();
         let own = streams.values().filter(|stand| stand.admitted.caller == admitted.caller).count();

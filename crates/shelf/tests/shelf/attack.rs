@@ -299,7 +299,7 @@ fn special_files_are_named_and_links_come_back() {
     std::fs::create_dir_all(tree.join("deep")).unwrap();
     std::fs::write(tree.join("deep/file.txt"), "words").unwrap();
     std::fs::write(tree.join("secret.txt"), "for nobody").unwrap();
-    std::fs::set_permissions(tree.join("secret.txt"), std::fs::Permissions::from_mode(0)).unwrap();
+    std::fs::set_permissions(tree.join("secret.txt"), std::fs::Permissions::from_mode(0o000)).unwrap();
     symlink("deep/file.txt", tree.join("inside")).unwrap();
     symlink("../inside", tree.join("deep/up")).unwrap();
     symlink("/etc/passwd", tree.join("outside")).unwrap();
@@ -328,7 +328,7 @@ fn special_files_are_named_and_links_come_back() {
     let mut dry = restore.clone();
     dry["dry_run"] = json!(true);
     let planned = server.call("restore", dry);
-    let done = server.call("restore", restore.clone());
+    let done = server.call("restore", restore);
     assert_eq!(planned["restored_count"], done["restored_count"], "{planned} {done}");
     assert_eq!((&planned["failed_count"], &done["failed_count"]), (&json!(2), &json!(2)), "{done}");
     assert_eq!(std::fs::read_link(output.join("inside")).unwrap(), Path::new("deep/file.txt"));
