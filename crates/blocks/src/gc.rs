@@ -68,16 +68,17 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Copies the living blocks of packs that are to be rewritten into new packs. `go_on` is asked now and then.
+    /// Copies the living blocks of packs that are to be rewritten into new packs, whose names it gives. `go_on` is asked
+    /// now and then.
     pub fn copy(
         &self,
         store: &Store,
         live: &HashSet<BlockId>,
         go_on: &mut dyn FnMut() -> bool,
-    ) -> Result<(), Error> {
+    ) -> Result<HashSet<String>, Error> {
         let moves = self.moves(store, live);
         if moves.is_empty() {
-            return Ok(());
+            return Ok(HashSet::new());
         }
         // Read through the full store, write through one that does not know the packs that go.
         let target = Store::new(store.objects_handle());
@@ -92,14 +93,15 @@ impl Plan {
         }
         lane.finish()?;
         let _sealed = batch.seal()?;
-        store.refresh()
+        store.refresh()?;
+        Ok(batch.written())
     }
 
     /// Carries the plan out, while nobody writes. New packs are durable before old ones go, so a stop at any point
     /// loses nothing.
     pub fn run(&self, store: &Store, live: &HashSet<BlockId>) -> Result<(), Error> {
-        self.copy(store, live, &mut || true)?;
-        for name in self.rewrite.iter().chain(&self.delete) {
+        let written = self.copy(store, live, &mut || true)?;
+        for name in self.rewrite.iter().chain(&self.delete).filter(|name| !written.contains(*name)) {
             let failed = |source| Error::Storage { action: "delete", object: name.clone(), source };
             store.objects().delete(name).map_err(failed)?;
             store.forget(name);

@@ -5,11 +5,11 @@
 //! to know that the pack is still there. The caller holds the writers' lock, which keeps garbage collection away, from
 //! before the first question until its transaction has committed; the answers hold for exactly that long.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use parking_lot::Mutex;
 
-use crate::{BlockId, Error, Store};
+use crate::{BlockId, Error, Store, pack::Index};
 
 /// How closely a stored block is looked at before it is relied on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,11 +25,13 @@ pub struct Presence<'a> {
     store: &'a Store,
     trust: Trust,
     packs: Mutex<HashMap<u64, bool>>,
+    /// Dictionaries that were read from storage for this write.
+    dictionaries: Mutex<HashMap<u64, Arc<Vec<u8>>>>,
 }
 
 impl<'a> Presence<'a> {
     pub(crate) fn new(store: &'a Store, trust: Trust) -> Self {
-        Self { store, trust, packs: Mutex::default() }
+        Self { store, trust, packs: Mutex::default(), dictionaries: Mutex::default() }
     }
 
     /// Whether a pack that is there now holds the block.
@@ -43,10 +45,22 @@ impl<'a> Presence<'a> {
             });
             if !stands {
                 self.store.forget(&pack.name);
-            } else if self.trust == Trust::Pack || self.store.read_afresh(number, &pack, id).is_ok() {
+            } else if self.trust == Trust::Pack || self.is_readable(number, &pack, id) {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    fn is_readable(&self, number: u64, pack: &Index, id: &BlockId) -> bool {
+        let dictionary = || {
+            if let Some(known) = self.dictionaries.lock().get(&number) {
+                return Ok(known.clone());
+            }
+            let read = Arc::new(pack.read_dictionary(self.store.objects())?);
+            self.dictionaries.lock().insert(number, read.clone());
+            Ok(read)
+        };
+        self.store.read_afresh(pack, id, dictionary).is_ok()
     }
 }

@@ -298,8 +298,13 @@ impl Store {
         }
         lane.finish()?;
         let _sealed = batch.seal()?;
+        // What could all be read comes out as the very same pack, which has then replaced the damaged one.
+        let written = batch.written();
         for name in damaged {
-            self.objects.delete(name).map_err(|source| storage("delete", name, source))?;
+            self.forget(name);
+            if !written.contains(name) {
+                self.objects.delete(name).map_err(|source| storage("delete", name, source))?;
+            }
         }
         self.refresh()?;
         Ok(lost)
@@ -311,10 +316,16 @@ impl Store {
         verified(pack, id, cut_out(&frame, entry)).map(<[u8]>::to_vec)
     }
 
-    /// Reads a block from storage, whatever is kept in memory.
-    pub(crate) fn read_afresh(&self, number: u64, pack: &Index, id: &BlockId) -> Result<(), Error> {
+    /// Reads a block from storage, whatever is kept in memory. `dictionary` gives the pack's, read from storage too.
+    pub(crate) fn read_afresh(
+        &self,
+        pack: &Index,
+        id: &BlockId,
+        dictionary: impl FnOnce() -> Result<Arc<Vec<u8>>, Error>,
+    ) -> Result<(), Error> {
         let entry = pack.find(id).ok_or(Error::Missing(*id))?;
-        let dictionary = self.dictionary_for(number, pack, entry.frame)?;
+        let needs_dictionary = pack.frames[entry.frame as usize].codec == Codec::Worded;
+        let dictionary = if needs_dictionary { Some(dictionary()?) } else { None };
         let frame = pack.read_frame(&*self.objects, entry.frame, dictionary.as_ref())?;
         verified(pack, id, cut_out(&frame, entry)).map(drop)
     }

@@ -27,6 +27,8 @@ pub struct Batch<'a> {
     presence: Presence<'a>,
     open: Mutex<Builder>,
     seen: Mutex<HashSet<BlockId>>,
+    /// Names of the packs that it wrote.
+    written: Mutex<HashSet<String>>,
     /// Made of the first documents; a batch that has only a few goes without.
     dictionary: Mutex<Option<Arc<Dictionary>>>,
 }
@@ -39,6 +41,7 @@ impl<'a> Batch<'a> {
             presence,
             open: Mutex::default(),
             seen: Mutex::default(),
+            written: Mutex::default(),
             dictionary: Mutex::default(),
         }
     }
@@ -54,6 +57,11 @@ impl<'a> Batch<'a> {
         let builder = std::mem::take(&mut *self.open.lock());
         self.write(builder)?;
         Ok(Sealed(()))
+    }
+
+    /// The packs that were written so far. One of them may have the name of an older pack that is to go.
+    pub(crate) fn written(&self) -> HashSet<String> {
+        self.written.lock().clone()
     }
 
     fn is_new(&self, id: BlockId) -> Result<bool, Error> {
@@ -92,6 +100,7 @@ impl<'a> Batch<'a> {
             .put(&finished.name, &[&finished.body, &finished.index])
             .map_err(|source| storage("write", &finished.name, source))?;
         self.store.admit(Index::open(objects, &finished.name)?);
+        self.written.lock().insert(finished.name);
         Ok(())
     }
 }

@@ -447,3 +447,42 @@ fn a_reader_goes_on_while_packs_are_rewritten() {
     assert!(store.reader().read(&first, place).is_err());
     assert_eq!(BlockId::of(&store.read(&first).unwrap()), first);
 }
+
+/// A pack of which everything can still be read comes out of a repair under its own name: it must not be deleted then.
+#[test]
+fn salvaging_a_readable_pack_loses_nothing() {
+    let objects: Arc<Memory> = Arc::default();
+    let store = Store::new(objects.clone());
+    // As a fold does it: in the order of their names, each alone.
+    let mut blocks: Vec<(BlockRef, Vec<u8>)> = Vec::new();
+    for content in small_documents() {
+        cut::slice::<Infallible>(&content, |block, bytes| {
+            blocks.push((block, bytes.to_vec()));
+            Ok(())
+        })
+        .unwrap();
+    }
+    blocks.sort_by_key(|(block, _)| block.id);
+    blocks.dedup_by_key(|(block, _)| block.id);
+    let batch = store.batch(Trust::Bytes);
+    let mut lane = batch.lane().unwrap();
+    for (block, bytes) in &blocks {
+        lane.put_alone(*block, bytes).unwrap();
+    }
+    lane.finish().unwrap();
+    let _sealed = batch.seal().unwrap();
+    let name = objects.list().unwrap().pop().unwrap();
+    let mut pack = objects.read(&name, 0, objects.length(&name).unwrap() as usize).unwrap();
+    let dictionary = frames(&pack).into_iter().find(|(_, _, codec)| *codec == 3);
+    if let Some((offset, _, _)) = dictionary {
+        pack[offset + 10] ^= 1;
+        objects.tamper(&name, |bytes| *bytes = pack.clone());
+    }
+    let store = Store::new(objects.clone());
+    assert!(store.salvage(std::slice::from_ref(&name)).unwrap().is_empty());
+    let fresh = Store::new(objects);
+    for (block, bytes) in &blocks {
+        assert_eq!(&fresh.read(&block.id).unwrap(), bytes);
+    }
+    assert!(fresh.verify(|_, _| true).unwrap().is_empty());
+}

@@ -152,6 +152,8 @@ pub trait Catalog: Accounts {
     /// Gives back memory for a while in which nobody writes and few read.
     fn rest(&self);
 
+    /// Changes when the catalog was replaced by a recovery while it was open: what was learnt from it before is void.
+    fn incarnation(&self) -> u64;
     /// The last sequence number of the journal; 0 when it is empty.
     fn sequence(&self) -> Result<u64>;
     /// Journal records after `after`, in order, at most `most`.

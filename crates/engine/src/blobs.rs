@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Contents up to this size are given whole to whoever reads many; larger ones are left to be streamed.
-const WHOLE: u64 = 32 << 20;
+pub(crate) const WHOLE: u64 = 32 << 20;
 
 /// A content as it is given to whoever reads many.
 pub(crate) enum Given<'a> {
@@ -153,18 +153,22 @@ impl Blobs {
                     let read = place.and_then(|place| reader.read(&block.id, place).ok());
                     read.map(|bytes| whole.extend_from_slice(bytes)).is_some()
                 });
-            let read = if known { Ok(()) } else { self.read_anew(call, &hashes[at], &mut whole) };
-            take(at, read.map(|()| Given::Whole(&whole)))?;
+            let read = if known { Ok(true) } else { self.read_anew(call, &hashes[at], &mut whole) };
+            take(at, read.map(|is_whole| if is_whole { Given::Whole(&whole) } else { Given::Large }))?;
         }
         Ok(())
     }
 
     /// Reads a content that the packs did not give at once: it may lie loose, or in a pack that is not known yet; it may
     /// be damaged here and whole elsewhere; or it was collected and stored anew since its manifest was read.
-    fn read_anew(&self, call: &Call, hash: &Digest, whole: &mut Vec<u8>) -> Result<()> {
+    /// Whether it was small enough to be read whole.
+    fn read_anew(&self, call: &Call, hash: &Digest, whole: &mut Vec<u8>) -> Result<bool> {
         self.manifests.forget(hash);
+        if self.manifest(hash)?.size() > WHOLE {
+            return Ok(false);
+        }
         *whole = self.read_blocks(call, hash, u64::MAX)?;
-        Ok(())
+        Ok(true)
     }
 
     /// The content as a stream, verified block by block.

@@ -217,7 +217,7 @@ impl House {
         if self.reserve.is_disk_full() {
             return Some("the disk is full: reads work, writes fail".into());
         }
-        let soon = Call::new().within(std::time::Duration::from_secs(2));
+        let soon = Call::new().within(std::time::Duration::from_millis(50));
         self.locks.write(&soon).err().map(|_| "garbage collection keeps writers waiting".into())
     }
 

@@ -119,6 +119,11 @@ impl Index {
         view.segments.iter().for_each(|placed| placed.segment.forget_words());
     }
 
+    /// Forgets what is in memory: the journal that it followed is no more.
+    pub fn forget_memory(&self) {
+        *self.state.lock() = State::default();
+    }
+
     /// The last record that the segments on disk cover.
     pub fn written(&self) -> Result<u64> {
         let mut state = self.state.lock();

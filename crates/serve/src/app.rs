@@ -69,9 +69,9 @@ pub(crate) enum Work {
 /// Calls that run at once; more wait for their turn. Each kind has its own, so that writers who wait for a lock keep
 /// no reader waiting.
 struct Slots {
-    checks: Semaphore,
-    reads: Semaphore,
-    writes: Semaphore,
+    checks: Arc<Semaphore>,
+    reads: Arc<Semaphore>,
+    writes: Arc<Semaphore>,
 }
 
 /// Threads that all slots together need.
@@ -84,12 +84,13 @@ const TURN: Duration = Duration::from_secs(30);
 
 impl Default for Slots {
     fn default() -> Self {
-        Self { checks: Semaphore::new(CHECKS), reads: Semaphore::new(READS), writes: Semaphore::new(WRITES) }
+        let of = |count| Arc::new(Semaphore::new(count));
+        Self { checks: of(CHECKS), reads: of(READS), writes: of(WRITES) }
     }
 }
 
 impl Slots {
-    const fn of(&self, work: Work) -> &Semaphore {
+    const fn of(&self, work: Work) -> &Arc<Semaphore> {
         match work {
             Work::Check => &self.checks,
             Work::Read => &self.reads,
@@ -156,11 +157,16 @@ impl App {
         work: impl FnOnce(&Self) -> T + Send + 'static,
     ) -> Result<T, Undone> {
         self.watch.called(self);
-        let turn = tokio::time::timeout(TURN, self.slots.of(kind).acquire()).await;
-        let _slot = turn.ok().and_then(Result::ok).ok_or(Undone::Busy)?;
+        let turn = tokio::time::timeout(TURN, self.slots.of(kind).clone().acquire_owned()).await;
+        let slot = turn.ok().and_then(Result::ok).ok_or(Undone::Busy)?;
         let mut guard = CancelOnDrop(Some(call));
         let app = self.clone();
-        let done = tokio::task::spawn_blocking(move || work(&app)).await;
+        // The place is taken for as long as the thread is, whether or not anybody still waits for it.
+        let work = move || {
+            let _slot = slot;
+            work(&app)
+        };
+        let done = tokio::task::spawn_blocking(work).await;
         guard.0 = None;
         done.map_err(|error| {
             tracing::error!(%error, "a call ended by a defect");

@@ -1,7 +1,10 @@
 //! Answers that a client has not taken yet. A client that sends and does not read must not fill the server's memory: when
 //! too much waits for it, nothing more is taken from it.
 
+use std::collections::HashSet;
+
 use parking_lot::{Condvar, Mutex};
+use serde_json::Value;
 
 /// Bytes of answers that may wait before nothing more is asked of the library for this client.
 const MOST_BYTES: usize = 2 << 20;
@@ -11,7 +14,8 @@ const MOST_REQUESTS: usize = 1_024;
 #[derive(Default)]
 struct Waiting {
     bytes: usize,
-    requests: usize,
+    /// Ids of the requests that will be answered. One that is cancelled may never be.
+    requests: HashSet<String>,
     is_over: bool,
 }
 
@@ -29,8 +33,8 @@ impl Default for Backlog {
 }
 
 impl Waiting {
-    const fn is_full(&self, most_requests: usize) -> bool {
-        !self.is_over && (self.bytes > MOST_BYTES || self.requests > most_requests)
+    fn is_full(&self, most_requests: usize) -> bool {
+        !self.is_over && (self.bytes > MOST_BYTES || self.requests.len() > most_requests)
     }
 }
 
@@ -44,8 +48,8 @@ impl Backlog {
     pub(crate) fn add(&self, line: &[u8]) {
         let mut waiting = self.waiting.lock();
         waiting.bytes += line.len();
-        if is_answer(line) {
-            waiting.requests = waiting.requests.saturating_sub(1);
+        if let Some(id) = answered(line) {
+            waiting.requests.remove(&id);
             self.room.notify_all();
         }
     }
@@ -57,9 +61,17 @@ impl Backlog {
         self.room.notify_all();
     }
 
-    /// A request that will be answered.
-    pub(crate) fn asked(&self) {
-        self.waiting.lock().requests += 1;
+    /// A message of the client: a request will be answered, unless a later message cancels it.
+    pub(crate) fn took(&self, message: &Message) {
+        let mut waiting = self.waiting.lock();
+        match message {
+            Message::Request(id) => drop(waiting.requests.insert(id.clone())),
+            Message::Cancellation(id) => {
+                waiting.requests.remove(id);
+                self.room.notify_all();
+            }
+            Message::Other => {}
+        }
     }
 
     /// Whether the client should read before it asks more.
@@ -82,19 +94,51 @@ impl Backlog {
     }
 }
 
-/// Whether a line answers a request; the others are notifications.
-fn is_answer(line: &[u8]) -> bool {
-    line.starts_with(br#"{"jsonrpc":"2.0","id":"#)
+/// The id of the request that a line answers; the other lines are notifications.
+fn answered(line: &[u8]) -> Option<String> {
+    let rest = line.strip_prefix(br#"{"jsonrpc":"2.0","id":"#)?;
+    let id: Value = serde_json::Deserializer::from_slice(rest).into_iter().next()?.ok()?;
+    Some(id.to_string())
 }
 
-/// Whether a message is a request, which gets an answer.
-pub(crate) fn is_request(message: &[u8]) -> bool {
-    #[derive(serde::Deserialize)]
-    struct Head {
-        id: Option<serde::de::IgnoredAny>,
-        method: Option<serde::de::IgnoredAny>,
+/// What a message of a client means for what waits for it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Message {
+    /// It will be answered.
+    Request(String),
+    /// The request of this id may never be answered.
+    Cancellation(String),
+    /// A notification or an answer.
+    Other,
+}
+
+impl Message {
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        #[derive(serde::Deserialize)]
+        struct Head {
+            id: Option<Value>,
+            method: Option<String>,
+            params: Option<Parameters>,
+        }
+        #[derive(serde::Deserialize)]
+        struct Parameters {
+            #[serde(rename = "requestId")]
+            request_id: Option<Value>,
+        }
+        match serde_json::from_slice::<Head>(bytes) {
+            Ok(Head { id: Some(id), method: Some(_), .. }) => Self::Request(id.to_string()),
+            Ok(Head { method: Some(method), params: Some(Parameters { request_id: Some(id) }), .. })
+                if method == "notifications/cancelled" =>
+            {
+                Self::Cancellation(id.to_string())
+            }
+            _ => Self::Other,
+        }
     }
-    serde_json::from_slice::<Head>(message).is_ok_and(|head| head.id.is_some() && head.method.is_some())
+
+    pub(crate) const fn is_request(&self) -> bool {
+        matches!(self, Self::Request(_))
+    }
 }
 
 #[cfg(test)]
@@ -110,16 +154,30 @@ mod tests {
         assert!(backlog.is_full());
         backlog.taken(1_000);
         assert!(!backlog.is_full());
-        (0..=MOST_REQUESTS).for_each(|_| backlog.asked());
+        for id in 0..=MOST_REQUESTS {
+            backlog.took(&Message::Request(id.to_string()));
+        }
         assert!(backlog.is_full());
         backlog.add(br#"{"jsonrpc":"2.0","id":7,"result":{}}"#);
         assert!(!backlog.is_full());
+        backlog.took(&Message::Request("\"again\"".into()));
+        assert!(backlog.is_full());
+        backlog.took(&Message::Cancellation("9".into()));
+        assert!(!backlog.is_full(), "what was cancelled is not waited for");
     }
 
     #[test]
     fn requests_and_notifications_are_told_apart() {
-        assert!(is_request(br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#));
-        assert!(!is_request(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#));
-        assert!(!is_request(br#"{"jsonrpc":"2.0","id":1,"result":{}}"#));
+        let of = |text: &str| Message::of(text.as_bytes());
+        assert_eq!(
+            of(r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":[1]}}"#),
+            Message::Request("1".into())
+        );
+        assert_eq!(of(r#"{"jsonrpc":"2.0","id":"x","method":"ping"}"#), Message::Request("\"x\"".into()));
+        assert_eq!(of(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#), Message::Other);
+        assert_eq!(of(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#), Message::Other);
+        let cancelled =
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"x","reason":"r"}}"#;
+        assert_eq!(of(cancelled), Message::Cancellation("\"x\"".into()));
     }
 }

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     App,
-    backlog::{self, Backlog},
+    backlog::{Backlog, Message},
     envelope::{self, Fault},
     lines::{LineReader, LineSender},
     mcp::{Handler, Who},
@@ -96,10 +96,11 @@ fn read_lines(
         let passed_on = match checked {
             Err(fault) => answers.send(format!("{}\n", fault.message()).into_bytes()).is_ok(),
             Ok(()) => {
-                backlog.wait_for_room();
-                if backlog::is_request(&line) {
-                    backlog.asked();
+                let message = Message::of(&line);
+                if message.is_request() {
+                    backlog.wait_for_room();
                 }
+                backlog.took(&message);
                 let mut line = envelope::keep_text(std::mem::take(&mut line));
                 line.push(b'\n');
                 incoming.blocking_send(line).is_ok()

@@ -126,9 +126,13 @@ fn read_snapshot(house: &House, caller: &Caller, id: &str, call: &Call) -> Resul
         return Ok(None);
     };
     let listing = house.listing(snapshot, call)?;
-    let files: Vec<_> = listing
+    let links: Vec<_> = listing
         .entries
         .iter()
+        .filter_map(|entry| Some(json!({ "path": entry.path, "target": entry.link.as_ref()? })))
+        .collect();
+    let files: Vec<_> = listing
+        .files()
         .map(|entry| json!({ "path": entry.path, "hash": entry.hash, "size": entry.size, "modified_at": entry.modified_at }))
         .collect();
     let content = json!({
@@ -138,6 +142,7 @@ fn read_snapshot(house: &House, caller: &Caller, id: &str, call: &Call) -> Resul
         "root": snapshot.draft.root,
         "hash": snapshot.draft.merkle,
         "files": files,
+        "links": links,
     });
     Ok(Some(Read { mime: "application/json".into(), content: content.to_string(), is_base64: false }))
 }

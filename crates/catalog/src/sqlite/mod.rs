@@ -24,6 +24,7 @@ use std::{
     io,
     os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
     time::{Duration, Instant},
 };
 
@@ -53,6 +54,8 @@ pub struct SqliteCatalog {
     /// Before the readers: the last connection to close tidies the write-ahead log away.
     writer: Writer,
     readers: Mutex<Vec<Connection>>,
+    /// How often another file was found in the place of the one that was open.
+    incarnation: AtomicU64,
 }
 
 impl SqliteCatalog {
@@ -72,12 +75,19 @@ impl SqliteCatalog {
             }
         };
         let writer = Writer::start(path.clone(), lock);
-        Ok(Self { path, readers: Mutex::new(vec![reader]), writer })
+        Ok(Self { path, readers: Mutex::new(vec![reader]), writer, incarnation: AtomicU64::new(0) })
     }
 
     /// Runs a query on a read connection.
     fn read<T>(&self, mut query: impl FnMut(&Connection) -> Result<T>) -> Result<T> {
         let kept = self.readers.lock().pop();
+        let kept = if kept.as_ref().is_some_and(has_moved) {
+            self.readers.lock().clear();
+            self.incarnation.fetch_add(1, Ordering::Relaxed);
+            None
+        } else {
+            kept
+        };
         let connection = kept.map_or_else(|| connect(&self.path), Ok)?;
         let outcome = patiently(|| query(&connection));
         let mut readers = self.readers.lock();
@@ -158,9 +168,15 @@ fn connect(path: &Path) -> Result<Connection> {
     patiently(|| try_connect(path))
 }
 
+/// Whether another file has taken the place of the one that is open: a recovery has rebuilt the catalog.
+fn has_moved(connection: &Connection) -> bool {
+    let mut moved = 0;
+    connection.file_control(None::<&str>, FileControl::HasMoved(&mut moved)).is_ok() && moved != 0
+}
+
 fn try_connect(path: &Path) -> Result<Connection> {
-    let flags =
-        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    // The file is made when the library is; one that has vanished since must not come back empty.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(PATIENCE)?;
     let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
@@ -365,6 +381,10 @@ impl Catalog for SqliteCatalog {
 
     fn snapshots(&self, scope: &Scope, collection: Option<&str>) -> Result<Vec<Snapshot>> {
         self.read(|connection| read::snapshots(connection, scope, collection))
+    }
+
+    fn incarnation(&self) -> u64 {
+        self.incarnation.load(Ordering::Relaxed)
     }
 
     fn sequence(&self) -> Result<u64> {

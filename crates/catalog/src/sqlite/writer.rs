@@ -18,7 +18,7 @@ use rusqlite::{Connection, ErrorCode, ffi};
 use rustix::fs::{FlockOperation, flock};
 use shelf_base::Digest;
 
-use super::{PATIENCE, connect, patiently, read};
+use super::{PATIENCE, connect, has_moved, patiently, read};
 use crate::{Actor, Error, Record, Result};
 
 /// The most jobs that share one commit.
@@ -160,16 +160,12 @@ impl Writer {
     fn send(&self, job: Job) -> Result<()> {
         let mut queue = self.queue.lock();
         if queue.is_none() {
-            let connection = connect(&self.path)?;
-            connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
-            connection.pragma_update(None, "wal_autocheckpoint", 2_000)?;
-            // What a savepoint may have to bring back stays in memory: a file for it would cost a tenth of a small write.
-            connection.pragma_update(None, "temp_store", "memory")?;
+            let connection = open(&self.path)?;
             let (sender, jobs) = mpsc::channel();
-            let lock = self.lock.clone();
+            let (path, lock) = (self.path.clone(), self.lock.clone());
             let thread = thread::Builder::new()
                 .name("catalog-writer".into())
-                .spawn(move || run(&connection, &lock, &jobs))
+                .spawn(move || run(connection, &path, &lock, &jobs))
                 .map_err(Error::Files)?;
             *queue = Some((sender, thread));
         }
@@ -186,14 +182,37 @@ impl Writer {
 pub(super) fn append<T>(connection: &Connection, work: impl FnOnce(&Turn<'_>) -> Result<T>) -> Result<T> {
     let turn = patiently(|| begin(connection))?;
     let outcome = work(&turn);
-    connection.execute_batch(if outcome.is_ok() { "COMMIT" } else { "ROLLBACK" })?;
-    outcome
+    let ended = match outcome {
+        Ok(value) => connection.execute_batch("COMMIT").map(|()| value).map_err(Error::Engine),
+        Err(error) => Err(error),
+    };
+    // A full disk has rolled back already.
+    if ended.is_err() && !connection.is_autocommit() {
+        let _ = connection.execute_batch("ROLLBACK");
+    }
+    ended
 }
 
-fn run(connection: &Connection, lock: &Path, jobs: &Receiver<Job>) {
+/// A connection for the writer thread.
+fn open(path: &Path) -> Result<Connection> {
+    let connection = connect(path)?;
+    connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
+    connection.pragma_update(None, "wal_autocheckpoint", 2_000)?;
+    // What a savepoint may have to bring back stays in memory: a file for it would cost a tenth of a small write.
+    connection.pragma_update(None, "temp_store", "memory")?;
+    Ok(connection)
+}
+
+fn run(mut connection: Connection, path: &Path, lock: &Path, jobs: &Receiver<Job>) {
     while let Ok(first) = jobs.recv() {
+        // What is written to a file that a recovery has set aside would be lost.
+        if has_moved(&connection)
+            && let Ok(fresh) = open(path)
+        {
+            connection = fresh;
+        }
         let mut waiting = Vec::new();
-        let failure = group(connection, lock, first, jobs, &mut waiting).err();
+        let failure = group(&connection, lock, first, jobs, &mut waiting).err();
         for deliver in waiting {
             deliver(failure);
         }
@@ -209,6 +228,8 @@ fn group(
     waiting: &mut Vec<Deliver>,
 ) -> std::result::Result<(), ffi::Error> {
     let turn_of_process = take_turn(lock);
+    let turn_of_process =
+        turn_of_process.and_then(|guard| if has_moved(connection) { Err(Error::Busy) } else { Ok(guard) });
     let begun = turn_of_process.and_then(|guard| Ok((guard, patiently(|| begin(connection))?)));
     let (_guard, turn) = match begun {
         Ok(begun) => begun,

@@ -72,6 +72,7 @@ struct Passing<'a> {
 impl Passing<'_> {
     /// A line goes by: the lines above it that still take some take it.
     fn follow(&mut self, (text, is_cut): &(String, bool)) {
+        self.close(self.request.after);
         for open in &mut self.open {
             let fits = text.len() + BESIDE <= open.room && open.line.after.len() < self.request.after;
             open.line.shortened |= is_cut | !fits;
@@ -150,7 +151,9 @@ impl Sink for Passing<'_> {
     }
 
     fn context_break(&mut self, _: &Searcher) -> io::Result<bool> {
+        // What comes next stands elsewhere.
         self.above.clear();
+        self.close(0);
         Ok(true)
     }
 }

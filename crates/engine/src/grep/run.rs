@@ -16,7 +16,11 @@ use super::{
     large,
     page::Page,
 };
-use crate::{Caller, Error, House, Result, blobs::Given, texts::Reach};
+use crate::{
+    Caller, Error, House, Result,
+    blobs::{Given, WHOLE},
+    texts::Reach,
+};
 
 /// Documents of the first run. While a page is not full each run is twice as long as the one before: few pages need
 /// more than the first.
@@ -175,8 +179,13 @@ impl Worker<'_> {
         let Some(document) = house.catalog.choose(caller.pass.scope(), &filter)?.pop() else {
             return Ok(Found { is_gone: true, ..Found::default() });
         };
-        let bytes = house.blobs.read_blocks(call, &document.version.hash, document.version.size)?;
         let skipped = self.searching.lines_before(&document.path, number);
+        if document.version.size > WHOLE {
+            let stream = house.blobs.open(call, &document.version.hash)?;
+            return large::search(matcher, self.request, stream, skipped)
+                .map_err(|error| stopped(call, &document.path, error));
+        }
+        let bytes = house.blobs.read_blocks(call, &document.version.hash, document.version.size)?;
         file::search(&mut self.searcher, matcher, self.request, (&bytes, skipped), call)
             .map_err(|error| stopped(call, &document.path, error))
     }

@@ -67,6 +67,8 @@ pub(crate) struct Indexing {
     other: Option<OtherModel>,
     catching: Mutex<()>,
     writes: AtomicU64,
+    /// Of the catalog, when it was last followed.
+    incarnation: AtomicU64,
     background: Mutex<Option<(JoinHandle<()>, Call)>>,
 }
 
@@ -78,6 +80,7 @@ impl Indexing {
             blobs,
             catching: Mutex::default(),
             writes: AtomicU64::new(0),
+            incarnation: AtomicU64::new(0),
             background: Mutex::default(),
         })
     }
@@ -85,6 +88,10 @@ impl Indexing {
     /// A view that covers everything acknowledged before this call.
     pub(crate) fn view(self: &Arc<Self>, call: &Call) -> Result<Arc<View>> {
         let target = self.blobs.catalog.sequence()?;
+        let incarnation = self.blobs.catalog.incarnation();
+        if self.incarnation.swap(incarnation, Ordering::Relaxed) != incarnation {
+            self.index.forget_memory();
+        }
         let view = self.whole_view(call)?;
         if view.sequence() >= target {
             return Ok(view);

@@ -12,6 +12,8 @@ use shelf_catalog::{Actor, Purge, Snapshot};
 use super::recovery::short_blocks;
 use crate::{Error, House, Result};
 
+/// How long garbage collection waits for another process that writes a recovery copy.
+const COPY_WAIT: Duration = Duration::from_secs(60);
 /// Loose blocks that are looked at in one go.
 const LOOSE_AT_ONCE: usize = 1_000;
 
@@ -146,7 +148,7 @@ impl House {
         // Without room for copies, packs that hold nothing needed can still go.
         let is_cramped = match copied {
             Err(error) if error.kind() == Kind::StorageFull => true,
-            other => other.map(|()| false)?,
+            other => other.map(|_| false)?,
         };
         let _alone = self.locks.collect(patience, call)?;
         let mut plan = self.plan_after(first, retention, call)?;
@@ -155,14 +157,18 @@ impl House {
         }
         call.check()?;
         call.report(2, None, "deleting");
-        self.forget_unneeded(&plan)?;
+        let is_copied = self.forget_unneeded(&plan, call)?;
         plan.packs.run(&self.blocks, &plan.live)?;
+        if !is_copied {
+            // Now there may be room for it.
+            self.copy_for_gc(call);
+        }
         Ok(plan)
     }
 
-    /// The catalog's part: from here on nothing refers to what is about to be deleted, and neither does the copy from
-    /// which a lost catalog would be rebuilt.
-    fn forget_unneeded(&self, plan: &CollectPlan) -> Result<()> {
+    /// The catalog's part: from here on nothing refers to what is about to be deleted. Whether the copy from which a lost
+    /// catalog would be rebuilt does not either: on a full disk it can be written only afterwards.
+    fn forget_unneeded(&self, plan: &CollectPlan, call: &Call) -> Result<bool> {
         let purge = Purge {
             snapshots: plan.snapshots.iter().map(|snapshot| snapshot.at).collect(),
             keep: plan.keep.clone(),
@@ -171,10 +177,17 @@ impl House {
         };
         self.catalog.purge(&Actor::local(), &purge, self.now())?;
         self.drop_dead_loose(&plan.live)?;
-        if let Err(error) = self.write_copy() {
+        Ok(self.copy_for_gc(call))
+    }
+
+    /// Renews the recovery copy, after whoever is writing one already; whether it worked.
+    fn copy_for_gc(&self, call: &Call) -> bool {
+        let written =
+            self.locks.alone("recovery", COPY_WAIT, call).and_then(|_alone| self.write_copy_alone());
+        if let Err(error) = &written {
             tracing::warn!(%error, "the recovery copy of the catalog could not be renewed");
         }
-        Ok(())
+        written.is_ok()
     }
 
     /// Adds content of live documents in every version, and content and listings of kept snapshots.

@@ -103,7 +103,14 @@ impl House {
     /// Writes the copy now, unless another process is at it. A copy that holds records that this catalog does not have
     /// is never replaced.
     pub(crate) fn write_copy(&self) -> Result<()> {
-        let Some(_alone) = self.locks.try_alone("recovery")? else { return Ok(()) };
+        match self.locks.try_alone("recovery")? {
+            Some(_alone) => self.write_copy_alone(),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes the copy; the caller holds the lock for it.
+    pub(super) fn write_copy_alone(&self) -> Result<()> {
         if self.lost_records()?.is_some() {
             return Ok(());
         }
@@ -195,7 +202,8 @@ impl House {
 const CATALOG_FILES: [&str; 3] = ["catalog.db", "catalog.db-wal", "catalog.db-shm"];
 
 fn set_aside(folder: &Path) -> Result<Option<PathBuf>> {
-    if !folder.join(CATALOG_FILES[0]).exists() {
+    // A log without its database counts: SQLite would apply it to whatever database comes to stand beside it.
+    if !CATALOG_FILES.iter().any(|name| folder.join(name).exists()) {
         return Ok(None);
     }
     let target = folder.join("recovery").join(format!("damaged-{}", SystemClock.now().micros()));

@@ -147,18 +147,37 @@ fn by_words(search: &Search<'_>, unit: Unit) -> Result<Vec<Candidate>> {
         numbered.filter(|(_, group)| wanted(group)).fold(0_u64, |mask, (at, _)| mask | 1 << at)
     };
     let (required, counted) = (mask(|group| group.required), mask(|group| group.counted));
-    let mut found = Vec::new();
+    let (mut found, mut pieces) = (Vec::new(), HashMap::new());
     keyword::score(search.view, &search.resolved, &search.allowed, &mut |segment, scores| {
-        let candidates = of_segment(&search.view.segments[segment].segment, segment, scores, unit);
-        found.extend(candidates.into_iter().filter(|(_, all)| all & required == required).map(
-            |(mut one, all)| {
-                one.full = all & counted == counted;
-                one.score = one.words;
-                one
-            },
-        ));
+        let placed = &search.view.segments[segment].segment;
+        for (one, all) in of_segment(placed, segment, scores, unit) {
+            let row = (unit == Unit::Document && placed.has_pieces())
+                .then(|| placed.document(one.document as usize));
+            match row.filter(|row| row.is_piece()) {
+                // What a document has, it has in all its pieces together.
+                Some(row) => join(pieces.entry(row.number).or_insert((one, 0)), one, all),
+                None => found.push((one, all)),
+            }
+        }
     })?;
+    found.extend(pieces.into_values());
+    let fitting = found.into_iter().filter(|(_, all)| all & required == required);
+    let found = fitting
+        .map(|(mut one, all)| {
+            one.full = all & counted == counted;
+            one.score = one.words;
+            one
+        })
+        .collect();
     Ok(found)
+}
+
+/// Adds what a piece has to what is known of its document, which is shown by its best piece.
+fn join(known: &mut (Candidate, u64), one: Candidate, all: u64) {
+    if one.words > known.0.words {
+        known.0 = one;
+    }
+    known.1 |= all;
 }
 
 /// The candidates of one segment, each with the groups of words it has.

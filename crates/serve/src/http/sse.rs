@@ -35,7 +35,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{Shared, auth, rest};
 use crate::{
-    backlog::{self, Backlog},
+    backlog::{Backlog, Message},
     lines::{LineReader, LineSender},
     mcp::{Admitted, Handler, Who},
 };
@@ -163,14 +163,13 @@ pub(super) async fn receive(
         rest::error(Kind::NotFound, "no such session", &hints)
     };
     let Some((inbox, backlog)) = found else { return unknown() };
-    if backlog.is_full() {
+    let message = Message::of(&body);
+    if message.is_request() && backlog.is_full() {
         let mut busy = rest::error(Kind::Busy, "read the answers on the stream first; try again in 2 s", &[]);
         busy.headers_mut().insert(http::header::RETRY_AFTER, http::HeaderValue::from_static("2"));
         return busy;
     }
-    if backlog::is_request(&body) {
-        backlog.asked();
-    }
+    backlog.took(&message);
     // One message is one line to the handler; a message may be written over several.
     let mut line: Vec<u8> =
         body.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }).collect();

@@ -65,6 +65,32 @@ fn a_lost_catalog_is_refused_and_comes_back() {
     }
 }
 
+/// Point 2: servers that run while the catalog is rebuilt or lost go on with the new one, or say so; none writes to a file
+/// that nobody will read again.
+#[test]
+fn running_servers_follow_a_recovery() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("library");
+    add(&library, "first", &noise(9, 300_000));
+    let mut server = StdioClient::start(binary(), &library);
+    server.call("add", json!({ "name": "second", "content": "words" }));
+    let (code, out, err) = shelf(&library, &["recover"]);
+    assert_eq!(code, 0, "{out}{err}");
+    server.call("add", json!({ "name": "third", "content": "more words" }));
+    let listed = shelf(&library, &["list"]).1;
+    assert!(listed.contains("first") && listed.contains("third"), "{listed}");
+    for name in ["catalog.db", "catalog.db-wal", "catalog.db-shm"] {
+        let _ = std::fs::remove_file(library.join(name));
+    }
+    let lost = json!({ "name": "add", "arguments": { "name": "fourth", "content": "lost words" } });
+    let reply = server.request("tools/call", lost);
+    assert_eq!(reply["result"]["isError"], json!(true), "{reply}");
+    assert!(!library.join("catalog.db").exists(), "no empty catalog takes its place");
+    assert_eq!(shelf(&library, &["recover"]).0, 0);
+    server.call("add", json!({ "name": "fourth", "content": "kept words" }));
+    assert!(shelf(&library, &["list"]).1.contains("fourth"));
+}
+
 /// Point 9: writes that were rolled back behind the program's back are noticed, and nothing is deleted on that word.
 #[test]
 fn an_older_catalog_is_noticed() {
@@ -289,6 +315,47 @@ fn a_waiting_garbage_collection_stops_nobody() {
     assert!(code != 0 && err.contains("adding documents"), "{err}");
     drop(lock);
     assert_eq!(shelf(&library, &["gc"]).0, 0);
+}
+
+/// Point 6: many writes that wait keep no reader waiting, end with their time limit, and `/readyz` tells of them.
+#[test]
+fn waiting_writes_keep_no_reader_waiting() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("library");
+    std::fs::write(folder.path().join("shelf.toml"), "[limits]\ncall_seconds = 6\n").unwrap();
+    let config = folder.path().join("shelf.toml");
+    let server = Server::start(&library, &["--no-auth", "--config", config.to_str().unwrap()]);
+    assert_eq!(server.tool("", "add", &json!({ "name": "a", "content": "words" })).0, 200);
+    assert_eq!(server.request("GET", "/readyz", &[], "").0, 200);
+    let gate = std::fs::File::open(library.join("locks").join("gate.lock")).unwrap();
+    rustix::fs::flock(&gate, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    std::thread::scope(|scope| {
+        let begun = Instant::now();
+        let writes: Vec<_> = (0..80)
+            .map(|number| {
+                let server = &server;
+                let arguments = json!({ "name": format!("n{number}"), "content": "more words" });
+                scope.spawn(move || server.tool("", "add", &arguments))
+            })
+            .collect();
+        std::thread::sleep(Duration::from_millis(500));
+        for _ in 0..10 {
+            let read = Instant::now();
+            assert_eq!(server.tool("", "get", &json!({ "name": "a" })).0, 200);
+            assert_eq!(server.tool("", "search", &json!({ "query": "words" })).0, 200);
+            assert!(read.elapsed() < Duration::from_secs(1), "{:?}", read.elapsed());
+        }
+        assert_eq!(server.request("GET", "/healthz", &[], "").0, 200);
+        assert_eq!(server.request("GET", "/readyz", &[], "").0, 503);
+        for write in writes {
+            let (status, reply) = write.join().unwrap();
+            assert!(status == 504 || status == 503, "{status} {reply}");
+        }
+        assert!(begun.elapsed() < Duration::from_secs(40), "{:?}", begun.elapsed());
+    });
+    drop(gate);
+    assert_eq!(server.request("GET", "/readyz", &[], "").0, 200);
+    assert_eq!(server.tool("", "add", &json!({ "name": "b", "content": "words" })).0, 200);
 }
 
 /// Points 6 and 11: what is no file is named and left out; links are kept as links.
