@@ -135,7 +135,8 @@ fn a_lost_catalog_comes_back_from_its_copy() {
     for name in ["catalog.db", "catalog.db-wal", "catalog.db-shm"] {
         let _ = std::fs::remove_file(folder.path().join(name));
     }
-    let again = SqliteCatalog::rebuild(folder.path(), &copy, Moment::default(), |_| vec![1]).unwrap();
+    let again =
+        SqliteCatalog::rebuild(folder.path(), &copy, Moment::default(), |_| vec![1], || Ok(())).unwrap();
     assert_eq!(again, note);
     let catalog = SqliteCatalog::open(folder.path()).unwrap();
     assert_eq!(catalog.list(&Scope::Library, &Filter::default(), &page()).unwrap(), before);
@@ -166,7 +167,8 @@ fn a_damaged_copy_is_refused() {
         changed[at] ^= 0x10;
         std::fs::write(&copy, changed).unwrap();
         let other = tempfile::tempdir().unwrap();
-        let outcome = SqliteCatalog::rebuild(other.path(), &copy, Moment::default(), |_| Vec::new());
+        let outcome =
+            SqliteCatalog::rebuild(other.path(), &copy, Moment::default(), |_| Vec::new(), || Ok(()));
         assert_eq!(outcome.unwrap_err().kind(), Kind::Corrupt, "byte {at}");
         assert!(!other.path().join("catalog.db").exists());
     }

@@ -131,8 +131,23 @@ pub struct House {
 }
 
 impl House {
-    /// Opens the library in `folder`, making it when it is not there.
+    /// Opens the library in `folder`, making it when it is not there. One whose catalog has lost records is refused: what
+    /// would be written to it could not be joined with what it has lost.
     pub fn open(folder: &Path, options: Options) -> Result<Self> {
+        let house = Self::open_anyway(folder, options)?;
+        match house.lost_records()? {
+            None => Ok(house),
+            Some(what) => Err(Error::Unavailable {
+                what: format!("the journal of this library is not whole: {what}"),
+                hint: "run `shelf recover` to go back to the recovery copy, or `shelf recover --keep-catalog` to go on \
+                       with the catalog as it is; `shelf check` tells more"
+                    .into(),
+            }),
+        }
+    }
+
+    /// Opens a library whatever its state: for those who look at it or mend it.
+    pub fn open_anyway(folder: &Path, options: Options) -> Result<Self> {
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
         made.map_err(|source| Error::File {
             action: "cannot make the data directory",

@@ -114,8 +114,11 @@ pub(crate) enum Command {
     /// Rebuild a lost or damaged catalog from the library's own recovery copy
     Recover {
         /// Go on with the catalog as it is, although the recovery copy knows of more or other records
-        #[arg(long)]
+        #[arg(long, conflicts_with = "force")]
         keep_catalog: bool,
+        /// Go back to the copy although the catalog is whole and newer
+        #[arg(long)]
+        force: bool,
     },
     /// Explain the state of this installation
     Doctor,

@@ -117,9 +117,15 @@ impl SqliteCatalog {
         Ok(note)
     }
 
-    /// Makes a catalog in `folder`, where none may be, from a copy. The journal goes on after the copy's last record
-    /// with one that says so.
-    pub fn rebuild(folder: &Path, copy: &Path, now: Moment, blocks_of: BlocksOf) -> Result<CopyNote> {
+    /// Makes a catalog in `folder` from a copy. The journal goes on after the copy's last record with one that says so.
+    /// `make_way` is called when the new one is ready: it sets aside what stands in its place.
+    pub fn rebuild(
+        folder: &Path,
+        copy: &Path,
+        now: Moment,
+        blocks_of: BlocksOf,
+        make_way: impl FnOnce() -> io::Result<()>,
+    ) -> Result<CopyNote> {
         let _turn = writer::take_turn(&folder.join("catalog.lock"))?;
         let target = folder.join("catalog.db");
         let (note, packed) = CopyNote::of(File::open(copy).map_err(Error::Files)?)?;
@@ -127,10 +133,13 @@ impl SqliteCatalog {
             return Err(Error::TooNew { found: note.schema, known: schema::KNOWN });
         }
         let (plain, mut file) = Scratch::beside(&target, ".copy.part")?;
-        decompress(packed, &mut file).map_err(|_| unreadable())?;
+        decompress(packed, &mut file).map_err(|error| match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Error::Files(error),
+            _ => unreadable(),
+        })?;
         let (fresh, _) = Scratch::beside(&target, ".new.part")?;
         fill(&fresh.0, &plain.0, &note, now, blocks_of)?;
-        fs::rename(&fresh.0, &target).map_err(Error::Files)?;
+        make_way().and_then(|()| fs::rename(&fresh.0, &target)).map_err(Error::Files)?;
         File::open(folder).and_then(|folder| folder.sync_all()).map_err(Error::Files)?;
         Ok(note)
     }

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use run::Searching;
 use serde::{Deserialize, Serialize};
-use shelf_base::{Call, Digest, bounds};
+use shelf_base::{Call, Digest, Fault, Kind, bounds};
 use shelf_catalog::{Chosen, Filter};
 use shelf_index::{Needs, View, Word, needed_words};
 
@@ -149,7 +149,15 @@ impl House {
             None => None,
         };
         let (needs, words) = needs(request);
-        let view = if needs.is_anything() { None } else { Some(self.indexing.view(call)?) };
+        let view = if needs.is_anything() {
+            None
+        } else {
+            match self.indexing.view(call) {
+                // Without room for the index every document is read instead.
+                Err(error) if error.kind() == Kind::StorageFull => None,
+                view => Some(view?),
+            }
+        };
         let (mut documents, searched) = match &view {
             Some(view) => self.documents_of_view(caller, request, view, &needs, &words)?,
             None => self.documents_of_catalog(caller, request)?,

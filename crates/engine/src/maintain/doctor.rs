@@ -63,6 +63,10 @@ impl House {
         let broken = self.catalog.integrity()?;
         let text =
             format!("schema {}, journal at {}", self.catalog.schema_version()?, self.catalog.sequence()?);
+        if let Some(lost) = self.lost_records()? {
+            let text = format!("{text}; not whole: {lost}: run `shelf recover`");
+            return Ok(line("catalog", Advice::Problem, text));
+        }
         Ok(match broken.first() {
             None => line("catalog", Advice::Fine, text),
             Some(first) => {

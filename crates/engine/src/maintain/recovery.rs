@@ -2,6 +2,7 @@
 
 use std::{
     fs::{self, DirBuilder},
+    io,
     os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
     time::{Duration, Instant, SystemTime},
@@ -22,6 +23,10 @@ const MANY: u64 = 1_000;
 const SMALL_CATALOG: u64 = 64 << 20;
 /// How often a server that is written to looks whether a copy is due.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
+
+/// Ages of copies that are kept as the older one.
+const SETTLED: Duration = Duration::from_secs(60 * 60);
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// When this process last looked whether a copy is due.
 #[derive(Default)]
@@ -114,7 +119,14 @@ impl House {
         if self.lost_records()?.is_some() {
             return Ok(());
         }
+        // The last good copy must not give way to one of a damaged catalog.
+        if let Some(damage) = self.catalog.integrity()?.first() {
+            return Err(Error::Busy(format!(
+                "the catalog is damaged ({damage}); its last good copy is kept"
+            )));
+        }
         let path = copy_path(self.folder());
+        keep_older(&path);
         let folder = path.parent().unwrap_or(self.folder());
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(Error::Lock)?;
         self.catalog.write_copy(&path)?;
@@ -142,6 +154,23 @@ impl House {
 
     /// Refuses to delete anything on the word of a catalog that is not whole.
     pub(crate) fn must_be_trusted(&self) -> Result<()> {
+        let mut damage = self.catalog.integrity()?;
+        if damage.is_empty() {
+            damage = self.catalog.audit()?;
+        }
+        if let Some(first) = damage.first() {
+            let count = damage.len();
+            return Err(Error::Unavailable {
+                what: format!(
+                    "nothing was deleted: {count} things are wrong in the catalog, among them: {first}"
+                ),
+                hint: "`shelf check` names them all; `shelf recover` goes back to the recovery copy".into(),
+            });
+        }
+        self.must_have_records()
+    }
+
+    fn must_have_records(&self) -> Result<()> {
         let has_packs = self.blocks.usage()?.packs > 0;
         let lost = match self.lost_records()? {
             None if has_packs && self.catalog.sequence()? == 0 => {
@@ -171,8 +200,8 @@ impl House {
     }
 
     /// Rebuilds the catalog of the library in `folder` from its recovery copy. A catalog that is there is set aside, not
-    /// deleted.
-    pub fn recover(folder: &Path) -> Result<Recovered> {
+    /// deleted. One that is whole and newer than the copy is left alone, unless `force`.
+    pub fn recover(folder: &Path, force: bool) -> Result<Recovered> {
         let copy = copy_path(folder);
         let Some(note) = CopyNote::read(&copy)? else {
             return Err(Error::Unavailable {
@@ -180,43 +209,79 @@ impl House {
                 hint: "put catalog.db back from a backup of your own".into(),
             });
         };
-        let locks = Locks::in_folder(folder.join("locks")).map_err(Error::Lock)?;
-        let _alone = locks.collect(Duration::from_secs(10), &shelf_base::Call::new())?;
-        let set_aside = set_aside(folder)?;
-        let now = SystemClock.now();
-        if let Err(error) = SqliteCatalog::rebuild(folder, &copy, now, short_blocks) {
-            // What was there is better than nothing.
-            bring_back(folder, set_aside.as_deref());
-            return Err(error.into());
+        if !force && let Some(newer) = Self::newer_records(folder, &note) {
+            return Err(Error::Unavailable {
+                what: format!(
+                    "nothing was done: the catalog is whole, and the copy ends at record {}, so {newer} records would be lost",
+                    note.sequence
+                ),
+                hint: "`shelf recover --force` goes back to the copy all the same".into(),
+            });
         }
-        drop(_alone);
+        let locks = Locks::in_folder(folder.join("locks")).map_err(Error::Lock)?;
+        let alone = locks.collect(Duration::from_secs(10), &shelf_base::Call::new())?;
+        remove_leftovers(folder);
+        let mut aside = None;
+        SqliteCatalog::rebuild(folder, &copy, SystemClock.now(), short_blocks, || {
+            aside = set_aside(folder)?;
+            Ok(())
+        })?;
+        drop(alone);
         // The index may have followed records that are no more.
         let _ = fs::remove_file(folder.join("index").join("manifest"));
         let house = Self::open(folder, crate::Options::default())?;
         let documents =
             house.catalog.numbers(&shelf_catalog::Scope::Library, &shelf_catalog::Filter::default())?;
-        Ok(Recovered { sequence: note.sequence, documents: documents.len() as u64, set_aside })
+        Ok(Recovered { sequence: note.sequence, documents: documents.len() as u64, set_aside: aside })
+    }
+
+    /// How many records a whole catalog has after those of the copy; `None` when it is damaged, lost or behind.
+    fn newer_records(folder: &Path, note: &CopyNote) -> Option<u64> {
+        let house = Self::open_anyway(folder, crate::Options::default()).ok()?;
+        let is_whole = house.lost_records().ok()?.is_none()
+            && house.catalog.integrity().ok()?.is_empty()
+            && house.catalog.audit().ok()?.is_empty();
+        let end = house.catalog.sequence().ok()?;
+        is_whole.then(|| end.saturating_sub(note.sequence)).filter(|newer| *newer > 0)
+    }
+}
+
+/// Keeps a copy that has stood for an hour as the older one, unless that is younger than a day: damage that nobody has
+/// noticed yet may be in the newest.
+fn keep_older(path: &Path) {
+    let older = path.with_file_name("catalog.older.copy");
+    let age = |path: &Path| {
+        let modified = fs::metadata(path).and_then(|facts| facts.modified()).ok()?;
+        SystemTime::now().duration_since(modified).ok()
+    };
+    let is_settled = age(path).is_some_and(|age| age >= SETTLED);
+    if is_settled && age(&older).is_none_or(|age| age >= DAY) {
+        let _ = fs::copy(path, &older);
     }
 }
 
 const CATALOG_FILES: [&str; 3] = ["catalog.db", "catalog.db-wal", "catalog.db-shm"];
 
-fn set_aside(folder: &Path) -> Result<Option<PathBuf>> {
+fn set_aside(folder: &Path) -> io::Result<Option<PathBuf>> {
     // A log without its database counts: SQLite would apply it to whatever database comes to stand beside it.
     if !CATALOG_FILES.iter().any(|name| folder.join(name).exists()) {
         return Ok(None);
     }
     let target = folder.join("recovery").join(format!("damaged-{}", SystemClock.now().micros()));
-    DirBuilder::new().recursive(true).mode(0o700).create(&target).map_err(Error::Lock)?;
+    DirBuilder::new().recursive(true).mode(0o700).create(&target)?;
     for name in CATALOG_FILES.iter().filter(|name| folder.join(name).exists()) {
-        fs::rename(folder.join(name), target.join(name)).map_err(Error::Lock)?;
+        fs::rename(folder.join(name), target.join(name))?;
     }
     Ok(Some(target))
 }
 
-fn bring_back(folder: &Path, set_aside: Option<&Path>) {
-    for name in set_aside.iter().flat_map(|_| CATALOG_FILES) {
-        let _ = set_aside.map(|from| fs::rename(from.join(name), folder.join(name)));
+/// Removes what recoveries that were killed have left.
+fn remove_leftovers(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.starts_with("catalog.db.") && name.ends_with(".part") {
+            let _ = fs::remove_file(entry.path());
+        }
     }
 }
 

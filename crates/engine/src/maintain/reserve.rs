@@ -56,7 +56,7 @@ impl Reserve {
     /// Takes the space while there still is some. A failure leaves things as they were.
     pub(crate) fn make_when_low(&self) {
         let Some(free) = self.free().filter(|free| *free < LOW) else { return };
-        let bytes = BYTES.min(free / 4);
+        let bytes = BYTES.min(free / 2);
         if bytes < LEAST || fs::metadata(&self.path).is_ok_and(|found| found.len() > 0) {
             return;
         }

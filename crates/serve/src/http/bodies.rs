@@ -38,7 +38,11 @@ const STRANGER: usize = 64 << 10;
 const TURN: Duration = Duration::from_secs(10);
 /// How long a body may take to arrive, and the pace from which on it may take longer.
 const ARRIVAL: Duration = Duration::from_secs(20);
-const BYTES_PER_SECOND: u64 = 256 << 10;
+const BYTES_PER_SECOND: u64 = 1 << 20;
+/// How long a body may pause.
+const PAUSE: Duration = Duration::from_secs(10);
+/// Memory is taken so much at a time, as the body arrives.
+const STEP: usize = 1 << 20;
 /// How much of a body that is too large is listened to, and for how long.
 const IGNORED: usize = 64 << 20;
 const FAREWELL: Duration = Duration::from_secs(5);
@@ -147,37 +151,35 @@ async fn read(
         listen_on(body.into_data_stream()).await;
         return Err(Refusal::TooLarge);
     }
-    let mut held = None;
-    if expected as usize > SMALL {
-        let wanted = memory.clone().acquire_many_owned(expected as u32);
-        held =
-            Some(tokio::time::timeout(TURN, wanted).await.ok().and_then(Result::ok).ok_or(Refusal::NoRoom)?);
-    }
+    let mut held: Option<OwnedSemaphorePermit> = None;
     let mut until = Instant::now() + ARRIVAL + Duration::from_secs(expected / BYTES_PER_SECOND);
     let mut stream = body.into_data_stream();
-    let mut whole: Vec<u8> = Vec::with_capacity(expected as usize);
+    let mut whole: Vec<u8> = Vec::with_capacity((expected as usize).min(SMALL));
     loop {
         let next = std::future::poll_fn(|context| Pin::new(&mut stream).poll_next(context));
-        let piece = match timeout_at(until, next).await {
+        let piece = match timeout_at(until.min(Instant::now() + PAUSE), next).await {
             Err(_) => return Err(Refusal::TooSlow),
             Ok(None) => return Ok((whole.into(), held)),
             Ok(Some(Err(_))) => return Err(Refusal::Broken),
             Ok(Some(Ok(piece))) => piece,
         };
-        if whole.len() + piece.len() > most {
+        let length = whole.len() + piece.len();
+        if length > most {
             drop((whole, held));
             listen_on(stream).await;
             return Err(Refusal::TooLarge);
         }
-        let before = held.as_ref().map_or(SMALL, OwnedSemaphorePermit::num_permits);
-        if told.is_none() && whole.len() + piece.len() > before {
-            // Of a body whose length nobody told, memory is taken a megabyte at a time.
-            let more = memory.clone().try_acquire_many_owned(1 << 20).map_err(|_| Refusal::NoRoom)?;
+        // Whoever announces much and sends little takes little from the others.
+        while length > held.as_ref().map_or(SMALL, OwnedSemaphorePermit::num_permits) {
+            let waited = tokio::time::timeout(TURN, memory.clone().acquire_many_owned(STEP as u32)).await;
+            let more = waited.ok().and_then(Result::ok).ok_or(Refusal::NoRoom)?;
             match &mut held {
                 Some(held) => held.merge(more),
                 None => held = Some(more),
             }
-            until += Duration::from_secs((1 << 20) / BYTES_PER_SECOND);
+            if told.is_none() {
+                until += Duration::from_secs(STEP as u64 / BYTES_PER_SECOND);
+            }
         }
         whole.extend_from_slice(&piece);
     }

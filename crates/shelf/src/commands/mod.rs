@@ -57,14 +57,14 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Outcome {
         Command::Token(command) => token::run(&command, &open(&settings)?, output),
         Command::Workspace(command) => workspace::run(&command.action, &open(&settings)?, output),
         Command::Check { memory: true, .. } => workspace::check(&open(&settings)?, output),
-        Command::Check { repair, .. } => upkeep::check(repair, &open(&settings)?, output),
+        Command::Check { repair, .. } => upkeep::check(repair, &open_anyway(&settings)?, output),
         Command::Reindex => upkeep::reindex(&open(&settings)?, output),
         Command::Embed(command) => upkeep::embed(&command, &open(&settings)?, output),
         Command::Eval(command) => eval::run(&command, output),
-        Command::Gc(command) => upkeep::collect(&command, &open(&settings)?, output),
-        Command::Recover { keep_catalog: true } => upkeep::keep_catalog(&open(&settings)?, output),
-        Command::Recover { .. } => upkeep::recover(&settings.data_dir()?, output),
-        Command::Doctor => upkeep::doctor(&open(&settings)?, &settings, output),
+        Command::Gc(command) => upkeep::collect(&command, &open_anyway(&settings)?, output),
+        Command::Recover { keep_catalog: true, .. } => upkeep::keep_catalog(&open_anyway(&settings)?, output),
+        Command::Recover { force, .. } => upkeep::recover(&settings.data_dir()?, force, output),
+        Command::Doctor => upkeep::doctor(&open_anyway(&settings)?, &settings, output),
         Command::Config(command) => config::run(&command, &settings, output),
         Command::Completions { shell } => reference::completions(shell, output),
         Command::Man { folder } => reference::manual(folder.as_deref(), output),
@@ -142,11 +142,21 @@ const fn none_or(limit: u64) -> u64 {
     if limit == 0 { u64::MAX } else { limit }
 }
 
+/// The same for commands that look at a library or mend it, whatever its state.
+fn open_anyway(settings: &Settings) -> Outcome<House> {
+    let options = options(settings, std::env::current_dir().ok())?;
+    Ok(House::open_anyway(&settings.data_dir()?, options)?)
+}
+
 fn open_with(settings: &Settings, folder: Option<PathBuf>) -> Outcome<House> {
+    Ok(House::open(&settings.data_dir()?, options(settings, folder)?)?)
+}
+
+fn options(settings: &Settings, folder: Option<PathBuf>) -> Outcome<Options> {
     let root = Some(settings.text("workspace.root")).filter(|root| !root.is_empty()).map(PathBuf::from);
     let also = settings.texts("workspace.read");
     let accounts = settings.texts("workspace.accounts");
-    let options = Options {
+    Ok(Options {
         import_roots: settings.texts("http.import_roots").into_iter().map(Into::into).collect(),
         export_roots: settings.texts("http.export_roots").into_iter().map(Into::into).collect(),
         workspace: root.or(folder).map(|root| WorkspaceSettings { root, also, accounts }),
@@ -158,8 +168,7 @@ fn open_with(settings: &Settings, folder: Option<PathBuf>) -> Outcome<House> {
             most_bytes: none_or(settings.number("download.megabytes")).saturating_mul(1 << 20),
             time: Duration::from_secs(none_or(settings.number("download.seconds"))),
         },
-    };
-    Ok(House::open(&settings.data_dir()?, options)?)
+    })
 }
 
 /// The embedding model that is configured beside the built-in one.

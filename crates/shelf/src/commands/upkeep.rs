@@ -137,8 +137,8 @@ fn show_plan(plan: &CollectPlan, only_plan: bool, retention: &Retention, output:
     Ok(())
 }
 
-pub(super) fn recover(folder: &Path, output: &Output) -> Outcome {
-    let done = House::recover(folder)?;
+pub(super) fn recover(folder: &Path, force: bool, output: &Output) -> Outcome {
+    let done = House::recover(folder, force)?;
     if output.json {
         return output.print_json(&json!({
             "sequence": done.sequence,

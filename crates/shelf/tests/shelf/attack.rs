@@ -74,14 +74,15 @@ fn running_servers_follow_a_recovery() {
     add(&library, "first", &noise(9, 300_000));
     let mut server = StdioClient::start(binary(), &library);
     server.call("add", json!({ "name": "second", "content": "words" }));
-    let (code, out, err) = shelf(&library, &["recover"]);
+    let (code, _, err) = shelf(&library, &["recover"]);
+    assert!(code != 0 && err.contains("records would be lost"), "a whole catalog is left alone: {err}");
+    let (code, out, err) = shelf(&library, &["recover", "--force"]);
     assert_eq!(code, 0, "{out}{err}");
     server.call("add", json!({ "name": "third", "content": "more words" }));
     let listed = shelf(&library, &["list"]).1;
     assert!(listed.contains("first") && listed.contains("third"), "{listed}");
-    for name in ["catalog.db", "catalog.db-wal", "catalog.db-shm"] {
-        let _ = std::fs::remove_file(library.join(name));
-    }
+    // The log stays behind, as it does when only the database is lost.
+    std::fs::remove_file(library.join("catalog.db")).unwrap();
     let lost = json!({ "name": "add", "arguments": { "name": "fourth", "content": "lost words" } });
     let reply = server.request("tools/call", lost);
     assert_eq!(reply["result"]["isError"], json!(true), "{reply}");
@@ -89,6 +90,37 @@ fn running_servers_follow_a_recovery() {
     assert_eq!(shelf(&library, &["recover"]).0, 0);
     server.call("add", json!({ "name": "fourth", "content": "kept words" }));
     assert!(shelf(&library, &["list"]).1.contains("fourth"));
+    assert_eq!(server.call("grep", json!({ "pattern": "kept words" }))["total_matches"], json!(1));
+    assert_sound(&library);
+}
+
+/// Nothing is deleted on the word of a catalog that does not agree with its journal, and the good copy stays.
+#[test]
+fn a_damaged_catalog_deletes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("library");
+    let mut server = StdioClient::start(binary(), &library);
+    for number in 0..8 {
+        server.call("add", json!({ "name": format!("n{number}"), "content": noise(number + 50, 300_000) }));
+    }
+    assert_eq!(server.finish(), Some(0));
+    shelf_catalog::suite::tamper(
+        &library,
+        "PRAGMA foreign_keys = off; DELETE FROM versions WHERE document <= 4",
+    );
+    let packs = || std::fs::read_dir(library.join("packs")).unwrap().count();
+    let before = packs();
+    let (code, _, err) = shelf(&library, &["gc", "--keep-last", "1"]);
+    assert!(code != 0 && err.contains("nothing was deleted"), "{err}");
+    assert_eq!(packs(), before);
+    assert_eq!(shelf(&library, &["recover"]).0, 0);
+    assert_sound(&library);
+    assert_eq!(shelf(&library, &["gc", "--keep-last", "1"]).0, 0);
+    let mut server = StdioClient::start(binary(), &library);
+    for number in 0..8 {
+        let got = server.call("get", json!({ "name": format!("n{number}"), "include_content": true }));
+        assert_eq!(got["content"], json!(noise(number + 50, 300_000)));
+    }
 }
 
 /// Point 9: writes that were rolled back behind the program's back are noticed, and nothing is deleted on that word.
@@ -102,6 +134,8 @@ fn an_older_catalog_is_noticed() {
     server.call("add", json!({ "name": "two", "content": "2 ".repeat(100_000) }));
     assert_eq!(server.finish(), Some(0));
     std::fs::write(library.join("catalog.db"), old).unwrap();
+    let (code, _, err) = shelf(&library, &["add", "/etc/hostname"]);
+    assert!(code != 0 && err.contains("shelf recover"), "{err}");
     let (code, out, _) = shelf(&library, &["check"]);
     assert!(code != 0 && out.contains("the recovery copy knows of records up to"), "{out}");
     let (code, _, err) = shelf(&library, &["gc"]);
