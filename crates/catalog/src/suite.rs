@@ -437,3 +437,8 @@ pub fn tamper(folder: &Path, sql: &str) {
     let connection = rusqlite::Connection::open(folder.join("catalog.db")).expect("the database");
     connection.execute_batch(sql).expect("a change");
 }
+
+/// Takes the versions of the first documents away, as damage would, to see whether anything is deleted on that word.
+pub fn lose_versions(folder: &Path, documents: u32) {
+    tamper(folder, &format!("PRAGMA foreign_keys = off; DELETE FROM versions WHERE document <= {documents}"));
+}
