@@ -177,6 +177,9 @@ pub trait Catalog: Accounts {
     fn integrity(&self) -> Result<Vec<String>>;
     /// What does not agree with the journal: rows that were changed, removed or added without a record.
     fn audit(&self) -> Result<Vec<String>>;
+    /// Takes the rows as they are for the truth, with a journal record for each that differs from what was recorded; how
+    /// many there were.
+    fn accept(&self, actor: &Actor, now: Moment) -> Result<u64>;
     /// Writes a copy of all that cannot be made again to a file.
     fn write_copy(&self, target: &Path) -> Result<CopyNote>;
     /// Bytes the catalog takes on its storage.

@@ -1,15 +1,20 @@
-//! Comparing rows with the journal: what was changed, removed or added without a record.
+//! Comparing rows with the journal: what was changed, removed or added without a record; and taking it for the truth when
+//! the owner says so.
 
 use std::collections::{HashMap, HashSet};
 
 use rusqlite::{Connection, OptionalExtension};
-use shelf_base::{Digest, ids::CollectionId};
+use shelf_base::{
+    Digest, Moment,
+    ids::{CollectionId, DocumentId},
+};
 
 use super::{
     rows::{collect, collection_id, digest, optional_digest},
     state,
+    writer::Turn,
 };
-use crate::{Operation, Result};
+use crate::{Actor, Operation, Record, Result};
 
 /// The last record of each document.
 const LAST_RECORDS: &str = "SELECT j.sequence, j.operation, j.path, j.new, j.state, j.document
@@ -104,7 +109,7 @@ fn snapshots(connection: &Connection, found: &mut Vec<String>) -> Result<()> {
     let mut seen = HashSet::new();
     while let Some(row) = rows.next()? {
         let at: i64 = row.get(0)?;
-        let name = shelf_base::Moment::from_micros(at).with_micros();
+        let name = Moment::from_micros(at).with_micros();
         let Some(made) = expected.get(&name) else {
             found.push(format!("snapshot {name}: the journal has no record of it"));
             continue;
@@ -193,6 +198,136 @@ fn tables(connection: &Connection, found: &mut Vec<String>) -> Result<()> {
         let mut query = connection.prepare(sql)?;
         let paths: Vec<String> = collect(query.query([])?, |row| Ok(row.get(0)?))?;
         found.extend(paths.into_iter().map(|path| format!("document {path}: {what}")));
+    }
+    Ok(())
+}
+
+/// Takes the rows as they are for the truth: tables that repeat others are made anew, and the journal gets a record for
+/// everything that differs from what it had recorded. Gives how many records that took.
+pub(super) fn accept(turn: &Turn<'_>, actor: &Actor, now: Moment) -> Result<u64> {
+    mend_tables(turn.connection)?;
+    let before = turn.next_sequence();
+    accept_documents(turn, actor, now)?;
+    accept_strangers(turn, actor, now)?;
+    accept_snapshots(turn, actor, now)?;
+    Ok(turn.next_sequence() - before)
+}
+
+fn mend_tables(connection: &Connection) -> Result<()> {
+    connection.execute_batch(
+        "UPDATE documents SET tags = '[]' WHERE NOT json_valid(tags);
+         UPDATE documents SET metadata = '{}' WHERE NOT json_valid(metadata);
+         INSERT OR REPLACE INTO versions (document, number, blob, modified_at, indexed_at, mode)
+             SELECT d.id, d.version, d.blob, d.modified_at, d.indexed_at, d.mode FROM documents d
+             WHERE d.deleted_at IS NULL AND NOT EXISTS
+                 (SELECT 1 FROM versions v WHERE v.document = d.id AND v.number = d.version AND v.blob = d.blob);
+         DELETE FROM tags;
+         INSERT OR IGNORE INTO tags (tag, document)
+             SELECT e.value, d.id FROM documents d, json_each(d.tags) e;",
+    )?;
+    Ok(())
+}
+
+/// A document as it is, for a record that says so.
+fn describe(turn: &Turn<'_>, uuid: &[u8], record: &mut Record) -> Result<()> {
+    let mut find = turn.connection.prepare_cached(
+        "SELECT d.id, d.path, b.hash, c.uuid FROM documents d JOIN blobs b ON b.id = d.blob
+         JOIN collections c ON c.id = d.collection WHERE d.uuid = ?1",
+    )?;
+    let mut rows = find.query([uuid])?;
+    let Some(row) = rows.next()? else { return Ok(()) };
+    record.path = row.get(1)?;
+    record.new = Some(digest(row, 2)?);
+    record.collection = Some(collection_id(row, 3)?);
+    record.state = state::of_document(turn.connection, row.get(0)?)?;
+    Ok(())
+}
+
+fn accept_documents(turn: &Turn<'_>, actor: &Actor, now: Moment) -> Result<()> {
+    let mut query = turn.connection.prepare(LAST_RECORDS)?;
+    let lasts = collect(query.query([])?, |row| {
+        let last = Last {
+            sequence: row.get(0)?,
+            operation: row.get(1)?,
+            path: row.get(2)?,
+            hash: optional_digest(row, 3)?,
+            state: optional_digest(row, 4)?,
+        };
+        Ok((last, row.get::<_, Vec<u8>>(5)?))
+    })?;
+    for (last, uuid) in lasts {
+        if document(turn.connection, &last, &uuid)?.is_none() {
+            continue;
+        }
+        let mut live = turn
+            .connection
+            .prepare_cached("SELECT 1 FROM documents WHERE uuid = ?1 AND deleted_at IS NULL")?;
+        let is_live = live.exists([&uuid])?;
+        let was_deleted = last.operation == Operation::Delete.word();
+        let mut record =
+            Turn::blank(actor, now, if is_live { Operation::Retitle } else { Operation::Delete });
+        (record.path, record.previous) = (last.path, last.hash);
+        if is_live {
+            describe(turn, &uuid, &mut record)?;
+            if was_deleted {
+                record.operation = Operation::Add;
+            } else if record.new != record.previous {
+                record.operation = Operation::Replace;
+            }
+        }
+        record.document = DocumentId::from_slice(&uuid);
+        turn.record(record)?;
+    }
+    Ok(())
+}
+
+fn accept_strangers(turn: &Turn<'_>, actor: &Actor, now: Moment) -> Result<()> {
+    let mut query = turn.connection.prepare(
+        "SELECT uuid, deleted_at IS NULL FROM documents
+         WHERE uuid NOT IN (SELECT document FROM journal WHERE document IS NOT NULL)",
+    )?;
+    let found: Vec<(Vec<u8>, bool)> = collect(query.query([])?, |row| Ok((row.get(0)?, row.get(1)?)))?;
+    for (uuid, is_live) in found {
+        let mut record = Turn::blank(actor, now, if is_live { Operation::Add } else { Operation::Delete });
+        describe(turn, &uuid, &mut record)?;
+        if !is_live {
+            (record.previous, record.new, record.state) = (record.new, None, None);
+        }
+        record.document = DocumentId::from_slice(&uuid);
+        turn.record(record)?;
+    }
+    Ok(())
+}
+
+fn accept_snapshots(turn: &Turn<'_>, actor: &Actor, now: Moment) -> Result<()> {
+    let (expected, _) = expected_snapshots(turn.connection)?;
+    let mut query = turn.connection.prepare(
+        "SELECT s.at, s.listing, c.uuid FROM snapshots s JOIN collections c ON c.id = s.collection ORDER BY s.at",
+    )?;
+    let present = collect(query.query([])?, |row| {
+        Ok((row.get::<_, i64>(0)?, digest(row, 1)?, collection_id(row, 2)?))
+    })?;
+    let mut seen = HashSet::new();
+    for (at, listing, collection) in present {
+        let name = Moment::from_micros(at).with_micros();
+        let state = state::of_snapshot(turn.connection, at)?;
+        let is_known = expected.get(&name).is_some_and(|made| {
+            made.listing == Some(listing) && (made.state.is_none() || made.state == state)
+        });
+        if !is_known {
+            let mut record = Turn::blank(actor, now, Operation::Snapshot);
+            (record.path, record.new, record.state) = (name.clone(), Some(listing), state);
+            record.collection = Some(collection);
+            turn.record(record)?;
+        }
+        seen.insert(name);
+    }
+    let mut missing: Vec<&String> = expected.keys().filter(|name| !seen.contains(*name)).collect();
+    missing.sort();
+    for name in missing {
+        let mut record = Turn::blank(actor, now, Operation::DropSnapshot);
+        record.path.clone_from(name);
+        turn.record(record)?;
     }
     Ok(())
 }

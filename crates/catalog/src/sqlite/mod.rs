@@ -428,6 +428,10 @@ impl Catalog for SqliteCatalog {
         self.view(audit::audit)
     }
 
+    fn accept(&self, actor: &Actor, now: Moment) -> Result<u64> {
+        self.writer.alone(|turn| audit::accept(turn, actor, now))
+    }
+
     fn write_copy(&self, target: &Path) -> Result<CopyNote> {
         Self::write_copy(self, target)
     }

@@ -164,7 +164,9 @@ impl House {
                 what: format!(
                     "nothing was deleted: {count} things are wrong in the catalog, among them: {first}"
                 ),
-                hint: "`shelf check` names them all; `shelf recover` goes back to the recovery copy".into(),
+                hint: "`shelf check` names them all; `shelf recover` goes back to the recovery copy, `shelf recover \
+                       --keep-catalog` takes the catalog as it is for the truth"
+                    .into(),
             });
         }
         self.must_have_records()
@@ -188,8 +190,10 @@ impl House {
         })
     }
 
-    /// Accepts the catalog as it is: the copy is made anew from it, and the old one is kept beside it.
+    /// Accepts the catalog as it is: the journal gets records of what differs from it, the copy is made anew, and the old
+    /// one is kept beside it.
     pub fn accept_catalog(&self) -> Result<u64> {
+        self.catalog.accept(&shelf_catalog::Actor::local(), self.now())?;
         let path = copy_path(self.folder());
         if path.exists() {
             let name = format!("catalog-{}.copy", self.now().micros());

@@ -120,6 +120,24 @@ fn a_damaged_catalog_deletes_nothing() {
     }
 }
 
+/// What somebody changed by hand can be taken for the truth, and everything goes on.
+#[test]
+fn a_changed_catalog_can_be_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("library");
+    add(&library, "a", &noise(1, 300_000));
+    add(&library, "b", "words");
+    shelf_catalog::suite::tamper(&library, "UPDATE documents SET title = 'by hand' WHERE path = 'a'");
+    let (code, out, _) = shelf(&library, &["check"]);
+    assert!(code != 0 && out.contains("document a: its title"), "{out}");
+    let (code, _, err) = shelf(&library, &["gc"]);
+    assert!(code != 0 && err.contains("--keep-catalog"), "{err}");
+    assert_eq!(shelf(&library, &["recover", "--keep-catalog"]).0, 0);
+    assert_sound(&library);
+    assert_eq!(shelf(&library, &["gc"]).0, 0);
+    assert!(shelf(&library, &["list", "--json"]).1.contains("by hand"));
+}
+
 /// Point 9: writes that were rolled back behind the program's back are noticed, and nothing is deleted on that word.
 #[test]
 fn an_older_catalog_is_noticed() {
