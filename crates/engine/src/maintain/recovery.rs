@@ -24,6 +24,8 @@ const SMALL_CATALOG: u64 = 64 << 20;
 /// How often a server that is written to looks whether a copy is due.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
 
+/// Packs that a first add may have written before anything is committed: a round of a folder fills fewer.
+const FIRST_PACKS: u64 = 8;
 /// Ages of copies that are kept as the older one.
 const SETTLED: Duration = Duration::from_secs(60 * 60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -173,7 +175,8 @@ impl House {
     }
 
     fn must_have_records(&self) -> Result<()> {
-        let has_packs = self.blocks.usage()?.packs > 0;
+        // A first add that is under way, or was killed, has written a few packs and committed nothing.
+        let has_packs = self.blocks.usage()?.packs > FIRST_PACKS;
         let lost = match self.lost_records()? {
             None if has_packs && self.catalog.sequence()? == 0 => {
                 Some("it is empty, although there are packs".into())
