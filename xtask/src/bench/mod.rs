@@ -4,6 +4,7 @@ mod binary;
 mod corpus;
 mod engines;
 mod full_text;
+mod gc;
 mod generations;
 mod grep;
 mod hostile;
@@ -86,6 +87,9 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
         Some("search") => search::run(scale),
         Some("grep") => grep::run(scale),
         Some("hostile") => hostile::run(scale),
-        _ => bail!("say which benchmark: `cargo xtask bench ingest`, `serve`, `search`, `grep` or `hostile`"),
+        Some("gc") => gc::run(scale),
+        _ => bail!(
+            "say which benchmark: `cargo xtask bench ingest`, `serve`, `search`, `grep`, `hostile` or `gc`"
+        ),
     }
 }
