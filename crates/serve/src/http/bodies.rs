@@ -61,10 +61,6 @@ impl Default for Memory {
     }
 }
 
-/// Memory that a request takes; shared with whatever outlives the request's own handler.
-#[derive(Clone)]
-pub(crate) struct Held(#[expect(dead_code, reason = "held, not read")] Arc<Option<OwnedSemaphorePermit>>);
-
 /// Reads the body of somebody who is known.
 pub(super) async fn admit(state: State<Shared>, request: Request, next: Next) -> Response {
     within(state, REQUEST_BYTES, request, next).await.unwrap_or_else(|refusal| refusal.answer(REQUEST_BYTES))
@@ -89,10 +85,8 @@ async fn within(
     request: Request,
     next: Next,
 ) -> Result<Response, Refusal> {
-    let (mut parts, body) = request.into_parts();
+    let (parts, body) = request.into_parts();
     let (bytes, held) = read(&shared.memory.requests, most, &parts.headers, body).await?;
-    let held = Held(Arc::new(held));
-    parts.extensions.insert(held.clone());
     let response = next.run(Request::from_parts(parts, Body::from(bytes))).await;
     drop(held);
     Ok(bounded(&shared.memory.answers, response))
