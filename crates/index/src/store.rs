@@ -74,6 +74,18 @@ struct Stretch {
     text_bytes: u64,
 }
 
+impl Stretch {
+    fn of(change: Change) -> Result<Self> {
+        let (mut documents, mut text_bytes, mut segments) = (0, 0, Vec::new());
+        for built in change.built {
+            documents += built.documents as usize;
+            text_bytes += built.text_bytes;
+            segments.push(Arc::new(built.in_memory()?));
+        }
+        Ok(Self { to: change.to, segments, touched: change.touched, documents, text_bytes })
+    }
+}
+
 #[derive(Default)]
 struct State {
     stamp: Option<Stamp>,
@@ -166,51 +178,51 @@ impl Index {
 
     /// Adds a change to this process's tail; `false` when it does not follow on what the index has.
     pub fn append(&self, change: Change) -> Result<bool> {
+        let (from, stretch) = (change.from, Stretch::of(change)?);
         let mut state = self.state.lock();
         self.refresh(&mut state)?;
-        if state.view.sequence != change.from {
+        if state.view.sequence != from {
             return Ok(false);
         }
-        let mut stretch = Stretch {
-            to: change.to,
-            segments: Vec::new(),
-            touched: change.touched,
-            documents: 0,
-            text_bytes: 0,
-        };
-        for built in change.built {
-            stretch.documents += built.documents as usize;
-            stretch.text_bytes += built.text_bytes;
-            stretch.segments.push(Arc::new(built.in_memory()?));
-        }
         state.tail.push(stretch);
-        if state.tail.iter().map(|stretch| stretch.segments.len()).sum::<usize>() > TAIL_SEGMENTS {
-            self.fold_tail(&mut state)?;
-        }
         rebuild_view(&mut state);
+        drop(state);
+        self.fold_tail()?;
         Ok(true)
     }
 
-    /// Merges the tail in memory into one stretch.
-    fn fold_tail(&self, state: &mut State) -> Result<()> {
-        let (Some(to), placed) = (state.tail.last().map(|stretch| stretch.to), place_tail(&state.tail))
-        else {
-            return Ok(());
+    /// Merges the tail in memory into one stretch once it has many. Readers go on meanwhile.
+    fn fold_tail(&self) -> Result<()> {
+        let (ends, placed) = {
+            let state = self.state.lock();
+            if state.tail.iter().map(|stretch| stretch.segments.len()).sum::<usize>() <= TAIL_SEGMENTS {
+                return Ok(());
+            }
+            (state.tail.iter().map(|stretch| stretch.to).collect::<Vec<_>>(), place_tail(&state.tail))
         };
         let merged = self.merge_placed(&placed)?;
-        let mut touched: Vec<i64> =
-            state.tail.iter().flat_map(|stretch| stretch.touched.iter().copied()).collect();
-        touched.sort_unstable();
-        touched.dedup();
-        let text_bytes = state.tail.iter().map(|stretch| stretch.text_bytes).sum();
         let documents = merged.as_ref().map_or(0, |built| built.documents as usize);
         let segments = merged.map(Built::in_memory).transpose()?.map(Arc::new).into_iter().collect();
-        state.tail = vec![Stretch { to, segments, touched, documents, text_bytes }];
+        let mut state = self.state.lock();
+        // Unless the beginning of the tail has been written out in between.
+        if !state.tail.iter().map(|stretch| stretch.to).take(ends.len()).eq(ends.iter().copied()) {
+            return Ok(());
+        }
+        let folded = state.tail.drain(..ends.len());
+        let (mut to, mut touched, mut text_bytes) = (0, Vec::new(), 0);
+        for stretch in folded {
+            to = stretch.to;
+            touched.extend(stretch.touched);
+            text_bytes += stretch.text_bytes;
+        }
+        touched.sort_unstable();
+        touched.dedup();
+        state.tail.insert(0, Stretch { to, segments, touched, documents, text_bytes });
+        rebuild_view(&mut state);
         Ok(())
     }
 
     fn merge_placed(&self, placed: &[Placed]) -> Result<Option<Built>> {
-        make_folder(&self.folder)?;
         let parts: Vec<(&Segment, &Bits)> =
             placed.iter().map(|placed| (&*placed.segment, &*placed.live)).collect();
         merge(&parts, &self.folder)
@@ -248,7 +260,7 @@ impl Index {
     /// segments say of the `touched` documents holds no more.
     pub fn commit(
         &self,
-        _lease: &Lease,
+        lease: &Lease,
         from: u64,
         to: u64,
         staged: Vec<Staged>,
@@ -259,7 +271,8 @@ impl Index {
         if state.manifest.sequence != from {
             return Ok(());
         }
-        let mut manifest = state.manifest.clone();
+        let before = state.manifest.clone();
+        let mut manifest = before.clone();
         for (placed, note) in state.base.iter().zip(&mut manifest.segments) {
             let mut placed = placed.clone();
             if placed.bury(touched) {
@@ -268,23 +281,22 @@ impl Index {
         }
         manifest.segments.retain(|note| note.dead.len() < note.documents as usize);
         manifest.segments.extend(staged.into_iter().map(|staged| staged.0));
+        drop(state);
         manifest.sequence = to;
         manifest.mark = (self.marks)(to).unwrap_or_default();
-        self.replace(&mut state, manifest)
+        self.replace(lease, &before, manifest)
     }
 
     /// Makes a manifest the present one, and removes what it no longer names. Readers that still use those files keep
-    /// them; one that is about to open them looks at the manifest again.
-    fn replace(&self, state: &mut State, mut manifest: Manifest) -> Result<()> {
-        let before: Vec<String> = state.manifest.segments.iter().map(|note| note.name.clone()).collect();
+    /// them; one that is about to open them looks at the manifest again. Nobody else writes one: the lease is held.
+    fn replace(&self, _lease: &Lease, before: &Manifest, mut manifest: Manifest) -> Result<()> {
         manifest.write(&self.folder)?;
-        self.refresh(state)?;
-        for name in
-            before.iter().filter(|name| state.manifest.segments.iter().all(|note| note.name != **name))
-        {
+        self.refresh(&mut self.state.lock())?;
+        let is_gone = |name: &String| manifest.segments.iter().all(|note| note.name != *name);
+        for name in before.segments.iter().map(|note| &note.name).filter(|name| is_gone(name)) {
             let _ = fs::remove_file(self.folder.join(name));
         }
-        self.remove_orphans(&state.manifest);
+        self.remove_orphans(&manifest);
         Ok(())
     }
 
@@ -308,7 +320,7 @@ impl Index {
     }
 
     /// Merges one group of similar segments, if there is one; whether it did.
-    pub fn merge(&self, _lease: &Lease) -> Result<bool> {
+    pub fn merge(&self, lease: &Lease) -> Result<bool> {
         let (names, placed) = {
             let mut state = self.state.lock();
             self.refresh(&mut state)?;
@@ -321,14 +333,14 @@ impl Index {
             return Ok(false);
         }
         let note = self.merge_placed(&placed)?.map(|built| self.write_segment(built)).transpose()?;
-        let mut state = self.state.lock();
-        let mut manifest = Manifest::read(&self.folder)?;
-        if !names.iter().all(|name| manifest.segments.iter().any(|note| note.name == *name)) {
+        let before = Manifest::read(&self.folder)?;
+        if !names.iter().all(|name| before.segments.iter().any(|note| note.name == *name)) {
             return Ok(false);
         }
+        let mut manifest = before.clone();
         manifest.segments.retain(|note| !names.contains(&note.name));
         manifest.segments.extend(note);
-        self.replace(&mut state, manifest)?;
+        self.replace(lease, &before, manifest)?;
         Ok(true)
     }
 

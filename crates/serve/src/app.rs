@@ -121,15 +121,17 @@ impl App {
         self.timeouts.call.map_or_else(Call::new, |limit| Call::new().within(limit))
     }
 
-    /// Runs a tool on a thread where blocking is fine. Dropping the future cancels the call.
-    pub(crate) async fn run(
+    /// Runs a tool on a thread where blocking is fine, and makes of its answer what the door wants: an answer can be
+    /// megabytes, which would keep other connections waiting. Dropping the future cancels the call.
+    pub(crate) async fn run<T: Send + 'static>(
         self: &Arc<Self>,
         tool: &'static Tool,
         selection: Selection,
         caller: Caller,
         call: Call,
         arguments: Map<String, Value>,
-    ) -> Result<Answer, Failure> {
+        finish: impl FnOnce(Answer) -> T + Send + 'static,
+    ) -> Result<T, Failure> {
         let started = Instant::now();
         let work = if tool.access == Access::Read { Work::Read } else { Work::Write };
         let done = self
@@ -137,7 +139,7 @@ impl App {
                 let (house, limits) = (&app.house, &app.limits);
                 let (call, selection, page_chars) = (&call, &selection, PAGE_CHARS);
                 let context = Context { house, caller: &caller, call, limits, selection, page_chars };
-                shelf_tools::call(tool, &context, arguments)
+                shelf_tools::call(tool, &context, arguments).map(finish)
             })
             .await;
         let outcome = match done {
@@ -145,7 +147,7 @@ impl App {
             Err(Undone::Busy) => Err(shelf_tools::busy(tool, TURN.as_secs())),
             Err(Undone::Defect) => Err(shelf_tools::defect(tool)),
         };
-        note(tool, started, &outcome);
+        note(tool, started, outcome.as_ref().err());
         outcome
     }
 
@@ -191,18 +193,18 @@ impl Drop for CancelOnDrop {
     }
 }
 
-fn note(tool: &Tool, started: Instant, outcome: &Result<Answer, Failure>) {
+fn note(tool: &Tool, started: Instant, failure: Option<&Failure>) {
     let seconds = started.elapsed().as_secs_f64();
-    let code = outcome.as_ref().map_or_else(|failure| failure.kind.row().code, |_| "ok");
+    let code = failure.map_or("ok", |failure| failure.kind.row().code);
     metrics::counter!("shelf_tool_calls_total", "tool" => tool.name, "outcome" => code).increment(1);
     metrics::histogram!("shelf_tool_call_seconds", "tool" => tool.name).record(seconds);
-    match outcome {
-        Err(failure) if matches!(failure.kind, Kind::Internal | Kind::Corrupt | Kind::Io) => {
+    match failure {
+        Some(failure) if matches!(failure.kind, Kind::Internal | Kind::Corrupt | Kind::Io) => {
             tracing::error!(tool = tool.name, seconds, code, message = failure.message, "call failed");
         }
-        Err(failure) => {
-            tracing::info!(tool = tool.name, seconds, code, message = failure.message, "call refused")
+        Some(failure) => {
+            tracing::info!(tool = tool.name, seconds, code, message = failure.message, "call refused");
         }
-        Ok(_) => tracing::debug!(tool = tool.name, seconds, "call"),
+        None => tracing::debug!(tool = tool.name, seconds, "call"),
     }
 }

@@ -1,6 +1,7 @@
 //! `bench hostile`: 200 connections that misbehave in every way a connection can, and 16 clients that only want to work.
 //! What counts is what those 16 feel, and what the server takes of the machine.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -74,6 +75,8 @@ fn fill(address: &str) -> Result<()> {
 #[derive(Default)]
 struct Tally {
     milliseconds: Vec<f64>,
+    /// The same, of each tool.
+    of_tools: BTreeMap<&'static str, Vec<f64>>,
     /// Calls that were asked to come again.
     later: usize,
     errors: Vec<String>,
@@ -101,6 +104,9 @@ fn measure(server: &Server, length: Duration) -> Tally {
                     let own = work(address, number, until);
                     let mut all = tally.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                     all.milliseconds.extend(own.milliseconds);
+                    for (tool, milliseconds) in own.of_tools {
+                        all.of_tools.entry(tool).or_default().extend(milliseconds);
+                    }
                     all.later += own.later;
                     all.errors.extend(own.errors);
                 })
@@ -135,7 +141,11 @@ fn work(address: &str, number: usize, until: Instant) -> Tally {
             Ok(reply)
         });
         match outcome {
-            Ok(_) => tally.milliseconds.push(started.elapsed().as_secs_f64() * 1e3),
+            Ok(_) => {
+                let milliseconds = started.elapsed().as_secs_f64() * 1e3;
+                tally.milliseconds.push(milliseconds);
+                tally.of_tools.entry(tool).or_default().push(milliseconds);
+            }
             Err(error) => {
                 let message = format!("{error:#}");
                 if ["\"busy\"", "\"rate_limited\""].iter().any(|code| message.contains(code)) {
@@ -149,13 +159,16 @@ fn work(address: &str, number: usize, until: Instant) -> Tally {
     tally
 }
 
+/// What a share of the calls did not exceed; they are in order.
+fn quantile(milliseconds: &[f64], share: f64) -> f64 {
+    let last = milliseconds.len().saturating_sub(1);
+    milliseconds.get((last as f64 * share) as usize).copied().unwrap_or(0.0)
+}
+
 fn finish(report: &mut Report, server: &Server, mut tally: Tally) -> Result<()> {
     let peak = machine::peak_megabytes(server.id()).context("the server has ended")?;
     tally.milliseconds.sort_by(f64::total_cmp);
-    let at = |share: f64| {
-        let last = tally.milliseconds.len().saturating_sub(1);
-        tally.milliseconds.get((last as f64 * share) as usize).copied().unwrap_or(0.0)
-    };
+    let at = |share: f64| quantile(&tally.milliseconds, share);
     let name = |what: &str| format!("{CLIENTS} clients beside {HOSTILE} hostile connections: {what}");
     report.single(
         &name("calls answered"),
@@ -166,6 +179,11 @@ fn finish(report: &mut Report, server: &Server, mut tally: Tally) -> Result<()> 
     );
     report.single(&name("p50"), "shelf", "ms", at(0.5), Target::None);
     report.single(&name("p99"), "shelf", "ms", at(0.99), Target::AtMost(100.0));
+    for (tool, milliseconds) in &mut tally.of_tools {
+        milliseconds.sort_by(f64::total_cmp);
+        let p99 = quantile(milliseconds, 0.99);
+        report.single(&name(&format!("p99 of {tool}")), "shelf", "ms", p99, Target::None);
+    }
     report.single(&name("asked to come again"), "shelf", "calls", tally.later as f64, Target::None);
     report.single(&name("errors"), "shelf", "calls", tally.errors.len() as f64, Target::AtMost(0.0));
     report.single(&name("memory at most"), "shelf", "MB", peak, Target::AtMost(500.0));

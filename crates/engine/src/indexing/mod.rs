@@ -170,6 +170,8 @@ impl Indexing {
     /// Indexes up to `target`.
     pub(crate) fn catch_up(&self, target: u64, call: &Call) -> Result<()> {
         let _one_at_a_time = self.one_at_a_time(call)?;
+        // Whoever waits behind this call wants to see what was written meanwhile: all of it at once is cheaper.
+        let target = target.max(self.blobs.catalog.sequence()?);
         loop {
             call.check()?;
             let view = self.whole_view(call)?;

@@ -1,22 +1,27 @@
 //! Merging segments: the documents that still live, of several segments, in one.
 
-use std::path::Path;
+use std::{os::unix::fs::DirBuilderExt, path::Path};
 
 use tantivy::{
-    Index,
-    directory::{MmapDirectory, OwnedBytes},
+    Directory, Index,
+    directory::{MmapDirectory, OwnedBytes, RamDirectory},
     fastfield::AliveBitSet,
     indexer::merge_filtered_segments,
 };
+use tempfile::TempDir;
 
 use super::{
     Built, Segment,
-    archive::{Content, Parts, words_from_folder},
+    archive::{Content, Parts, words_from_folder, words_from_memory},
     build::{numbers, place, stems},
     tables::{DocumentRow, KEPT},
     word_files,
 };
 use crate::{Error, Result, bits::Bits, text, trigram::Trigrams, vector::VectorsBuilder};
+
+/// Word files up to this size are merged in memory: the library syncs every file that it writes to a folder, which takes
+/// longer than merging a few small segments.
+const IN_MEMORY: u64 = 16 << 20;
 
 /// Merges segments, in order; `live` says which documents of each go on. Large files are written below `folder`.
 /// `None` when nothing lives.
@@ -25,9 +30,15 @@ pub(crate) fn merge(segments: &[(&Segment, &Bits)], folder: &Path) -> Result<Opt
     if live == 0 {
         return Ok(None);
     }
-    let scratch = tempfile::Builder::new().prefix("merge-").tempdir_in(folder)?;
+    let word_bytes: u64 = segments.iter().map(|(segment, _)| segment.sizes("words/")).sum();
+    let scratch = (word_bytes > IN_MEMORY)
+        .then(|| {
+            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+            tempfile::Builder::new().prefix("merge-").tempdir_in(folder)
+        })
+        .transpose()?;
     let mut parts = Parts::new();
-    merge_words(segments, scratch.path(), &mut parts)?;
+    merge_words(segments, scratch.as_ref().map(TempDir::path), &mut parts)?;
     let tables = Merged::of(segments)?;
     let lists: Vec<&Trigrams> = segments.iter().map(|(segment, _)| &segment.trigrams).collect();
     let trigrams = Trigrams::merge(&lists, &tables.places, live as u32);
@@ -43,10 +54,10 @@ pub(crate) fn merge(segments: &[(&Segment, &Bits)], folder: &Path) -> Result<Opt
     for (name, bytes) in tables.vectors.finish() {
         keep(name, bytes);
     }
-    Ok(Some(Built { parts, documents: live as u32, text_bytes: tables.text_bytes, folder: Some(scratch) }))
+    Ok(Some(Built { parts, documents: live as u32, text_bytes: tables.text_bytes, folder: scratch }))
 }
 
-fn merge_words(segments: &[(&Segment, &Bits)], folder: &Path, parts: &mut Parts) -> Result<()> {
+fn merge_words(segments: &[(&Segment, &Bits)], folder: Option<&Path>, parts: &mut Parts) -> Result<()> {
     let mut readers = Vec::new();
     let mut filters = Vec::new();
     for (segment, live) in segments {
@@ -54,11 +65,21 @@ fn merge_words(segments: &[(&Segment, &Bits)], folder: &Path, parts: &mut Parts)
         filters.push(Some(alive(segment, live)?));
     }
     let settings = segments.first().map(|(segment, _)| segment.index.settings().clone()).unwrap_or_default();
-    let directory = MmapDirectory::open(folder).map_err(|error| Error::Io(std::io::Error::other(error)))?;
+    let memory = RamDirectory::create();
+    let directory: Box<dyn Directory> = match folder {
+        Some(folder) => {
+            Box::new(MmapDirectory::open(folder).map_err(|error| Error::Io(std::io::Error::other(error)))?)
+        }
+        None => Box::new(memory.clone()),
+    };
     let mut merged: Index = merge_filtered_segments(&readers, settings, filters, directory)?;
     merged.set_tokenizers(text::tokenizers());
     parts.insert("stems".into(), Content::Bytes(stems(&text::only_segment(&merged)?, text::schema().1)?));
-    words_from_folder(folder, &word_files(&merged)?, parts);
+    let names = word_files(&merged)?;
+    match folder {
+        Some(folder) => words_from_folder(folder, &names, parts),
+        None => words_from_memory(&memory, &names, parts)?,
+    }
     Ok(())
 }
 

@@ -12,7 +12,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use shelf_tools::{Family, Tool, policy};
 
-use super::{Shared, rest::with_text_kept};
+use super::{
+    Shared,
+    rest::{self, with_text_kept},
+};
 use crate::mcp::Admitted;
 
 type Body = Result<Bytes, BytesRejection>;
@@ -64,8 +67,8 @@ async fn run(
     };
     let Admitted { caller, selection } = admitted;
     let call = shared.app.new_call();
-    match shared.app.run(tool, selection, caller, call, input).await {
-        Ok(answer) => Json(answer.value).into_response(),
+    match shared.app.run(tool, selection, caller, call, input, |answer| rest::json(&answer.value)).await {
+        Ok(response) => response,
         Err(failure) => {
             let status = StatusCode::from_u16(failure.kind.row().status);
             let mut response = failure.text.into_response();

@@ -71,10 +71,17 @@ pub(super) async fn call(
     };
     let Admitted { caller, selection } = admitted;
     let call = shared.app.new_call();
-    match shared.app.run(tool, selection, caller, call, arguments).await {
-        Ok(answer) => routes::answered(answer),
+    match shared.app.run(tool, selection, caller, call, arguments, routes::answered).await {
+        Ok(response) => response,
         Err(failure) => failed(&failure),
     }
+}
+
+/// JSON as a body that takes no more memory than it has bytes: it may wait long to be read.
+pub(super) fn json(value: &Value) -> Response {
+    let mut body = serde_json::to_vec(value).unwrap_or_default();
+    body.shrink_to_fit();
+    ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], body).into_response()
 }
 
 /// The answer to a call that failed.

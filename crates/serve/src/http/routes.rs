@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use axum::{
-    Extension, Json, Router,
+    Extension, Router,
     body::Bytes,
     extract::{Path, Query, State, rejection::BytesRejection},
     response::{IntoResponse, Response},
@@ -141,8 +141,8 @@ async fn run(
     let Some(tool) = shelf_tools::find(name) else { return rest::nothing_here().await };
     let Admitted { caller, selection } = admitted;
     let call = shared.app.new_call();
-    match shared.app.run(tool, selection, caller, call, arguments).await {
-        Ok(answer) => (route.status, answered(answer)).into_response(),
+    match shared.app.run(tool, selection, caller, call, arguments, answered).await {
+        Ok(response) => (route.status, response).into_response(),
         Err(failure) => rest::failed(&failure),
     }
 }
@@ -160,7 +160,7 @@ fn read_body(route: &Route, body: &[u8]) -> Result<Map<String, Value>, String> {
 
 /// The contract's JSON; what is said of a bare array stands in headers.
 pub(super) fn answered(answer: Answer) -> Response {
-    let mut response = Json(answer.value).into_response();
+    let mut response = rest::json(&answer.value);
     for (name, header) in
         [("total", "x-total-count"), ("truncated", "x-truncated"), ("nextCursor", "x-next-cursor")]
     {

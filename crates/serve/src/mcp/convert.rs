@@ -39,20 +39,20 @@ pub(super) fn tool(tool: &shelf_tools::Tool, is_modern: bool) -> Tool {
 }
 
 /// The same facts twice: as structure and as text, since some clients forward only one of them.
-pub(super) fn result(outcome: Result<Answer, Failure>, is_modern: bool) -> CallToolResult {
-    match outcome {
-        Ok(Answer { value, about }) => {
-            let mut result = CallToolResult::success(vec![ContentBlock::text(value.to_string())]);
-            let wrap = value.is_array() && !is_modern;
-            result.structured_content = Some(if wrap { json!({ "result": value }) } else { value });
-            if !about.is_empty() {
-                let named = about.into_iter().map(|(name, value)| (format!("shelfmark/{name}"), value));
-                result.meta = Some(MetaObject(named.collect()));
-            }
-            result
-        }
-        Err(failure) => CallToolResult::error(vec![ContentBlock::text(failure.text)]),
+pub(super) fn answer(Answer { value, about }: Answer, is_modern: bool) -> CallToolResult {
+    let mut result = CallToolResult::success(vec![ContentBlock::text(value.to_string())]);
+    let wrap = value.is_array() && !is_modern;
+    result.structured_content = Some(if wrap { json!({ "result": value }) } else { value });
+    if !about.is_empty() {
+        let named = about.into_iter().map(|(name, value)| (format!("shelfmark/{name}"), value));
+        result.meta = Some(MetaObject(named.collect()));
     }
+    result
+}
+
+/// A failure is text alone.
+pub(super) fn failure(failure: Failure) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(failure.text)])
 }
 
 pub(super) fn unknown_tool(name: &str) -> ErrorData {

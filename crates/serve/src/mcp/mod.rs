@@ -226,7 +226,9 @@ impl ServerHandler for Handler {
         };
         let Admitted { caller, selection } = self.admitted(&context)?;
         let (call, reporting) = progress::attach(self.app.new_call(), &context);
-        let work = self.app.run(tool, selection, caller, call.clone(), request.arguments.unwrap_or_default());
+        let (arguments, is_modern) = (request.arguments.unwrap_or_default(), is_modern(&context));
+        let finish = move |answer| convert::answer(answer, is_modern);
+        let work = self.app.run(tool, selection, caller, call.clone(), arguments, finish);
         let outcome = tokio::select! {
             outcome = work => outcome,
             () = context.ct.cancelled() => {
@@ -239,11 +241,16 @@ impl ServerHandler for Handler {
             // Progress that is still on its way belongs before the reply.
             let _ = tokio::time::timeout(progress::PATIENCE, reporting).await;
         }
-        match &outcome {
-            Ok(_) => self.log(&context, 0, format!("{} succeeded", tool.name)),
-            Err(failure) => self.log(&context, 3, format!("{} failed: {}", tool.name, failure.message)),
-        }
-        Ok(convert::result(outcome, is_modern(&context)).into())
+        Ok(match outcome {
+            Ok(result) => {
+                self.log(&context, 0, format!("{} succeeded", tool.name));
+                result.into()
+            }
+            Err(failure) => {
+                self.log(&context, 3, format!("{} failed: {}", tool.name, failure.message));
+                convert::failure(failure).into()
+            }
+        })
     }
 
     async fn list_resources(
