@@ -8,7 +8,7 @@ use shelf_base::Call;
 use crate::{Error, Result};
 
 /// Bytes of content that calls hold at once. Each byte becomes several on its way into a reply.
-const MOST: u64 = 32 << 20;
+const MOST: u64 = 24 << 20;
 /// Contents up to this size are not counted: the number of calls bounds them.
 const SMALL: u64 = 256 << 10;
 /// How long a call waits.
