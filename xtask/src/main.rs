@@ -27,7 +27,7 @@ Development tasks. Run one with `cargo xtask COMMAND`:
 
   test [--full] [FILTER..]       build, then run unit, integration, doc and Python client tests;
                                  --full adds the conformance suite, FILTER narrows to Rust tests by name
-  tidy                           check the rules of the house that no compiler checks
+  tidy                           check the rules of the library that no compiler checks
   docs [--check]                 render docs/reference and the API documentation;
                                  --check only says which pages are stale
   conformance                    run the MCP conformance suite against conformance/baseline.yml

@@ -1,6 +1,6 @@
 //! Why an account or token could not be made, and why a caller was turned away.
 
-use shelf_base::{Fault, Kind};
+use shelf_base::{ErrorInfo, Kind};
 
 /// Something about accounts or tokens failed.
 #[derive(Debug, thiserror::Error)]
@@ -36,7 +36,7 @@ impl Error {
     }
 }
 
-impl Fault for Error {
+impl ErrorInfo for Error {
     fn kind(&self) -> Kind {
         match self {
             Self::Catalog(error) => error.kind(),
@@ -58,7 +58,7 @@ impl Fault for Error {
 
 /// Why a caller was turned away; the sentences are the contract's.
 #[derive(Debug, thiserror::Error)]
-pub enum Refusal {
+pub enum AuthError {
     /// No or malformed header.
     #[error("Missing or invalid Authorization header")]
     NoHeader,
@@ -82,7 +82,7 @@ pub enum Refusal {
     Catalog(#[from] shelf_catalog::Error),
 }
 
-impl Fault for Refusal {
+impl ErrorInfo for AuthError {
     fn kind(&self) -> Kind {
         match self {
             Self::Catalog(error) => error.kind(),

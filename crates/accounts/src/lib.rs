@@ -12,7 +12,7 @@ mod session;
 mod token;
 mod web_token;
 
-pub use error::{Error, Refusal};
+pub use error::{AuthError, Error};
 pub use pass::{Bearer, Pass};
 pub use password::Password;
 pub use person::{check_email, check_label, check_username};

@@ -11,7 +11,7 @@ use shelf_base::{
 use shelf_catalog::{Accounts, Rotation, Session};
 
 use crate::{
-    Error, Pass, Refusal, Result, password,
+    AuthError, Error, Pass, Result, password,
     web_token::{Claims, Use},
 };
 
@@ -69,14 +69,14 @@ pub fn log_out(catalog: &dyn Accounts, session: SessionId) -> Result<bool> {
 }
 
 /// Checks an access token: its signature, its time, and that its session goes on.
-pub fn verify_web(catalog: &dyn Accounts, text: &str, now: Moment) -> Result<Pass, Refusal> {
+pub fn verify_web(catalog: &dyn Accounts, text: &str, now: Moment) -> Result<Pass, AuthError> {
     let key = key(catalog).map_err(|error| match error {
-        Error::Catalog(error) => Refusal::Catalog(error),
-        _ => Refusal::Unknown,
+        Error::Catalog(error) => AuthError::Catalog(error),
+        _ => AuthError::Unknown,
     })?;
-    let claims = Claims::read(text, &key, Use::Access, now).ok_or(Refusal::Unknown)?;
+    let claims = Claims::read(text, &key, Use::Access, now).ok_or(AuthError::Unknown)?;
     let account = catalog.session(claims.sid, now)?.filter(|account| account.id == claims.sub);
-    Ok(Pass::of_session(&account.ok_or(Refusal::Unknown)?, claims.sid))
+    Ok(Pass::of_session(&account.ok_or(AuthError::Unknown)?, claims.sid))
 }
 
 fn key(catalog: &dyn Accounts) -> Result<[u8; 32]> {

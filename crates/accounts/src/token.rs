@@ -7,7 +7,7 @@ use shelf_base::{
 };
 use shelf_catalog::{Accounts, Actor, Holder, NewToken, Scope, Token, TokenKind, scopes};
 
-use crate::{Bearer, Error, Pass, Refusal, Result, check_label, web_token};
+use crate::{AuthError, Bearer, Error, Pass, Result, check_label, web_token};
 
 const PERSONAL: &str = "pat_live_";
 const COLLECTION: &str = "cat_live_";
@@ -94,12 +94,12 @@ pub fn remint(
 
 /// Checks a token's text. The look-up is by hash, so that neither its time nor the database shows how much of a
 /// guess was right.
-pub fn verify(catalog: &dyn Accounts, text: &str, now: Moment) -> Result<Pass, Refusal> {
+pub fn verify(catalog: &dyn Accounts, text: &str, now: Moment) -> Result<Pass, AuthError> {
     let refusal = match text {
-        _ if text.starts_with(PERSONAL) => Refusal::Personal,
-        _ if text.starts_with(COLLECTION) => Refusal::Collection,
-        _ if web_token::looks_like_one(text) => return Err(Refusal::WebToken),
-        _ => return Err(Refusal::Unknown),
+        _ if text.starts_with(PERSONAL) => AuthError::Personal,
+        _ if text.starts_with(COLLECTION) => AuthError::Collection,
+        _ if web_token::looks_like_one(text) => return Err(AuthError::WebToken),
+        _ => return Err(AuthError::Unknown),
     };
     let found = catalog.token(&Digest::of(text.as_bytes()))?;
     found.filter(|token| token.is_active(now)).map(pass).ok_or(refusal)
@@ -152,11 +152,11 @@ mod tests {
         assert_eq!(text.len(), PERSONAL.len() + 32);
         let pass = verify(&catalog, text, day(2)).unwrap();
         assert_eq!((pass.may_write(), pass.may_administer(), pass.bearer()), (true, false, Bearer::Personal));
-        assert!(matches!(verify(&catalog, text, day(3)), Err(Refusal::Personal)));
+        assert!(matches!(verify(&catalog, text, day(3)), Err(AuthError::Personal)));
         let holder = Holder::Personal(LOCAL_ACCOUNT);
         let revoke = || catalog.revoke_token(&Actor::local(), &holder, minted.token.id, day(1)).unwrap();
         assert!(revoke());
-        assert!(matches!(verify(&catalog, text, day(1)), Err(Refusal::Personal)));
+        assert!(matches!(verify(&catalog, text, day(1)), Err(AuthError::Personal)));
         assert!(!revoke());
         assert!(remint(&catalog, &Actor::local(), &holder, minted.token.id, day(1)).unwrap().is_none());
     }
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(says("cat_live_x"), "Invalid CAT");
         assert_eq!(says("eyJhbGciOiJIUzI1NiJ9.e30.c2ln"), "JWT tokens not accepted for MCP");
         assert_eq!(says("hunter2"), "Not authenticated");
-        assert_eq!(Refusal::NoHeader.to_string(), "Missing or invalid Authorization header");
+        assert_eq!(AuthError::NoHeader.to_string(), "Missing or invalid Authorization header");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! JSON web tokens, HS256 only.
 //!
-//! By hand, because what is needed is one algorithm and six claims: sixty lines on the hash that the house has anyway.
+//! By hand, because what is needed is one algorithm and six claims: sixty lines on the hash that is there anyway.
 //! A library brings key formats and algorithms that nobody here may choose, and the attacks on such tokens are attacks
 //! on that choice. The header is compared with the only one that is ever written.
 

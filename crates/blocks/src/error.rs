@@ -2,7 +2,7 @@
 
 use std::io;
 
-use shelf_base::{Fault, Kind};
+use shelf_base::{ErrorInfo, Kind};
 
 use crate::BlockId;
 
@@ -41,7 +41,7 @@ impl Error {
     }
 }
 
-impl Fault for Error {
+impl ErrorInfo for Error {
     fn kind(&self) -> Kind {
         match self {
             Self::Storage { source, .. } => match Kind::of_io(source) {

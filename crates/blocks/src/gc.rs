@@ -87,11 +87,11 @@ impl Plan {
             target.forget(name);
         }
         let batch = target.batch(Trust::Pack);
-        let mut lane = batch.lane()?;
+        let mut writer = batch.writer()?;
         for block in moves.iter().take_while(|_| go_on()) {
-            lane.put_alone(*block, &store.read(&block.id)?)?;
+            writer.put_alone(*block, &store.read(&block.id)?)?;
         }
-        lane.finish()?;
+        writer.finish()?;
         let _sealed = batch.seal()?;
         store.refresh()?;
         Ok(batch.written())

@@ -70,7 +70,7 @@ impl Store {
     }
 
     /// Gives back memory for a while in which little is read.
-    pub fn rest(&self) {
+    pub fn release_memory(&self) {
         self.frames.clear();
     }
 
@@ -289,14 +289,14 @@ impl Store {
         rest.refresh()?;
         damaged.iter().for_each(|name| rest.forget(name));
         let batch = rest.batch(Trust::Bytes);
-        let mut lane = batch.lane()?;
+        let mut writer = batch.writer()?;
         for block in packs.iter().flat_map(|pack| &pack.blocks) {
             match self.read(&block.id) {
-                Ok(bytes) => lane.put_alone(BlockRef { id: block.id, length: block.length }, &bytes)?,
+                Ok(bytes) => writer.put_alone(BlockRef { id: block.id, length: block.length }, &bytes)?,
                 Err(_) => lost.push(block.id),
             }
         }
-        lane.finish()?;
+        writer.finish()?;
         let _sealed = batch.seal()?;
         // What could all be read comes out as the very same pack, which has then replaced the damaged one.
         let written = batch.written();

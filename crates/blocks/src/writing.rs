@@ -1,4 +1,4 @@
-//! Writing: batches that fill packs, and the lanes that lead into them.
+//! Writing: batches that fill packs, and the writers that fill them.
 
 use std::{collections::HashSet, io, sync::Arc};
 
@@ -21,7 +21,7 @@ const DOCUMENTS: usize = 4;
 #[must_use = "blocks may be referred to only after sealing"]
 pub struct Sealed(());
 
-/// A batch of writes, shared by any number of [`Lane`]s.
+/// A batch of writes, shared by any number of [`PackWriter`]s.
 pub struct Batch<'a> {
     store: &'a Store,
     presence: Presence<'a>,
@@ -46,13 +46,13 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// A lane: one thread's run of blocks that are compressed together.
-    pub fn lane(&self) -> Result<Lane<'_, 'a>, Error> {
+    /// A pack writer: one thread's run of blocks that are compressed together.
+    pub fn writer(&self) -> Result<PackWriter<'_, 'a>, Error> {
         let packer = Packer::new().map_err(compressing)?;
-        Ok(Lane { batch: self, packer, raw: Vec::new(), blocks: Vec::new(), ends: Vec::new() })
+        Ok(PackWriter { batch: self, packer, raw: Vec::new(), blocks: Vec::new(), ends: Vec::new() })
     }
 
-    /// Writes what is left and makes it durable. All lanes must have been finished.
+    /// Writes what is left and makes it durable. All writers must have been finished.
     pub fn seal(&self) -> Result<Sealed, Error> {
         let builder = std::mem::take(&mut *self.open.lock());
         self.write(builder)?;
@@ -106,7 +106,7 @@ impl<'a> Batch<'a> {
 }
 
 /// One thread's way into a batch.
-pub struct Lane<'b, 'a> {
+pub struct PackWriter<'b, 'a> {
     batch: &'b Batch<'a>,
     packer: Packer,
     raw: Vec<u8>,
@@ -115,7 +115,7 @@ pub struct Lane<'b, 'a> {
     ends: Vec<usize>,
 }
 
-impl Lane<'_, '_> {
+impl PackWriter<'_, '_> {
     /// Takes a block; one that the store has already is left out.
     pub fn put(&mut self, block: BlockRef, bytes: &[u8]) -> Result<(), Error> {
         if !self.batch.is_new(block.id)? {

@@ -3,7 +3,7 @@
 use std::{collections::HashSet, convert::Infallible, path::Path, sync::Arc};
 
 use proptest::prelude::*;
-use shelf_base::{Digest, Fault, Kind};
+use shelf_base::{Digest, ErrorInfo, Kind};
 use shelf_blocks::{
     BlockId, BlockRef, Loose, Manifest, Store, Trust,
     cut::{self, Cut},
@@ -36,16 +36,16 @@ fn prose(seed: u64, length: usize) -> Vec<u8> {
 
 fn store_all(store: &Store, contents: &[Vec<u8>]) -> Vec<Cut> {
     let batch = store.batch(Trust::Pack);
-    let mut lane = batch.lane().unwrap();
+    let mut writer = batch.writer().unwrap();
     let cuts = contents
         .iter()
         .map(|bytes| {
-            let cut = cut::slice(bytes, |block, bytes| lane.put(block, bytes)).unwrap();
-            lane.end_document().unwrap();
+            let cut = cut::slice(bytes, |block, bytes| writer.put(block, bytes)).unwrap();
+            writer.end_document().unwrap();
             cut
         })
         .collect();
-    lane.finish().unwrap();
+    writer.finish().unwrap();
     let _sealed = batch.seal().unwrap();
     cuts
 }
@@ -291,9 +291,9 @@ fn damaged_blocks_are_stored_again() {
     let presence = store.presence(Trust::Bytes);
     assert!(cuts[0].manifest.blocks.iter().any(|block| !presence.holds(&block.id).unwrap()));
     let batch = store.batch(Trust::Bytes);
-    let mut lane = batch.lane().unwrap();
-    cut::slice(&prose(1, 300_000), |block, bytes| lane.put(block, bytes)).unwrap();
-    lane.finish().unwrap();
+    let mut writer = batch.writer().unwrap();
+    cut::slice(&prose(1, 300_000), |block, bytes| writer.put(block, bytes)).unwrap();
+    writer.finish().unwrap();
     let _sealed = batch.seal().unwrap();
     assert_eq!(read_all(&store, &cuts[0]).unwrap(), prose(1, 300_000));
     assert_eq!(
@@ -336,8 +336,8 @@ fn what_was_sealed_survives_a_power_cut() {
     {
         let store = open();
         let batch = store.batch(Trust::Pack);
-        let mut lane = batch.lane().unwrap();
-        cut::slice(&prose(3, 500_000), |block, bytes| lane.put(block, bytes)).unwrap();
+        let mut writer = batch.writer().unwrap();
+        cut::slice(&prose(3, 500_000), |block, bytes| writer.put(block, bytes)).unwrap();
     }
     disk.cut_power();
     let store = open();
@@ -355,9 +355,9 @@ fn a_full_disk_is_a_clear_error_and_leaves_the_store_whole() {
     let kept = store_all(&store, &[prose(1, 100_000)]);
     disk.limit(Some(1_000));
     let batch = store.batch(Trust::Pack);
-    let mut lane = batch.lane().unwrap();
-    cut::slice(&prose(2, 500_000), |block, bytes| lane.put(block, bytes)).unwrap();
-    lane.finish().unwrap();
+    let mut writer = batch.writer().unwrap();
+    cut::slice(&prose(2, 500_000), |block, bytes| writer.put(block, bytes)).unwrap();
+    writer.finish().unwrap();
     let error = batch.seal().unwrap_err();
     assert_eq!(error.kind(), Kind::StorageFull);
     assert!(error.hints()[0].contains("free some disk space"));
@@ -378,12 +378,12 @@ fn many_lanes_fill_one_batch() {
             .map(|chunk| {
                 let batch = &batch;
                 scope.spawn(move || {
-                    let mut lane = batch.lane().unwrap();
+                    let mut writer = batch.writer().unwrap();
                     let cuts: Vec<Cut> = chunk
                         .iter()
-                        .map(|bytes| cut::slice(bytes, |block, bytes| lane.put(block, bytes)).unwrap())
+                        .map(|bytes| cut::slice(bytes, |block, bytes| writer.put(block, bytes)).unwrap())
                         .collect();
-                    lane.finish().unwrap();
+                    writer.finish().unwrap();
                     cuts
                 })
             })
@@ -465,11 +465,11 @@ fn salvaging_a_readable_pack_loses_nothing() {
     blocks.sort_by_key(|(block, _)| block.id);
     blocks.dedup_by_key(|(block, _)| block.id);
     let batch = store.batch(Trust::Bytes);
-    let mut lane = batch.lane().unwrap();
+    let mut writer = batch.writer().unwrap();
     for (block, bytes) in &blocks {
-        lane.put_alone(*block, bytes).unwrap();
+        writer.put_alone(*block, bytes).unwrap();
     }
-    lane.finish().unwrap();
+    writer.finish().unwrap();
     let _sealed = batch.seal().unwrap();
     let name = objects.list().unwrap().pop().unwrap();
     let mut pack = objects.read(&name, 0, objects.length(&name).unwrap() as usize).unwrap();

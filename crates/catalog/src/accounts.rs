@@ -173,7 +173,7 @@ pub enum Holder {
     Collections(Scope),
 }
 
-/// What the house asks of a catalog about who there is.
+/// What the rest of the program asks of a catalog about who there is.
 pub trait Accounts: Send + Sync {
     /// An account by id.
     fn account(&self, id: AccountId) -> Result<Option<Account>>;

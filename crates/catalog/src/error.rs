@@ -1,6 +1,6 @@
 //! What can go wrong with the catalog.
 
-use shelf_base::{Fault, Kind};
+use shelf_base::{ErrorInfo, Kind};
 
 /// A failure of the catalog. No text of it shows SQL or a path.
 #[derive(Debug, thiserror::Error)]
@@ -80,7 +80,7 @@ impl From<rusqlite::Error> for Error {
     }
 }
 
-impl Fault for Error {
+impl ErrorInfo for Error {
     fn kind(&self) -> Kind {
         use rusqlite::ErrorCode as Code;
         match self {

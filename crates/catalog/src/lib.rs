@@ -1,7 +1,7 @@
 //! The catalog: the single source of truth.
 //!
 //! Documents, versions, blobs, collections, snapshots, tokens and the journal live here, and a write has happened
-//! exactly when its transaction has committed. The [`Catalog`] trait is what the rest of the house sees; [`sqlite`]
+//! exactly when its transaction has committed. The [`Catalog`] trait is what the rest of the program sees; [`sqlite`]
 //! is its first implementation, and [`suite`] holds the behaviour every implementation must show. No SQL is written
 //! outside this crate.
 //!
@@ -38,7 +38,7 @@ use shelf_base::{
 /// Shorthand for this crate's results.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What the house asks of a catalog. All methods may be called from many threads and many processes at once; each
+/// What the rest of the program asks of a catalog. All methods may be called from many threads and many processes at once; each
 /// read sees every write that any process had acknowledged before it started.
 pub trait Catalog: Accounts {
     /// The collections in scope with their figures, by name.
@@ -150,7 +150,7 @@ pub trait Catalog: Accounts {
     fn snapshots(&self, scope: &Scope, collection: Option<&str>) -> Result<Vec<Snapshot>>;
 
     /// Gives back memory for a while in which nobody writes and few read.
-    fn rest(&self);
+    fn release_memory(&self);
 
     /// Changes when the catalog was replaced by a recovery while it was open: what was learnt from it before is void.
     fn incarnation(&self) -> u64;

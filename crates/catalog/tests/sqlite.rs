@@ -2,7 +2,7 @@
 
 use std::{os::unix::fs::PermissionsExt, sync::Arc};
 
-use shelf_base::{Fault, Kind, Moment};
+use shelf_base::{ErrorInfo, Kind, Moment};
 use shelf_catalog::{
     Accounts, Actor, Catalog, CopyNote, Error, Filter, Order, Page, Scope, SortBy, sqlite::SqliteCatalog,
     suite,

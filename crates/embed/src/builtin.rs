@@ -6,7 +6,7 @@
 
 use std::cell::RefCell;
 
-use shelf_base::Call;
+use shelf_base::CallContext;
 
 use crate::{
     Embedder, Result, rows,
@@ -53,7 +53,7 @@ impl Embedder for BuiltIn {
         Some(DIMENSIONS)
     }
 
-    fn embed(&self, texts: &[&str], call: &Call) -> Result<Vec<Vec<f32>>> {
+    fn embed(&self, texts: &[&str], call: &CallContext) -> Result<Vec<Vec<f32>>> {
         let vector = |text: &&str| {
             call.check()?;
             Ok(embed_text(text).to_vec())
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn embeds_in_order_until_told_to_stop() {
-        let call = Call::new();
+        let call = CallContext::new();
         let vectors = BuiltIn.embed(&["one text", "", "another"], &call).unwrap();
         assert_eq!(vectors[0], embed_text("one text"));
         assert_eq!(vectors[2], embed_text("another"));

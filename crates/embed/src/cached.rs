@@ -10,9 +10,9 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use shelf_base::{Call, Digest};
+use shelf_base::{CallContext, Digest};
 
-use crate::{Embedder, Error, Problem, Result, vectors::Vectors};
+use crate::{Embedder, Error, ReplyError, Result, vectors::Vectors};
 
 /// Texts that are embedded before their vectors are kept: a failure or a stop loses no more than these.
 const RUN: usize = 256;
@@ -37,7 +37,7 @@ impl<E: Embedder> Cached<E> {
     }
 
     /// The vectors that are kept.
-    fn kept(&self, keys: &[Digest], call: &Call) -> Result<Vec<Option<Vec<f32>>>> {
+    fn kept(&self, keys: &[Digest], call: &CallContext) -> Result<Vec<Option<Vec<f32>>>> {
         let mut vectors = self.vectors.lock();
         vectors.refresh()?;
         let get = |key| {
@@ -48,10 +48,10 @@ impl<E: Embedder> Cached<E> {
     }
 
     /// Embeds one run of texts and keeps the vectors. The file is not held while the embedder works.
-    fn embed_and_keep(&self, texts: &[&str], keys: &[Digest], call: &Call) -> Result<Vec<Vec<f32>>> {
+    fn embed_and_keep(&self, texts: &[&str], keys: &[Digest], call: &CallContext) -> Result<Vec<Vec<f32>>> {
         let made = self.embedder.embed(texts, call)?;
         if made.len() != texts.len() {
-            let problem = Problem::Count { expected: texts.len(), found: made.len() };
+            let problem = ReplyError::Count { expected: texts.len(), found: made.len() };
             return Err(Error::Reply { host: self.model().to_owned(), problem });
         }
         let records: Vec<_> = keys.iter().copied().zip(made.iter().map(Vec::as_slice)).collect();
@@ -69,7 +69,7 @@ impl<E: Embedder> Embedder for Cached<E> {
         self.embedder.dimensions().or_else(|| self.vectors.lock().dimensions())
     }
 
-    fn embed(&self, texts: &[&str], call: &Call) -> Result<Vec<Vec<f32>>> {
+    fn embed(&self, texts: &[&str], call: &CallContext) -> Result<Vec<Vec<f32>>> {
         let keys: Vec<Digest> = texts.iter().map(|text| Digest::of(text.as_bytes())).collect();
         let mut found = self.kept(&keys, call)?;
         let missing = missing(texts, &keys, &found);
@@ -99,7 +99,7 @@ fn missing<'a>(texts: &[&'a str], keys: &[Digest], found: &[Option<Vec<f32>>]) -
 
 #[cfg(test)]
 mod tests {
-    use shelf_base::{Fault, Kind};
+    use shelf_base::{ErrorInfo, Kind};
     use tempfile::tempdir;
 
     use super::*;
@@ -126,7 +126,7 @@ mod tests {
             None
         }
 
-        fn embed(&self, texts: &[&str], _: &Call) -> Result<Vec<Vec<f32>>> {
+        fn embed(&self, texts: &[&str], _: &CallContext) -> Result<Vec<Vec<f32>>> {
             if texts.iter().any(|text| Some(*text) == self.fail_on) {
                 return Err(shelf_base::Stopped::TimedOut.into());
             }
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn asks_for_each_text_once_and_never_again() {
         let folder = tempdir().unwrap();
-        let call = Call::new();
+        let call = CallContext::new();
         let texts = ["one", "three", "one", "", "three"];
         let expect = [3.0, 5.0, 3.0, 0.0, 5.0].map(|value| vec![value; 2]);
         let cached = Cached::open(folder.path(), Counting::new(2)).unwrap();
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn what_one_holder_keeps_the_other_sees() {
         let folder = tempdir().unwrap();
-        let call = Call::new();
+        let call = CallContext::new();
         let left = Cached::open(folder.path(), Counting::new(2)).unwrap();
         let right = Cached::open(folder.path(), Counting::new(2)).unwrap();
         left.embed(&["left"], &call).unwrap();
@@ -173,18 +173,18 @@ mod tests {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let failing = Counting { fail_on: Some("260"), ..Counting::new(2) };
         let cached = Cached::open(folder.path(), failing).unwrap();
-        assert!(cached.embed(&texts, &Call::new()).is_err());
+        assert!(cached.embed(&texts, &CallContext::new()).is_err());
         let cached = Cached::open(folder.path(), Counting::new(2)).unwrap();
-        assert_eq!(cached.embed(&texts, &Call::new()).unwrap().len(), texts.len());
+        assert_eq!(cached.embed(&texts, &CallContext::new()).unwrap().len(), texts.len());
         assert_eq!(cached.embedder.asked.lock().len(), 10);
     }
 
     #[test]
     fn a_model_that_changed_its_size_is_noticed() {
         let folder = tempdir().unwrap();
-        Cached::open(folder.path(), Counting::new(2)).unwrap().embed(&["one"], &Call::new()).unwrap();
+        Cached::open(folder.path(), Counting::new(2)).unwrap().embed(&["one"], &CallContext::new()).unwrap();
         let cached = Cached::open(folder.path(), Counting::new(3)).unwrap();
-        let error = cached.embed(&["one", "two"], &Call::new()).unwrap_err();
+        let error = cached.embed(&["one", "two"], &CallContext::new()).unwrap_err();
         assert!(matches!(error, Error::Dimensions { expected: 2, found: 3, .. }));
         assert_eq!(error.kind(), Kind::Conflict);
     }
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn a_cancelled_call_stops() {
         let folder = tempdir().unwrap();
-        let call = Call::new();
+        let call = CallContext::new();
         call.cancel();
         let cached = Cached::open(folder.path(), Counting::new(2)).unwrap();
         assert!(matches!(cached.embed(&["one"], &call), Err(Error::Stopped(_))));

@@ -8,14 +8,14 @@
 use std::{fmt, io::Read, ops::Range, sync::OnceLock, thread, time::Duration};
 
 use serde::Serialize;
-use shelf_base::Call;
+use shelf_base::CallContext;
 use ureq::{
     Agent, Body,
     http::{HeaderValue, Response, Uri, header},
 };
 
 use crate::{
-    Embedder, Error, Problem, Result, reply,
+    Embedder, Error, ReplyError, Result, reply,
     settings::{Checked, EndpointSettings},
 };
 
@@ -59,7 +59,7 @@ struct Request<'a> {
 }
 
 /// An attempt that failed, and whether another can help.
-enum Failure {
+enum AttemptError {
     Final(Error),
     Passing { error: Error, asked: Option<Duration> },
 }
@@ -80,7 +80,7 @@ impl Endpoint {
         Ok(Self { settings, id, host, address, authorization, agent, dimensions: OnceLock::new() })
     }
 
-    fn request(&self, texts: &[&str], call: &Call) -> Result<Vec<Vec<f32>>> {
+    fn request(&self, texts: &[&str], call: &CallContext) -> Result<Vec<Vec<f32>>> {
         let mut pause = FIRST_PAUSE;
         let mut left = self.settings.attempts.max(1);
         loop {
@@ -88,15 +88,15 @@ impl Endpoint {
             left -= 1;
             match self.attempt(texts) {
                 Ok(vectors) => return Ok(vectors),
-                Err(Failure::Final(error)) => return Err(error),
-                Err(Failure::Passing { error, .. }) if left == 0 => return Err(error),
-                Err(Failure::Passing { asked, .. }) => wait(asked.unwrap_or(pause), call)?,
+                Err(AttemptError::Final(error)) => return Err(error),
+                Err(AttemptError::Passing { error, .. }) if left == 0 => return Err(error),
+                Err(AttemptError::Passing { asked, .. }) => wait(asked.unwrap_or(pause), call)?,
             }
             pause = LONGEST_PAUSE.min(pause * 2);
         }
     }
 
-    fn attempt(&self, texts: &[&str]) -> std::result::Result<Vec<Vec<f32>>, Failure> {
+    fn attempt(&self, texts: &[&str]) -> std::result::Result<Vec<Vec<f32>>, AttemptError> {
         let mut post = self.agent.post(&self.address);
         if let Some(value) = &self.authorization {
             post = post.header(header::AUTHORIZATION, value);
@@ -110,33 +110,38 @@ impl Endpoint {
         }
         let read = response.body_mut().with_config().limit(REPLY_BYTES).read_to_vec();
         let bytes = read.map_err(|error| self.broken(error))?;
-        reply::read(&bytes, texts.len()).map_err(|problem| Failure::Final(self.unusable(problem)))
+        reply::read(&bytes, texts.len()).map_err(|problem| AttemptError::Final(self.unusable(problem)))
     }
 
     /// What becomes of an exchange that broke off.
-    fn broken(&self, error: ureq::Error) -> Failure {
+    fn broken(&self, error: ureq::Error) -> AttemptError {
         let host = self.host.clone();
         match error {
-            ureq::Error::Timeout(_) => Failure::Final(Error::Slow { host, timeout: self.settings.timeout }),
-            ureq::Error::BodyExceedsLimit(limit) => Failure::Final(self.unusable(Problem::TooLong { limit })),
+            ureq::Error::Timeout(_) => {
+                AttemptError::Final(Error::Slow { host, timeout: self.settings.timeout })
+            }
+            ureq::Error::BodyExceedsLimit(limit) => {
+                AttemptError::Final(self.unusable(ReplyError::TooLong { limit }))
+            }
             error @ (ureq::Error::Io(_)
             | ureq::Error::HostNotFound
             | ureq::Error::ConnectionFailed
-            | ureq::Error::Protocol(_)) => {
-                Failure::Passing { error: Error::Unreachable { host, source: error.into_io() }, asked: None }
-            }
-            error => Failure::Final(Error::Unreachable { host, source: error.into_io() }),
+            | ureq::Error::Protocol(_)) => AttemptError::Passing {
+                error: Error::Unreachable { host, source: error.into_io() },
+                asked: None,
+            },
+            error => AttemptError::Final(Error::Unreachable { host, source: error.into_io() }),
         }
     }
 
     /// What becomes of an answer that is not success.
-    fn refused(&self, response: &mut Response<Body>) -> Failure {
+    fn refused(&self, response: &mut Response<Body>) -> AttemptError {
         let status = response.status().as_u16();
         let asked = pause_asked_for(response);
         let error = Error::Refused { host: self.host.clone(), status, said: self.said(status, response) };
         match status {
-            429 | 500.. => Failure::Passing { error, asked },
-            _ => Failure::Final(error),
+            429 | 500.. => AttemptError::Passing { error, asked },
+            _ => AttemptError::Final(error),
         }
     }
 
@@ -150,9 +155,9 @@ impl Endpoint {
         reply::excerpt(&self.settings.without_key(&reply::message(&bytes)))
     }
 
-    fn unusable(&self, problem: Problem) -> Error {
+    fn unusable(&self, problem: ReplyError) -> Error {
         let problem = match problem {
-            Problem::NotEmbeddings(what) => Problem::NotEmbeddings(self.settings.without_key(&what)),
+            ReplyError::NotEmbeddings(what) => ReplyError::NotEmbeddings(self.settings.without_key(&what)),
             problem => problem,
         };
         Error::Reply { host: self.host.clone(), problem }
@@ -178,7 +183,7 @@ impl Embedder for Endpoint {
         self.dimensions.get().copied()
     }
 
-    fn embed(&self, texts: &[&str], call: &Call) -> Result<Vec<Vec<f32>>> {
+    fn embed(&self, texts: &[&str], call: &CallContext) -> Result<Vec<Vec<f32>>> {
         let mut vectors = Vec::with_capacity(texts.len());
         for range in batches(texts, self.settings.batch.max(1)) {
             let more = self.request(&texts[range], call)?;
@@ -213,7 +218,7 @@ fn pause_asked_for(response: &Response<Body>) -> Option<Duration> {
 }
 
 /// Waits, unless the call has to stop meanwhile.
-fn wait(pause: Duration, call: &Call) -> Result<()> {
+fn wait(pause: Duration, call: &CallContext) -> Result<()> {
     let mut left = pause;
     while !left.is_zero() {
         call.check()?;

@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf, time::Duration};
 
-use shelf_base::{Fault, Kind, Retry, Stopped};
+use shelf_base::{ErrorInfo, Kind, Retry, Stopped};
 
 /// A failure to embed. No variant ever carries an endpoint's key.
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +52,7 @@ pub enum Error {
         /// The endpoint's host.
         host: String,
         /// What is wrong with it.
-        problem: Problem,
+        problem: ReplyError,
     },
     /// A model gave vectors of another size than before, so it is not the model it was.
     #[error("the model {model} gives vectors of {found} numbers, and gave {expected} before")]
@@ -78,7 +78,7 @@ pub enum Error {
 
 /// What is wrong with a reply.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum ReplyError {
     /// It is longer than any honest reply.
     #[error("it is longer than {limit} bytes")]
     TooLong {
@@ -120,7 +120,7 @@ pub enum Problem {
     },
 }
 
-impl Fault for Error {
+impl ErrorInfo for Error {
     fn kind(&self) -> Kind {
         match self {
             Self::Setting { .. } => Kind::Invalid,

@@ -25,12 +25,12 @@ mod tokenizer;
 mod vectors;
 mod vocabulary;
 
-use shelf_base::Call;
+use shelf_base::CallContext;
 
 pub use builtin::{BUILT_IN, BuiltIn, DIMENSIONS, embed_text, embed_tokens};
 pub use cached::Cached;
 pub use endpoint::Endpoint;
-pub use error::{Error, Problem};
+pub use error::{Error, ReplyError};
 pub use settings::EndpointSettings;
 pub use tokenizer::{Tokens, tokenize};
 
@@ -46,5 +46,5 @@ pub trait Embedder: Send + Sync {
     fn dimensions(&self) -> Option<usize>;
 
     /// One vector per text, in their order, each of length one, or zero where there is nothing to embed.
-    fn embed(&self, texts: &[&str], call: &Call) -> Result<Vec<Vec<f32>>>;
+    fn embed(&self, texts: &[&str], call: &CallContext) -> Result<Vec<Vec<f32>>>;
 }

@@ -5,7 +5,7 @@
 
 use serde::Deserialize;
 
-use crate::{Problem, builtin::normalise};
+use crate::{ReplyError, builtin::normalise};
 
 #[derive(Deserialize)]
 struct Reply {
@@ -19,17 +19,17 @@ struct Item {
 }
 
 /// Reads the vectors of `count` texts, puts them in the texts' order and scales them to length one.
-pub(crate) fn read(bytes: &[u8], count: usize) -> Result<Vec<Vec<f32>>, Problem> {
+pub(crate) fn read(bytes: &[u8], count: usize) -> Result<Vec<Vec<f32>>, ReplyError> {
     let Reply { data } =
-        serde_json::from_slice(bytes).map_err(|error| Problem::NotEmbeddings(error.to_string()))?;
+        serde_json::from_slice(bytes).map_err(|error| ReplyError::NotEmbeddings(error.to_string()))?;
     if data.len() != count {
-        return Err(Problem::Count { expected: count, found: data.len() });
+        return Err(ReplyError::Count { expected: count, found: data.len() });
     }
     let mut vectors = vec![Vec::new(); count];
     for Item { index, embedding } in data {
         match vectors.get_mut(index) {
             Some(place) if place.is_empty() => *place = embedding,
-            _ => return Err(Problem::Index { index }),
+            _ => return Err(ReplyError::Index { index }),
         }
     }
     check(&vectors)?;
@@ -37,15 +37,15 @@ pub(crate) fn read(bytes: &[u8], count: usize) -> Result<Vec<Vec<f32>>, Problem>
     Ok(vectors)
 }
 
-fn check(vectors: &[Vec<f32>]) -> Result<(), Problem> {
+fn check(vectors: &[Vec<f32>]) -> Result<(), ReplyError> {
     let expected = vectors.first().map_or(0, Vec::len);
     for (index, vector) in vectors.iter().enumerate() {
         let found = vector.len();
         if found == 0 || found != expected {
-            return Err(Problem::Size { index, expected, found });
+            return Err(ReplyError::Size { index, expected, found });
         }
         if !vector.iter().all(|value| value.is_finite()) {
-            return Err(Problem::NotFinite { index });
+            return Err(ReplyError::NotFinite { index });
         }
     }
     Ok(())
@@ -71,7 +71,7 @@ pub(crate) fn excerpt(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn check(reply: &str, expect: Result<&[&[f32]], Problem>) {
+    fn check(reply: &str, expect: Result<&[&[f32]], ReplyError>) {
         let found = read(reply.as_bytes(), 2);
         let expect = expect.map(|vectors| vectors.iter().map(|vector| vector.to_vec()).collect::<Vec<_>>());
         assert_eq!(found, expect, "{reply}");
@@ -88,18 +88,18 @@ mod tests {
     fn what_does_not_fit_is_refused() {
         let item = |index: usize, vector: &str| format!(r#"{{"index":{index},"embedding":{vector}}}"#);
         let reply = |items: &[String]| format!(r#"{{"data":[{}]}}"#, items.join(","));
-        check(&reply(&[item(0, "[1]")]), Err(Problem::Count { expected: 2, found: 1 }));
-        check(&reply(&[item(0, "[1]"), item(0, "[1]")]), Err(Problem::Index { index: 0 }));
-        check(&reply(&[item(0, "[1]"), item(2, "[1]")]), Err(Problem::Index { index: 2 }));
-        let size = Problem::Size { index: 1, expected: 1, found: 2 };
+        check(&reply(&[item(0, "[1]")]), Err(ReplyError::Count { expected: 2, found: 1 }));
+        check(&reply(&[item(0, "[1]"), item(0, "[1]")]), Err(ReplyError::Index { index: 0 }));
+        check(&reply(&[item(0, "[1]"), item(2, "[1]")]), Err(ReplyError::Index { index: 2 }));
+        let size = ReplyError::Size { index: 1, expected: 1, found: 2 };
         check(&reply(&[item(0, "[1]"), item(1, "[1,2]")]), Err(size));
         check(
             &reply(&[item(0, "[]"), item(1, "[]")]),
-            Err(Problem::Size { index: 0, expected: 0, found: 0 }),
+            Err(ReplyError::Size { index: 0, expected: 0, found: 0 }),
         );
-        check(&reply(&[item(0, "[1]"), item(1, "[1e60]")]), Err(Problem::NotFinite { index: 1 }));
+        check(&reply(&[item(0, "[1]"), item(1, "[1e60]")]), Err(ReplyError::NotFinite { index: 1 }));
         for reply in ["", "[]", "null", &reply(&[item(0, "[null]")]), r#"{"data":[{"embedding":[1]}]}"#] {
-            assert!(matches!(read(reply.as_bytes(), 1), Err(Problem::NotEmbeddings(_))), "{reply}");
+            assert!(matches!(read(reply.as_bytes(), 1), Err(ReplyError::NotEmbeddings(_))), "{reply}");
         }
     }
 

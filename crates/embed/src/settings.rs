@@ -102,7 +102,7 @@ fn authorization(key: &Secret) -> Result<HeaderValue> {
 
 #[cfg(test)]
 mod tests {
-    use shelf_base::{Fault, Kind};
+    use shelf_base::{ErrorInfo, Kind};
 
     use super::*;
     use crate::{Embedder, Endpoint};

@@ -2,14 +2,14 @@
 
 use std::{ops::Range, sync::Arc};
 
-use shelf_base::{Call, Digest, DigestWriter};
+use shelf_base::{CallContext, Digest, DigestWriter};
 use shelf_blocks::{BlockId, Loose, Manifest, Reader, Store};
 use shelf_catalog::Catalog;
 
 use crate::{
     Error, Result,
     manifests::{Blocks, Manifests},
-    texts::{Known, Reach, Texts},
+    texts::{Breadth, Known, Texts},
 };
 
 /// Contents up to this size are given whole to whoever reads many; larger ones are left to be streamed.
@@ -36,7 +36,7 @@ impl Blobs {
     /// Gives the whole content to `take`, piece by piece; the end is an error when the whole does not have its hash.
     pub(crate) fn stream_blob(
         &self,
-        call: &Call,
+        call: &CallContext,
         hash: &Digest,
         mut take: impl FnMut(&[u8]) -> Result<()>,
     ) -> Result<u64> {
@@ -53,7 +53,7 @@ impl Blobs {
     }
 
     /// The whole content in memory.
-    pub(crate) fn read_blob(&self, call: &Call, hash: &Digest) -> Result<Vec<u8>> {
+    pub(crate) fn read_blob(&self, call: &CallContext, hash: &Digest) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.stream_blob(call, hash, |piece| {
             bytes.extend_from_slice(piece);
@@ -63,7 +63,7 @@ impl Blobs {
     }
 
     /// A range of the content: only the blocks under it are read, each verified.
-    pub(crate) fn read_range(&self, call: &Call, hash: &Digest, range: Range<u64>) -> Result<Vec<u8>> {
+    pub(crate) fn read_range(&self, call: &CallContext, hash: &Digest, range: Range<u64>) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let mut start = 0;
         for block in &self.manifest(hash)?.blocks {
@@ -84,13 +84,13 @@ impl Blobs {
     /// which of `hashes` it gets.
     pub(crate) fn read_each(
         &self,
-        call: &Call,
+        call: &CallContext,
         reader: &mut Reader<'_>,
-        (hashes, reach): (&[Digest], Reach),
+        (hashes, breadth): (&[Digest], Breadth),
         mut take: impl FnMut(usize, Result<Given<'_>>) -> Result<()>,
     ) -> Result<()> {
         let mut stored = Vec::with_capacity(hashes.len());
-        for (at, known) in self.texts.ask(hashes, reach).into_iter().enumerate() {
+        for (at, known) in self.texts.ask(hashes, breadth).into_iter().enumerate() {
             match known {
                 Known::Text(text) => {
                     call.check()?;
@@ -116,7 +116,7 @@ impl Blobs {
     /// The same from packs and catalog.
     fn read_stored(
         &self,
-        call: &Call,
+        call: &CallContext,
         reader: &mut Reader<'_>,
         hashes: &[Digest],
         mut take: impl FnMut(usize, Result<Given<'_>>) -> Result<()>,
@@ -162,7 +162,7 @@ impl Blobs {
     /// Reads a content that the packs did not give at once: it may lie loose, or in a pack that is not known yet; it may
     /// be damaged here and whole elsewhere; or it was collected and stored anew since its manifest was read.
     /// Whether it was small enough to be read whole.
-    fn read_anew(&self, call: &Call, hash: &Digest, whole: &mut Vec<u8>) -> Result<bool> {
+    fn read_anew(&self, call: &CallContext, hash: &Digest, whole: &mut Vec<u8>) -> Result<bool> {
         self.manifests.forget(hash);
         if self.manifest(hash)?.size() > WHOLE {
             return Ok(false);
@@ -172,13 +172,13 @@ impl Blobs {
     }
 
     /// The content as a stream, verified block by block.
-    pub(crate) fn open<'a>(&'a self, call: &'a Call, hash: &Digest) -> Result<BlobReader<'a>> {
+    pub(crate) fn open<'a>(&'a self, call: &'a CallContext, hash: &Digest) -> Result<BlobReader<'a>> {
         let blocks = self.manifest(hash)?.blocks.into_iter();
         Ok(BlobReader { blobs: self, call, blocks, block: Vec::new(), at: 0 })
     }
 
     /// The whole content, verified block by block.
-    pub(crate) fn read_blocks(&self, call: &Call, hash: &Digest, size: u64) -> Result<Vec<u8>> {
+    pub(crate) fn read_blocks(&self, call: &CallContext, hash: &Digest, size: u64) -> Result<Vec<u8>> {
         self.read_range(call, hash, 0..size)
     }
 
@@ -221,7 +221,7 @@ impl Blobs {
 /// A content that is read from its beginning to its end, one block in memory at a time.
 pub(crate) struct BlobReader<'a> {
     blobs: &'a Blobs,
-    call: &'a Call,
+    call: &'a CallContext,
     blocks: std::vec::IntoIter<shelf_blocks::BlockRef>,
     block: Vec<u8>,
     at: usize,

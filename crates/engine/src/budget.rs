@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
-use shelf_base::Call;
+use shelf_base::CallContext;
 
 use crate::{Error, Result};
 
@@ -38,7 +38,7 @@ impl Drop for Share<'_> {
 
 impl Budget {
     /// Waits for room for so many bytes. One content that is larger than the whole budget has it for itself.
-    pub(crate) fn take(&self, bytes: u64, call: &Call) -> Result<Share<'_>> {
+    pub(crate) fn take(&self, bytes: u64, call: &CallContext) -> Result<Share<'_>> {
         let bytes = if bytes <= SMALL { 0 } else { bytes.min(MOST) };
         let until = Instant::now() + PATIENCE;
         let mut held = self.held.lock();

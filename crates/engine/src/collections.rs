@@ -3,9 +3,9 @@
 use shelf_base::ids::CollectionId;
 use shelf_catalog::{Collection, CollectionSummary};
 
-use crate::{Caller, Error, House, Result, validate};
+use crate::{Caller, Error, Library, Result, validate};
 
-impl House {
+impl Library {
     /// Makes a collection of the caller's.
     pub fn create_collection(&self, caller: &Caller, name: &str) -> Result<Collection> {
         caller.must_write()?;
@@ -55,6 +55,6 @@ impl House {
     pub(crate) fn looking_at(&self, caller: &Caller, collection: Option<&str>) -> Result<Caller> {
         let Some(id) = collection else { return Ok(caller.clone()) };
         let found = self.collection_by_id(caller, id)?;
-        Ok(Caller { pass: caller.pass.within(found.collection.id), reach: caller.reach })
+        Ok(Caller { pass: caller.pass.within(found.collection.id), file_access: caller.file_access })
     }
 }

@@ -6,11 +6,11 @@ use serde::{Serialize, de::DeserializeOwned};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
-use crate::{Caller, Error, House, Result};
+use crate::{Caller, Error, Library, Result};
 
 const TAG: usize = 16;
 
-impl House {
+impl Library {
     /// Signs `position` for this caller and question.
     pub(crate) fn seal_cursor(
         &self,
@@ -73,23 +73,25 @@ mod tests {
     #[test]
     fn a_cursor_opens_for_its_question_and_caller_only() {
         let folder = tempfile::tempdir().unwrap();
-        let house = House::open(folder.path(), Options::default()).unwrap();
+        let library = Library::open(folder.path(), Options::default()).unwrap();
         let owner = Caller::owner();
-        let cursor = house.seal_cursor(&owner, "list a", &(7, "x")).unwrap();
-        assert_eq!(house.open_cursor::<(i32, String)>(&owner, "list a", &cursor).unwrap(), (7, "x".into()));
-        assert!(house.open_cursor::<(i32, String)>(&owner, "list b", &cursor).is_err());
-        let other =
-            Caller { pass: owner.pass.within(shelf_base::ids::CollectionId::fresh()), reach: owner.reach };
-        assert!(house.open_cursor::<(i32, String)>(&other, "list a", &cursor).is_err());
+        let cursor = library.seal_cursor(&owner, "list a", &(7, "x")).unwrap();
+        assert_eq!(library.open_cursor::<(i32, String)>(&owner, "list a", &cursor).unwrap(), (7, "x".into()));
+        assert!(library.open_cursor::<(i32, String)>(&owner, "list b", &cursor).is_err());
+        let other = Caller {
+            pass: owner.pass.within(shelf_base::ids::CollectionId::fresh()),
+            file_access: owner.file_access,
+        };
+        assert!(library.open_cursor::<(i32, String)>(&other, "list a", &cursor).is_err());
         let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(256));
         runner
             .run(&("\\PC{0,80}", 0..cursor.len(), 0_u8..64), |(text, place, letter)| {
-                prop_assert!(house.open_cursor::<(i32, String)>(&owner, "list a", &text).is_err());
+                prop_assert!(library.open_cursor::<(i32, String)>(&owner, "list a", &text).is_err());
                 let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
                 let mut changed = cursor.clone().into_bytes();
                 changed[place] = alphabet[letter as usize];
                 let changed = String::from_utf8(changed).unwrap_or_default();
-                let opened = house.open_cursor::<(i32, String)>(&owner, "list a", &changed);
+                let opened = library.open_cursor::<(i32, String)>(&owner, "list a", &changed);
                 prop_assert_eq!(opened.is_ok(), changed == cursor);
                 Ok(())
             })

@@ -1,9 +1,9 @@
 //! Deleting documents by name, names or pattern. Snapshots keep what they hold.
 
-use shelf_base::{Call, Digest, ids::DocumentId};
+use shelf_base::{CallContext, Digest, ids::DocumentId};
 use shelf_catalog::{Chosen, Filter};
 
-use crate::{Caller, Error, House, Result, pattern::Patterns};
+use crate::{Caller, Error, Library, Result, pattern::Patterns};
 
 /// A request to delete.
 #[derive(Clone, Debug, Default)]
@@ -31,13 +31,13 @@ pub struct Deleted {
     pub hash: Digest,
 }
 
-impl House {
+impl Library {
     /// Deletes what the request means; on a dry run only says what that is. Names that mean nothing come second.
     pub fn delete(
         &self,
         caller: &Caller,
         request: &DeleteRequest,
-        call: &Call,
+        call: &CallContext,
     ) -> Result<(Vec<Deleted>, Vec<String>)> {
         caller.must_write()?;
         call.check()?;

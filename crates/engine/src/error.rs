@@ -2,7 +2,7 @@
 
 use std::io;
 
-use shelf_base::{Fault, Kind, Stopped};
+use shelf_base::{ErrorInfo, Kind, Stopped};
 
 /// Why a request was not fulfilled.
 #[derive(Debug, thiserror::Error)]
@@ -131,7 +131,7 @@ impl Error {
     }
 }
 
-impl Fault for Error {
+impl ErrorInfo for Error {
     fn kind(&self) -> Kind {
         match self {
             Self::NotFound { .. } => Kind::NotFound,

@@ -9,10 +9,10 @@ use std::{
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use cap_std::{ambient_authority, fs::Dir};
-use shelf_base::{Call, Digest, bounds, ids::DocumentId};
+use shelf_base::{CallContext, Digest, bounds, ids::DocumentId};
 use shelf_catalog::{Document, Version};
 
-use crate::{Caller, Error, House, Reach, Result, validate};
+use crate::{Caller, Error, FileAccess, Library, Result, validate};
 
 /// Candidates that an ambiguous name lists.
 const CANDIDATES: usize = 10;
@@ -83,9 +83,9 @@ pub struct Got {
     pub content: Option<Content>,
 }
 
-impl House {
+impl Library {
     /// Gets a document by hash or name; `None` when there is none.
-    pub fn get(&self, caller: &Caller, request: &GetRequest, call: &Call) -> Result<Option<Got>> {
+    pub fn get(&self, caller: &Caller, request: &GetRequest, call: &CallContext) -> Result<Option<Got>> {
         caller.must_read()?;
         let Some((document, version, also_at)) = self.find(caller, request)? else { return Ok(None) };
         let written_to = match &request.output_path {
@@ -158,7 +158,7 @@ impl House {
         hash: &Digest,
         total: u64,
         window: Window,
-        call: &Call,
+        call: &CallContext,
     ) -> Result<Content> {
         if window.start_line.is_some() || window.end_line.is_some() {
             return self.lines(document, (hash, total), window, call);
@@ -180,7 +180,7 @@ impl House {
         document: &Document,
         (hash, total): (&Digest, u64),
         window: Window,
-        call: &Call,
+        call: &CallContext,
     ) -> Result<Content> {
         if window.offset.is_some() || window.length.is_some() {
             return Err(Error::invalid(
@@ -216,10 +216,16 @@ impl House {
     }
 
     /// Writes a version to a file: whole or not at all.
-    fn write_out(&self, caller: &Caller, path: &Path, version: &Version, call: &Call) -> Result<String> {
+    fn write_out(
+        &self,
+        caller: &Caller,
+        path: &Path,
+        version: &Version,
+        call: &CallContext,
+    ) -> Result<String> {
         let shown = path.display().to_string();
-        match caller.reach {
-            Reach::OperatingSystem => {
+        match caller.file_access {
+            FileAccess::OperatingSystem => {
                 let path = std::path::absolute(path).map_err(|error| Error::writing(&shown, error))?;
                 let failed = |error| Error::writing(&shown, error);
                 let path = real_target(path).map_err(failed)?;
@@ -240,7 +246,7 @@ impl House {
                 self.write_atomic(&folder, Path::new(name), version, call, &shown)?;
                 Ok(path.display().to_string())
             }
-            Reach::Configured => {
+            FileAccess::Configured => {
                 let (folder, inside) = crate::restore::export_place(&self.options.export_roots, path)?;
                 let parent = inside.parent().filter(|parent| !parent.as_os_str().is_empty());
                 if let Some(parent) = parent {
@@ -258,7 +264,7 @@ impl House {
         folder: &Dir,
         path: &Path,
         version: &Version,
-        call: &Call,
+        call: &CallContext,
         shown: &str,
     ) -> Result<()> {
         let failed = |error| Error::writing(shown, error);

@@ -1,7 +1,7 @@
 //! The workshop: the only place where the rooms meet.
 //!
-//! A [`House`] joins the catalog, the block store and the readers into what tools ask for: [`add`](House::add),
-//! [`get`](House::get), [`list`](House::list), [`restore`](House::restore) and the rest, each a plain request and a
+//! A [`Library`] joins the catalog, the block store and the readers into what tools ask for: [`add`](Library::add),
+//! [`get`](Library::get), [`list`](Library::list), [`restore`](Library::restore) and the rest, each a plain request and a
 //! plain reply. Nothing here knows JSON-RPC, HTTP or a terminal.
 //!
 //! Writing goes one way: blocks are stored first (idempotent, durable), then one catalog transaction makes the write
@@ -18,9 +18,9 @@ mod download;
 mod error;
 mod get;
 mod grep;
-mod house;
 mod indexing;
 mod ingest;
+mod library;
 mod list;
 mod locks;
 pub mod maintain;
@@ -43,16 +43,16 @@ pub use download::{DownloadReply, DownloadRequest, DownloadSettings};
 pub use error::Error;
 pub use get::{Content, GetRequest, Got, Window};
 pub use grep::{GrepFile, GrepLine, GrepReply, GrepRequest, GrepShow};
-pub use house::{Caller, House, Options, Reach, Rest};
 pub use indexing::{EndpointSettings, IndexFigures};
 pub use ingest::{AddReply, AddRequest, FailedFile, What};
+pub use library::{Caller, FileAccess, Idle, Library, Options};
 pub use list::{ListReply, ListRequest};
 pub use restore::{RestoreReply, RestoreRequest, Restored};
 pub use search::{
     Correction, FoundPassage, PassageReply, PassageRequest, SearchHit, SearchKind, SearchReply,
     SearchRequest, Searched, Snippet, SnippetLine,
 };
-pub use shelf_accounts::{Bearer, Minted, Pass, Refusal, Tokens};
+pub use shelf_accounts::{AuthError, Bearer, Minted, Pass, Tokens};
 pub use shelf_catalog::{
     Account, Collection, CollectionSummary, Document, Filter, Metadata, Order, Snapshot, SortBy, TagChange,
     Token as TokenRow, TokenKind, TypeFigures, Version,

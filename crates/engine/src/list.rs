@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use shelf_base::Call;
+use shelf_base::CallContext;
 use shelf_catalog::{Document, Filter, Order, Page, SortBy};
 
-use crate::{Caller, House, Result, pattern::Patterns, validate};
+use crate::{Caller, Library, Result, pattern::Patterns, validate};
 
 /// A request for a page of documents.
 #[derive(Clone, Debug, Default)]
@@ -42,9 +42,9 @@ pub struct ListReply {
 #[derive(Serialize, Deserialize)]
 struct Position(Value, i64);
 
-impl House {
+impl Library {
     /// One page of the caller's documents.
-    pub fn list(&self, caller: &Caller, request: &ListRequest, call: &Call) -> Result<ListReply> {
+    pub fn list(&self, caller: &Caller, request: &ListRequest, call: &CallContext) -> Result<ListReply> {
         caller.must_read()?;
         call.check()?;
         validate::filter(&request.filter)?;

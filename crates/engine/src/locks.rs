@@ -22,7 +22,7 @@ use rustix::{
     fs::{FlockOperation, flock},
     io::Errno,
 };
-use shelf_base::Call;
+use shelf_base::CallContext;
 
 use crate::{Error, Result};
 
@@ -52,7 +52,7 @@ impl Locks {
     }
 
     /// Waits until no garbage collection is deleting.
-    pub(crate) fn write(&self, call: &Call) -> Result<Guard> {
+    pub(crate) fn write(&self, call: &CallContext) -> Result<Guard> {
         let until = Instant::now() + WRITERS_WAIT;
         let busy = || Error::Busy("garbage collection has kept writers waiting for two minutes".into());
         let gate = self.wait("gate", FlockOperation::NonBlockingLockShared, until, call)?.ok_or_else(busy)?;
@@ -63,7 +63,7 @@ impl Locks {
     }
 
     /// Waits until nobody writes, and keeps new writers out meanwhile.
-    pub(crate) fn collect(&self, patience: Duration, call: &Call) -> Result<(Guard, Guard)> {
+    pub(crate) fn exclusive(&self, patience: Duration, call: &CallContext) -> Result<(Guard, Guard)> {
         let alone = FlockOperation::NonBlockingLockExclusive;
         let started = Instant::now();
         loop {
@@ -88,7 +88,7 @@ impl Locks {
     }
 
     /// A lock that one process at a time may have, waited for.
-    pub(crate) fn alone(&self, name: &str, patience: Duration, call: &Call) -> Result<Guard> {
+    pub(crate) fn alone(&self, name: &str, patience: Duration, call: &CallContext) -> Result<Guard> {
         let until = Instant::now() + patience;
         let guard = self.wait(name, FlockOperation::NonBlockingLockExclusive, until, call)?;
         guard.ok_or_else(|| Error::Busy(format!("another process has been busy with this ({name}) for long")))
@@ -106,7 +106,7 @@ impl Locks {
         name: &str,
         operation: FlockOperation,
         until: Instant,
-        call: &Call,
+        call: &CallContext,
     ) -> Result<Option<Guard>> {
         let file = self.open(name)?;
         let mut pause = TRY_AGAIN.0;

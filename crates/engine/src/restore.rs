@@ -9,10 +9,10 @@ use std::{
 };
 
 use cap_std::{ambient_authority, fs::Dir};
-use shelf_base::Call;
+use shelf_base::CallContext;
 use shelf_catalog::Version;
 
-use crate::{Caller, Entry, Error, House, Listing, Reach, Result, pattern::Patterns};
+use crate::{Caller, Entry, Error, FileAccess, Library, Listing, Result, pattern::Patterns};
 
 /// A request to restore.
 #[derive(Clone, Debug)]
@@ -73,9 +73,14 @@ struct Names<'a> {
 const PLACEHOLDERS: &[&str] =
     &["{path}", "{name}", "{stem}", "{ext}", "{hash}", "{collection}", "{snapshot_id}", "{snapshot_label}"];
 
-impl House {
+impl Library {
     /// Restores files of a collection or snapshot.
-    pub fn restore(&self, caller: &Caller, request: &RestoreRequest, call: &Call) -> Result<RestoreReply> {
+    pub fn restore(
+        &self,
+        caller: &Caller,
+        request: &RestoreRequest,
+        call: &CallContext,
+    ) -> Result<RestoreReply> {
         caller.must_read()?;
         check_template(&request.layout_template)?;
         let include = Patterns::with_folders("include_patterns", &request.include_patterns)?;
@@ -106,7 +111,7 @@ impl House {
         &self,
         caller: &Caller,
         request: &RestoreRequest,
-        call: &Call,
+        call: &CallContext,
     ) -> Result<(Listing, String, String, String)> {
         let (collection, id, label) = (
             request.collection.as_deref(),
@@ -139,8 +144,8 @@ impl House {
         if path.as_os_str().is_empty() {
             return Err(Error::invalid("output_directory", "must be the path of a folder"));
         }
-        match caller.reach {
-            Reach::OperatingSystem => {
+        match caller.file_access {
+            FileAccess::OperatingSystem => {
                 if !path.exists() {
                     if !request.create_dirs {
                         return Err(Error::invalid(
@@ -155,7 +160,7 @@ impl House {
                 }
                 Dir::open_ambient_dir(path, ambient_authority()).map(Some).map_err(failed)
             }
-            Reach::Configured => {
+            FileAccess::Configured => {
                 let (root, inside) = export_place(&self.options.export_roots, path)?;
                 if !request.dry_run && request.create_dirs {
                     root.create_dir_all(&inside).map_err(failed)?;
@@ -177,7 +182,7 @@ impl House {
         entry: &Entry,
         target: &str,
         planned: &mut Planned,
-        call: &Call,
+        call: &CallContext,
     ) -> Result<Fate> {
         if let Err(reason) = check_target(target) {
             return Ok(Fate::Failed(reason.into()));

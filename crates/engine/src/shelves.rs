@@ -1,12 +1,12 @@
 //! Collections and snapshots: what there is, and the listing behind a snapshot.
 
 use serde::{Serialize, de::DeserializeOwned};
-use shelf_base::{Call, Moment};
+use shelf_base::{CallContext, Moment};
 use shelf_catalog::{CollectionSummary, Filter, Put, Shelf, Snapshot};
 
-use crate::{Caller, Entry, Error, House, Listing, Result, ingest, validate};
+use crate::{Caller, Entry, Error, Library, Listing, Result, ingest, validate};
 
-impl House {
+impl Library {
     /// The caller's collections with their figures.
     pub fn collections(&self, caller: &Caller) -> Result<Vec<CollectionSummary>> {
         caller.must_read()?;
@@ -71,7 +71,7 @@ impl House {
     }
 
     /// The files of a snapshot.
-    pub fn listing(&self, snapshot: &Snapshot, call: &Call) -> Result<Listing> {
+    pub fn listing(&self, snapshot: &Snapshot, call: &CallContext) -> Result<Listing> {
         let bytes = self.blobs.read_blob(call, &snapshot.draft.listing)?;
         Listing::decode(&bytes).map_err(|what| Error::Listing { snapshot: snapshot.at.with_micros(), what })
     }
@@ -82,7 +82,7 @@ impl House {
         caller: &Caller,
         name: &str,
         label: Option<&str>,
-        call: &Call,
+        call: &CallContext,
     ) -> Result<Snapshot> {
         caller.must_write()?;
         label.map_or(Ok(()), validate::label)?;
@@ -92,14 +92,14 @@ impl House {
         let _writing = self.writing(call)?;
         let listing = self.present_listing(caller, name)?;
         call.check()?;
-        let mut riding = ingest::Riding::default();
-        let cut = self.cut_listing(&listing.encode(), &mut riding)?;
+        let mut inline = ingest::InlineBlocks::default();
+        let cut = self.cut_listing(&listing.encode(), &mut inline)?;
         let put = Put {
             actor: caller.pass.actor().clone(),
             collection: Shelf::Known(collection.id),
             now: self.now(),
             documents: Vec::new(),
-            loose: riding.loose,
+            loose: inline.loose,
             snapshot: Some(ingest::draft(&listing, "/", label.map(str::to_owned), &cut)),
         };
         let (_, snapshot) = self.catalog.put(put)?;

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use shelf_base::Call;
+use shelf_base::CallContext;
 use shelf_blocks::{BlockId, Manifest, Usage};
 use shelf_catalog::{CollectionSummary, TypeFigures};
 
-use crate::{Bearer, Caller, House, IndexFigures, Result};
+use crate::{Bearer, Caller, IndexFigures, Library, Result};
 
 /// The contract's five figures; the ratio is made from two of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,9 +56,15 @@ pub struct Storage {
     pub index: Option<IndexFigures>,
 }
 
-impl House {
+impl Library {
     /// The caller's figures; collections, types and storage when `detailed` or `types` ask for them.
-    pub fn status(&self, caller: &Caller, detailed: bool, types: bool, call: &Call) -> Result<StatusReply> {
+    pub fn status(
+        &self,
+        caller: &Caller,
+        detailed: bool,
+        types: bool,
+        call: &CallContext,
+    ) -> Result<StatusReply> {
         caller.must_read()?;
         call.check()?;
         let scope = caller.pass.scope();

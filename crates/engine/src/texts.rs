@@ -42,7 +42,7 @@ pub(crate) enum Known {
 
 /// How much a search reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reach {
+pub(crate) enum Breadth {
     /// A part of what a large library holds.
     Few,
     /// More than could be kept. It takes what is there and pushes nothing out.
@@ -81,9 +81,9 @@ impl Default for Texts {
 
 impl Texts {
     /// Asks for texts, for a search of few documents or of many.
-    pub(crate) fn ask(&self, hashes: &[Digest], reach: Reach) -> Vec<Known> {
+    pub(crate) fn ask(&self, hashes: &[Digest], breadth: Breadth) -> Vec<Known> {
         let mut kept = self.kept.lock();
-        hashes.iter().map(|hash| kept.ask(hash, reach, self.most)).collect()
+        hashes.iter().map(|hash| kept.ask(hash, breadth, self.most)).collect()
     }
 
     /// Lets half of them go, those that nobody asked for lately before the others.
@@ -118,9 +118,9 @@ impl Texts {
 }
 
 impl Kept {
-    fn ask(&mut self, hash: &Digest, reach: Reach, most: usize) -> Known {
+    fn ask(&mut self, hash: &Digest, breadth: Breadth, most: usize) -> Known {
         if let Some(text) = self.texts.get_mut(hash) {
-            if reach == Reach::Few {
+            if breadth == Breadth::Few {
                 text.credit = (text.credit + 1).min(SPARED);
             }
             return Known::Text(text.bytes.clone());
@@ -130,7 +130,7 @@ impl Kept {
             return Known::Unwanted;
         }
         let has_room = self.bytes < most - most / 8;
-        if has_room || reach == Reach::Few && self.is_let_in() { Known::Wanted } else { Known::Unwanted }
+        if has_room || breadth == Breadth::Few && self.is_let_in() { Known::Wanted } else { Known::Unwanted }
     }
 
     /// Notes that a text was asked for; whether that was noted before.
@@ -190,7 +190,7 @@ mod tests {
 
     /// Asks for a text and keeps it when it is wanted; whether it was there.
     fn read(texts: &Texts, number: u32) -> bool {
-        match texts.ask(&[hash(number)], Reach::Few).remove(0) {
+        match texts.ask(&[hash(number)], Breadth::Few).remove(0) {
             Known::Text(text) => {
                 assert_eq!(&text[..], vec![number as u8; SIZE]);
                 return true;
@@ -221,7 +221,7 @@ mod tests {
         read_all(&texts, 100..130);
         assert!((0..8).all(|number| read(&texts, number)));
         for number in (100..1_000).chain(100..1_000) {
-            let known = texts.ask(&[hash(number)], Reach::Many).remove(0);
+            let known = texts.ask(&[hash(number)], Breadth::Many).remove(0);
             assert!(!matches!(known, Known::Wanted), "{number} would push out another");
         }
     }
@@ -269,6 +269,6 @@ mod tests {
         let texts = Texts::default();
         let large = vec![0; LARGEST + 1];
         texts.keep(hash(1), &large);
-        assert!(!matches!(texts.ask(&[hash(1)], Reach::Few).remove(0), Known::Text(_)));
+        assert!(!matches!(texts.ask(&[hash(1)], Breadth::Few).remove(0), Known::Text(_)));
     }
 }

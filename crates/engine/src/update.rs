@@ -1,9 +1,9 @@
 //! Changing metadata and tags of a document.
 
-use shelf_base::Call;
+use shelf_base::CallContext;
 use shelf_catalog::{Document, Metadata, TagChange, Update};
 
-use crate::{Caller, Error, House, Result, get::keep_named, validate};
+use crate::{Caller, Error, Library, Result, get::keep_named, validate};
 
 /// A request to change metadata or tags.
 #[derive(Clone, Debug, Default)]
@@ -31,9 +31,14 @@ pub struct UpdateReply {
     pub changes: Vec<TagChange>,
 }
 
-impl House {
+impl Library {
     /// Changes metadata and tags of the one document that is meant.
-    pub fn update(&self, caller: &Caller, request: &UpdateRequest, call: &Call) -> Result<UpdateReply> {
+    pub fn update(
+        &self,
+        caller: &Caller,
+        request: &UpdateRequest,
+        call: &CallContext,
+    ) -> Result<UpdateReply> {
         caller.must_write()?;
         call.check()?;
         validate::metadata(&request.metadata)?;

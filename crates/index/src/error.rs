@@ -2,7 +2,7 @@
 
 use std::io;
 
-use shelf_base::{Fault, Kind};
+use shelf_base::{ErrorInfo, Kind};
 
 /// Why the index could not be used.
 #[derive(Debug, thiserror::Error)]
@@ -37,7 +37,7 @@ impl Error {
     }
 }
 
-impl Fault for Error {
+impl ErrorInfo for Error {
     fn kind(&self) -> Kind {
         match self {
             Self::Damaged { .. } | Self::Words(_) => Kind::Corrupt,

@@ -1,9 +1,9 @@
 //! Derived search state.
 mod bits;
-mod deep;
 mod error;
 mod manifest;
 mod pages;
+mod remote_vectors;
 mod search;
 mod segment;
 mod store;
@@ -12,8 +12,8 @@ mod trigram;
 mod vector;
 mod view;
 pub use bits::Bits;
-pub use deep::{Cosines, Deep, Missing};
 pub use error::Error;
+pub use remote_vectors::{Cosines, Missing, RemoteVectors};
 pub use search::{Correction, Hit, Hits, Kind, Question, Resolved, Search, Unit, Wanted, folded};
 pub use segment::{Builder, Built, Entry, EntryPassage, Grep, Part, Span};
 pub use store::{Change, Index, Lease, Marks, Staged};

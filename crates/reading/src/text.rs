@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use shelf_base::{Fault, Kind};
+use shelf_base::{ErrorInfo, Kind};
 
 use crate::{decode, docx, extension_of, html, pdf};
 
@@ -59,7 +59,7 @@ impl Unreadable {
     }
 }
 
-impl Fault for Unreadable {
+impl ErrorInfo for Unreadable {
     fn kind(&self) -> Kind {
         match self {
             Self::Damaged { .. } | Self::Encrypted => Kind::Invalid,

@@ -6,16 +6,16 @@ use std::{
 };
 
 use serde_json::{Map, Value};
-use shelf_base::{Call, Kind, bounds::PAGE_CHARS};
-use shelf_engine::{Caller, House};
+use shelf_base::{CallContext, Kind, bounds::PAGE_CHARS};
+use shelf_engine::{Caller, Library};
 use shelf_tools::{
-    Answer, Context, Failure, Limits, Tool,
+    Answer, Context, ErrorReply, Limits, Tool,
     policy::{Access, Selection},
     prompts::Prompts,
 };
 use tokio::sync::Semaphore;
 
-use crate::rest::Watch;
+use crate::idle::Watch;
 
 /// How long calls may take.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +41,7 @@ pub struct Setup {
 /// The shared state of a server.
 pub struct App {
     /// The library.
-    pub house: House,
+    pub library: Library,
     /// The tools on offer; a request may only narrow it.
     pub selection: Selection,
     /// Rate limits.
@@ -101,7 +101,7 @@ impl Slots {
 
 /// Why blocking work has no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Undone {
+pub(crate) enum BlockingError {
     /// Its turn did not come.
     Busy,
     /// It ended by a defect.
@@ -109,16 +109,16 @@ pub(crate) enum Undone {
 }
 
 impl App {
-    /// A server over `house`.
-    pub fn new(house: House, setup: Setup) -> Arc<Self> {
+    /// A server over `library`.
+    pub fn new(library: Library, setup: Setup) -> Arc<Self> {
         let Setup { selection, limits, timeouts, prompts, give_back } = setup;
         let (watch, slots) = (Watch::default(), Slots::default());
-        Arc::new(Self { house, selection, limits, timeouts, prompts, give_back, watch, slots })
+        Arc::new(Self { library, selection, limits, timeouts, prompts, give_back, watch, slots })
     }
 
     /// A call with this server's time limit.
-    pub(crate) fn new_call(&self) -> Call {
-        self.timeouts.call.map_or_else(Call::new, |limit| Call::new().within(limit))
+    pub(crate) fn new_call(&self) -> CallContext {
+        self.timeouts.call.map_or_else(CallContext::new, |limit| CallContext::new().within(limit))
     }
 
     /// Runs a tool on a thread where blocking is fine, and makes of its answer what the door wants: an answer can be
@@ -128,24 +128,24 @@ impl App {
         tool: &'static Tool,
         selection: Selection,
         caller: Caller,
-        call: Call,
+        call: CallContext,
         arguments: Map<String, Value>,
         finish: impl FnOnce(Answer) -> T + Send + 'static,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, ErrorReply> {
         let started = Instant::now();
         let work = if tool.access == Access::Read { Work::Read } else { Work::Write };
         let done = self
             .blocking(work, call.clone(), move |app| {
-                let (house, limits) = (&app.house, &app.limits);
+                let (library, limits) = (&app.library, &app.limits);
                 let (call, selection, page_chars) = (&call, &selection, PAGE_CHARS);
-                let context = Context { house, caller: &caller, call, limits, selection, page_chars };
+                let context = Context { library, caller: &caller, call, limits, selection, page_chars };
                 shelf_tools::call(tool, &context, arguments).map(finish)
             })
             .await;
         let outcome = match done {
             Ok(outcome) => outcome,
-            Err(Undone::Busy) => Err(shelf_tools::busy(tool, TURN.as_secs())),
-            Err(Undone::Defect) => Err(shelf_tools::defect(tool)),
+            Err(BlockingError::Busy) => Err(shelf_tools::busy(tool, TURN.as_secs())),
+            Err(BlockingError::Defect) => Err(shelf_tools::defect(tool)),
         };
         note(tool, started, outcome.as_ref().err());
         outcome
@@ -155,12 +155,12 @@ impl App {
     pub(crate) async fn blocking<T: Send + 'static>(
         self: &Arc<Self>,
         kind: Work,
-        call: Call,
+        call: CallContext,
         work: impl FnOnce(&Self) -> T + Send + 'static,
-    ) -> Result<T, Undone> {
+    ) -> Result<T, BlockingError> {
         self.watch.called(self);
         let turn = tokio::time::timeout(TURN, self.slots.of(kind).clone().acquire_owned()).await;
-        let slot = turn.ok().and_then(Result::ok).ok_or(Undone::Busy)?;
+        let slot = turn.ok().and_then(Result::ok).ok_or(BlockingError::Busy)?;
         let mut guard = CancelOnDrop(Some(call));
         let app = self.clone();
         // The place is taken for as long as the thread is, whether or not anybody still waits for it.
@@ -172,7 +172,7 @@ impl App {
         guard.0 = None;
         done.map_err(|error| {
             tracing::error!(%error, "a call ended by a defect");
-            Undone::Defect
+            BlockingError::Defect
         })
     }
 
@@ -183,7 +183,7 @@ impl App {
 }
 
 /// Cancels the call when whoever waited for it has gone.
-struct CancelOnDrop(Option<Call>);
+struct CancelOnDrop(Option<CallContext>);
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
@@ -193,7 +193,7 @@ impl Drop for CancelOnDrop {
     }
 }
 
-fn note(tool: &Tool, started: Instant, failure: Option<&Failure>) {
+fn note(tool: &Tool, started: Instant, failure: Option<&ErrorReply>) {
     let seconds = started.elapsed().as_secs_f64();
     let code = failure.map_or("ok", |failure| failure.kind.row().code);
     metrics::counter!("shelf_tool_calls_total", "tool" => tool.name, "outcome" => code).increment(1);

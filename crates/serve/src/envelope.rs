@@ -13,13 +13,13 @@ const DEPTH: usize = 100;
 
 /// Why a message is refused.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Fault {
+pub(crate) struct MessageError {
     code: i32,
     text: String,
     id: Option<Value>,
 }
 
-impl Fault {
+impl MessageError {
     fn new(code: i32, text: impl Into<String>, id: Option<Value>) -> Self {
         Self { code, text: text.into(), id }
     }
@@ -58,13 +58,13 @@ struct Envelope<'a> {
 }
 
 /// Checks a message without reading more of it than its envelope.
-pub(crate) fn check(bytes: &[u8]) -> Result<(), Fault> {
+pub(crate) fn check(bytes: &[u8]) -> Result<(), MessageError> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     let depth = depth_of(bytes);
-    let text =
-        std::str::from_utf8(bytes).map_err(|_| Fault::new(-32700, "the message is not valid UTF-8", None))?;
+    let text = std::str::from_utf8(bytes)
+        .map_err(|_| MessageError::new(-32700, "the message is not valid UTF-8", None))?;
     if depth > DEPTH {
-        return Err(Fault::new(
+        return Err(MessageError::new(
             -32600,
             format!("the message is nested deeper than {DEPTH} levels"),
             find_id(text),
@@ -72,22 +72,24 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), Fault> {
     }
     let trimmed = text.trim_start();
     if trimmed.starts_with('[') {
-        return Err(Fault::new(-32600, "batches are not part of this protocol", None));
+        return Err(MessageError::new(-32600, "batches are not part of this protocol", None));
     }
     let envelope: Envelope<'_> = match serde_json::from_str(text) {
         Ok(envelope) => envelope,
-        Err(error) if error.is_data() => return Err(Fault::new(-32600, "a message is a JSON object", None)),
-        Err(_) => return Err(Fault::new(-32700, "the message is not valid JSON", None)),
+        Err(error) if error.is_data() => {
+            return Err(MessageError::new(-32600, "a message is a JSON object", None));
+        }
+        Err(_) => return Err(MessageError::new(-32700, "the message is not valid JSON", None)),
     };
     let id = envelope.id.clone().filter(|id| id.is_string() || id.is_i64() || id.is_u64());
     // Half a surrogate pair passes as long as nobody reads the text; only where one may stand is the whole read here.
     if (text.contains("\\ud") || text.contains("\\uD")) && serde_json::from_str::<Value>(text).is_err() {
-        return Err(Fault::new(-32700, "the message holds text that is not Unicode", id));
+        return Err(MessageError::new(-32700, "the message holds text that is not Unicode", id));
     }
     if envelope.id.is_some() && id.is_none() {
-        return Err(Fault::new(-32600, "id must be a string or an integer", None));
+        return Err(MessageError::new(-32600, "id must be a string or an integer", None));
     }
-    let refuse = |code, text: &str| Err(Fault::new(code, text, id.clone()));
+    let refuse = |code, text: &str| Err(MessageError::new(code, text, id.clone()));
     if envelope.jsonrpc.is_none_or(|version| version.get() != "\"2.0\"") {
         return refuse(-32600, "jsonrpc must be \"2.0\"");
     }

@@ -7,9 +7,9 @@ mod app;
 mod backlog;
 mod envelope;
 pub mod http;
+mod idle;
 mod lines;
 mod mcp;
-mod rest;
 pub mod stdio;
 
 pub use app::{App, BLOCKING_THREADS, Setup, Timeouts};

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     App,
     backlog::{Backlog, Message},
-    envelope::{self, Fault},
+    envelope::{self, MessageError},
     lines::{LineReader, LineSender},
     mcp::{Handler, Who},
 };
@@ -87,7 +87,7 @@ fn read_lines(
     let mut line = Vec::new();
     while let Ok(Some(length)) = next_line(&mut input, &mut line) {
         let checked = if length > REQUEST_BYTES {
-            Err(Fault::too_large().with_id(envelope::find_id(&String::from_utf8_lossy(&line))))
+            Err(MessageError::too_large().with_id(envelope::find_id(&String::from_utf8_lossy(&line))))
         } else if line.trim_ascii().is_empty() {
             continue;
         } else {

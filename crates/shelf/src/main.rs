@@ -23,9 +23,9 @@ fn main() -> ExitCode {
     let output = output::Output::new(&arguments.global);
     match commands::run(arguments, &output) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(trouble) => {
-            output.trouble(&trouble);
-            ExitCode::from(trouble.exit)
+        Err(error) => {
+            output.error(&error);
+            ExitCode::from(error.exit)
         }
     }
 }

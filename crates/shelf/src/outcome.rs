@@ -1,20 +1,20 @@
 //! How a command ends badly: a sentence, hints and an exit code.
 
-use shelf_base::{Fault, Kind};
-use shelf_tools::Failure;
+use shelf_base::{ErrorInfo, Kind};
+use shelf_tools::ErrorReply;
 
 /// Why a command failed.
 #[derive(Debug)]
-pub(crate) struct Trouble {
+pub(crate) struct CliError {
     pub code: &'static str,
     pub message: String,
     pub hints: Vec<String>,
     pub exit: u8,
 }
 
-pub(crate) type Outcome<T = ()> = Result<T, Trouble>;
+pub(crate) type Outcome<T = ()> = Result<T, CliError>;
 
-impl Trouble {
+impl CliError {
     pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
         let row = kind.row();
         Self { code: row.code, message: message.into(), hints: Vec::new(), exit: row.exit }
@@ -25,30 +25,30 @@ impl Trouble {
         self
     }
 
-    pub(crate) fn of(fault: &dyn Fault) -> Self {
+    pub(crate) fn of(fault: &dyn ErrorInfo) -> Self {
         Self { hints: fault.hints(), ..Self::new(fault.kind(), fault.to_string()) }
     }
 }
 
-impl From<Failure> for Trouble {
-    fn from(failure: Failure) -> Self {
+impl From<ErrorReply> for CliError {
+    fn from(failure: ErrorReply) -> Self {
         Self { hints: failure.hints, ..Self::new(failure.kind, failure.message) }
     }
 }
 
-impl From<shelf_engine::Error> for Trouble {
+impl From<shelf_engine::Error> for CliError {
     fn from(error: shelf_engine::Error) -> Self {
         Self::of(&error)
     }
 }
 
-impl From<std::io::Error> for Trouble {
+impl From<std::io::Error> for CliError {
     fn from(error: std::io::Error) -> Self {
         Self::new(Kind::of_io(&error), error.to_string())
     }
 }
 
-impl From<anyhow::Error> for Trouble {
+impl From<anyhow::Error> for CliError {
     fn from(error: anyhow::Error) -> Self {
         Self::new(Kind::Invalid, format!("{error:#}"))
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     cli::{ColorChoice, Global},
-    outcome::{Outcome, Trouble},
+    outcome::{CliError, Outcome},
 };
 
 const HEAD: Style = Style::new().bold();
@@ -118,8 +118,8 @@ impl Output {
     }
 
     /// How the run failed.
-    pub(crate) fn trouble(&self, trouble: &Trouble) {
-        let Trouble { code, message, hints, exit: _ } = trouble;
+    pub(crate) fn error(&self, error: &CliError) {
+        let CliError { code, message, hints, exit: _ } = error;
         let mut err = anstream::stderr().lock();
         if self.json {
             let value = serde_json::json!({ "error": { "code": code, "message": message, "hints": hints } });

@@ -3,7 +3,7 @@
 use std::{io::IsTerminal, sync::Arc, time::Duration};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use shelf_base::{Call, Progress};
+use shelf_base::{CallContext, Progress};
 
 use crate::output::Output;
 
@@ -26,8 +26,8 @@ impl Drop for Bar {
 }
 
 /// A call for a command: it reports to a bar when a person watches, and Ctrl-C cancels it.
-pub(crate) fn call(output: &Output) -> Call {
-    let mut call = Call::new();
+pub(crate) fn call(output: &Output) -> CallContext {
+    let mut call = CallContext::new();
     // The waiting thread must not hold the bar, which goes away with the last that does.
     cancel_on_interrupt(call.clone());
     if !output.quiet && std::io::stderr().is_terminal() {
@@ -42,7 +42,7 @@ pub(crate) fn call(output: &Output) -> Call {
     call
 }
 
-fn cancel_on_interrupt(call: Call) {
+fn cancel_on_interrupt(call: CallContext) {
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
         if let Ok(runtime) = runtime

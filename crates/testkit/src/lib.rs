@@ -1,9 +1,9 @@
 //! For tests only: a library in a temporary folder, calls of its tools, and a small MCP client over stdio.
 
-mod house;
+mod library;
 mod people;
 mod stdio;
 
-pub use house::{TestHouse, error_of, tree};
+pub use library::{TestLibrary, error_of, tree};
 pub use people::PASSWORD;
 pub use stdio::StdioClient;

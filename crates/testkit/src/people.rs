@@ -1,14 +1,16 @@
 //! People in a library: accounts, sessions and tokens, made the way users make them.
 
 use serde_json::{Value, json};
-use shelf_engine::{Account, Caller, Door, KeyRequest, Minted, PersonalScope, Reach, Refusal, Registration};
+use shelf_engine::{
+    Account, AuthError, Caller, Door, FileAccess, KeyRequest, Minted, PersonalScope, Registration,
+};
 
-use crate::TestHouse;
+use crate::TestLibrary;
 
 /// The password of everybody here.
 pub const PASSWORD: &str = "a password of some length";
 
-impl TestHouse {
+impl TestLibrary {
     /// An account.
     pub fn user(&self, name: &str, is_superuser: bool) -> Account {
         let request = Registration {
@@ -16,24 +18,24 @@ impl TestHouse {
             username: name.to_owned(),
             password: PASSWORD.to_owned(),
         };
-        self.house.create_user(&Caller::owner(), request, is_superuser).expect("an account")
+        self.library.create_user(&Caller::owner(), request, is_superuser).expect("an account")
     }
 
     /// The access token of a login.
     pub fn session(&self, name: &str) -> String {
-        self.house.log_in(name, PASSWORD).expect("a session").access.reveal().to_owned()
+        self.library.log_in(name, PASSWORD).expect("a session").access.reveal().to_owned()
     }
 
     /// The caller behind a proof, as HTTP would admit it.
-    pub fn admit(&self, proof: &str, door: Door) -> Result<Caller, Refusal> {
-        self.house.verify(proof, door).map(|pass| Caller { pass, reach: Reach::Configured })
+    pub fn admit(&self, proof: &str, door: Door) -> Result<Caller, AuthError> {
+        self.library.verify(proof, door).map(|pass| Caller { pass, file_access: FileAccess::Configured })
     }
 
     /// A personal token of somebody, with its text.
     pub fn personal(&self, name: &str, scopes: &[PersonalScope], days: Option<u64>) -> Minted {
         let person = self.admit(&self.session(name), Door::Rest).expect("a person");
         let request = KeyRequest { label: format!("{name}'s"), days };
-        self.house.create_personal(&person, request, Some(scopes)).expect("a token")
+        self.library.create_personal(&person, request, Some(scopes)).expect("a token")
     }
 
     /// A caller with a personal token that reads and writes.

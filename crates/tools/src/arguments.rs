@@ -7,13 +7,13 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use shelf_base::nearest;
 
-use crate::family::Trouble;
+use crate::family::ToolError;
 
 /// Checks names and types, and mends what can be mended.
 pub(crate) fn prepare(
     schema: &Map<String, Value>,
     arguments: Map<String, Value>,
-) -> Result<Map<String, Value>, Trouble> {
+) -> Result<Map<String, Value>, ToolError> {
     let empty = Map::new();
     let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
     let mut prepared = Map::new();
@@ -27,7 +27,7 @@ pub(crate) fn prepare(
     let required = schema.get("required").and_then(Value::as_array);
     for name in required.into_iter().flatten().filter_map(Value::as_str) {
         if !prepared.contains_key(name) {
-            return Err(Trouble::argument(format!("{name} is required")));
+            return Err(ToolError::argument(format!("{name} is required")));
         }
     }
     Ok(prepared)
@@ -38,18 +38,18 @@ pub fn check_arguments(
     schema: &Map<String, Value>,
     arguments: Map<String, Value>,
 ) -> Result<Map<String, Value>, (String, Vec<String>)> {
-    prepare(schema, arguments).map_err(|trouble| match trouble {
-        Trouble::Argument { message, hints } => (message, hints),
+    prepare(schema, arguments).map_err(|error| match error {
+        ToolError::Argument { message, hints } => (message, hints),
         _ => ("the arguments could not be read".into(), Vec::new()),
     })
 }
 
 /// Reads prepared arguments into their struct.
-pub(crate) fn read<T: DeserializeOwned>(arguments: Map<String, Value>) -> Result<T, Trouble> {
-    serde_json::from_value(Value::Object(arguments)).map_err(|error| Trouble::argument(error.to_string()))
+pub(crate) fn read<T: DeserializeOwned>(arguments: Map<String, Value>) -> Result<T, ToolError> {
+    serde_json::from_value(Value::Object(arguments)).map_err(|error| ToolError::argument(error.to_string()))
 }
 
-fn unknown(name: &str, properties: &Map<String, Value>) -> Trouble {
+fn unknown(name: &str, properties: &Map<String, Value>) -> ToolError {
     let near = nearest(name, properties.keys().map(String::as_str), 3);
     let hint = if properties.is_empty() {
         "it takes no arguments".to_owned()
@@ -58,10 +58,10 @@ fn unknown(name: &str, properties: &Map<String, Value>) -> Trouble {
     } else {
         format!("did you mean {}?", near.join(", "))
     };
-    Trouble::Argument { message: format!("unknown argument '{name}'"), hints: vec![hint] }
+    ToolError::Argument { message: format!("unknown argument '{name}'"), hints: vec![hint] }
 }
 
-fn mend(name: &str, property: &Value, value: Value) -> Result<Value, Trouble> {
+fn mend(name: &str, property: &Value, value: Value) -> Result<Value, ToolError> {
     if let Some(branches) = property.get("anyOf").and_then(Value::as_array) {
         return mend_any(name, branches, value);
     }
@@ -96,7 +96,7 @@ fn mend(name: &str, property: &Value, value: Value) -> Result<Value, Trouble> {
 }
 
 /// The first branch that the value fits, as it is or mended.
-fn mend_any(name: &str, branches: &[Value], value: Value) -> Result<Value, Trouble> {
+fn mend_any(name: &str, branches: &[Value], value: Value) -> Result<Value, ToolError> {
     let as_it_is = branches.iter().find(|branch| is(branch.get("type").and_then(Value::as_str), &value));
     if let Some(branch) = as_it_is {
         return mend(name, branch, value);
@@ -104,10 +104,10 @@ fn mend_any(name: &str, branches: &[Value], value: Value) -> Result<Value, Troub
     let mended = branches.iter().find_map(|branch| mend(name, branch, value.clone()).ok());
     let kinds: Vec<&str> =
         branches.iter().map(|branch| word(branch.get("type").and_then(Value::as_str))).collect();
-    mended.ok_or_else(|| Trouble::argument(format!("{name} must be {}", kinds.join(" or "))))
+    mended.ok_or_else(|| ToolError::argument(format!("{name} must be {}", kinds.join(" or "))))
 }
 
-fn check_items(name: &str, property: &Value, value: &Value) -> Result<(), Trouble> {
+fn check_items(name: &str, property: &Value, value: &Value) -> Result<(), ToolError> {
     let wanted = property.get("items").and_then(|items| items.get("type")).and_then(Value::as_str);
     let wrong = value.as_array().and_then(|items| items.iter().find(|item| !is(wanted, item)));
     match wrong {
@@ -137,7 +137,7 @@ fn is(wanted: Option<&str>, value: &Value) -> bool {
     }
 }
 
-fn wrong_type(name: &str, wanted: Option<&str>, found: &Value) -> Trouble {
+fn wrong_type(name: &str, wanted: Option<&str>, found: &Value) -> ToolError {
     let found = match found {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
@@ -147,7 +147,7 @@ fn wrong_type(name: &str, wanted: Option<&str>, found: &Value) -> Trouble {
         Value::Object(_) => "an object",
     };
     let wanted = word(wanted);
-    Trouble::argument(format!("{name} must be {wanted}, not {found}"))
+    ToolError::argument(format!("{name} must be {wanted}, not {found}"))
 }
 
 fn word(kind: Option<&str>) -> &'static str {
@@ -162,14 +162,14 @@ fn word(kind: Option<&str>) -> &'static str {
     }
 }
 
-fn in_bounds(name: &str, property: &Value, value: &Value) -> Result<(), Trouble> {
+fn in_bounds(name: &str, property: &Value, value: &Value) -> Result<(), ToolError> {
     let Some(number) = value.as_f64() else { return Ok(()) };
     let bound = |key: &str| property.get(key).and_then(Value::as_f64);
     if let Some(minimum) = bound("minimum").filter(|minimum| number < *minimum) {
-        return Err(Trouble::argument(format!("{name} must be at least {minimum}")));
+        return Err(ToolError::argument(format!("{name} must be at least {minimum}")));
     }
     if let Some(maximum) = bound("maximum").filter(|maximum| number > *maximum) {
-        return Err(Trouble::argument(format!("{name} must be at most {maximum}")));
+        return Err(ToolError::argument(format!("{name} must be at most {maximum}")));
     }
     Ok(())
 }
@@ -193,8 +193,8 @@ mod tests {
         });
         let (schema, arguments) =
             (schema.as_object().unwrap().clone(), arguments.as_object().unwrap().clone());
-        prepare(&schema, arguments).map(Value::Object).map_err(|trouble| match trouble {
-            Trouble::Argument { message, hints } => format!("{message}|{}", hints.join("|")),
+        prepare(&schema, arguments).map(Value::Object).map_err(|error| match error {
+            ToolError::Argument { message, hints } => format!("{message}|{}", hints.join("|")),
             other => panic!("{other:?}"),
         })
     }

@@ -1,7 +1,7 @@
 //! The five families and how each words a failure.
 
 use serde_json::json;
-use shelf_base::{Fault, Kind};
+use shelf_base::{ErrorInfo, Kind};
 use shelf_engine::WorkspaceError;
 
 use crate::policy::WRITE_NEEDED;
@@ -19,7 +19,7 @@ pub enum Family {
 
 /// Why a tool did not do its work, before its family words it.
 #[derive(Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum ToolError {
     /// The engine failed.
     Engine(shelf_engine::Error),
     /// The workspace refused.
@@ -46,7 +46,7 @@ pub(crate) enum Trouble {
     Defect,
 }
 
-impl Trouble {
+impl ToolError {
     pub(crate) fn argument(message: impl Into<String>) -> Self {
         Self::Argument { message: message.into(), hints: Vec::new() }
     }
@@ -88,13 +88,13 @@ impl Trouble {
     }
 }
 
-impl From<shelf_engine::Error> for Trouble {
+impl From<shelf_engine::Error> for ToolError {
     fn from(error: shelf_engine::Error) -> Self {
         Self::Engine(error)
     }
 }
 
-impl From<WorkspaceError> for Trouble {
+impl From<WorkspaceError> for ToolError {
     fn from(error: WorkspaceError) -> Self {
         Self::Workspace(error)
     }
@@ -102,7 +102,7 @@ impl From<WorkspaceError> for Trouble {
 
 /// A failure as a caller sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct ErrorReply {
     /// Its kind.
     pub kind: Kind,
     /// The text of an error result, in the family's shape.
@@ -126,11 +126,11 @@ impl Family {
     }
 
     /// Words a failure as the family's contract does.
-    pub(crate) fn shape(self, trouble: &Trouble) -> Failure {
-        let kind = trouble.kind();
+    pub(crate) fn shape(self, error: &ToolError) -> ErrorReply {
+        let kind = error.kind();
         let (message, hints) = match self {
-            Self::Documents => (document_sentence(trouble), trouble.hints()),
-            Self::Store | Self::Workspace => (trouble.message(), trouble.hints()),
+            Self::Documents => (document_sentence(error), error.hints()),
+            Self::Store | Self::Workspace => (error.message(), error.hints()),
         };
         let text = match self {
             Self::Store => {
@@ -141,42 +141,42 @@ impl Family {
             // The contract shows bare sentences and nothing else.
             Self::Documents => message.clone(),
             Self::Workspace => {
-                let code = match trouble {
-                    Trouble::Workspace(WorkspaceError::WriteNotAllowed { .. }) => "WRITE_NOT_ALLOWED",
-                    Trouble::Refused(sentence) if *sentence == WRITE_NEEDED => "WRITE_NOT_ALLOWED",
-                    Trouble::Workspace(WorkspaceError::Io(_)) => "INTERNAL_ERROR",
+                let code = match error {
+                    ToolError::Workspace(WorkspaceError::WriteNotAllowed { .. }) => "WRITE_NOT_ALLOWED",
+                    ToolError::Refused(sentence) if *sentence == WRITE_NEEDED => "WRITE_NOT_ALLOWED",
+                    ToolError::Workspace(WorkspaceError::Io(_)) => "INTERNAL_ERROR",
                     _ => workspace_code(kind),
                 };
                 let advice: String = hints.iter().map(|hint| format!("; {hint}")).collect();
-                let mut error = json!({ "code": code, "message": format!("{message}{advice}") });
-                if let Trouble::RateLimited { retry_after_seconds, .. } = trouble {
-                    error["retry_after_seconds"] = (*retry_after_seconds).into();
+                let mut body = json!({ "code": code, "message": format!("{message}{advice}") });
+                if let ToolError::RateLimited { retry_after_seconds, .. } = error {
+                    body["retry_after_seconds"] = (*retry_after_seconds).into();
                 }
-                json!({ "error": error }).to_string()
+                json!({ "error": body }).to_string()
             }
         };
-        let retry_after = match trouble {
-            Trouble::RateLimited { retry_after_seconds, .. } => Some(*retry_after_seconds),
+        let retry_after = match error {
+            ToolError::RateLimited { retry_after_seconds, .. } => Some(*retry_after_seconds),
             _ => None,
         };
-        Failure { kind, text, message, hints, retry_after }
+        ErrorReply { kind, text, message, hints, retry_after }
     }
 }
 
 /// The contract's way to say that there is no such thing; other sentences stay, begun as sentences are.
-fn document_sentence(trouble: &Trouble) -> String {
-    let sentence = match trouble {
-        Trouble::Engine(shelf_engine::Error::NotFound { what, .. }) => format!("{what} not found"),
+fn document_sentence(error: &ToolError) -> String {
+    let sentence = match error {
+        ToolError::Engine(shelf_engine::Error::NotFound { what, .. }) => format!("{what} not found"),
         // A bare sentence has room for one hint.
-        Trouble::Argument { message, hints } if !hints.is_empty() => {
+        ToolError::Argument { message, hints } if !hints.is_empty() => {
             return format!("{message}; {}", hints.join("; "));
         }
         other => other.message(),
     };
     let starts_with_argument = matches!(
-        trouble,
-        Trouble::Argument { .. }
-            | Trouble::Engine(
+        error,
+        ToolError::Argument { .. }
+            | ToolError::Engine(
                 shelf_engine::Error::Invalid { .. }
                     | shelf_engine::Error::TooLarge { .. }
                     | shelf_engine::Error::Accounts(_)

@@ -18,7 +18,7 @@ pub mod verbatim;
 mod workspace;
 
 pub use arguments::check_arguments;
-pub use family::{Failure, Family};
+pub use family::{ErrorReply, Family};
 pub use limits::Limits;
 pub use registry::{Answer, Context, Hints, Tool, busy, call, defect, find, registry};
 pub use schema::of as schema_of;

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use shelf_base::{Moment, ids::AccountId};
 use shelf_engine::Caller;
 
-use crate::{Tool, family::Trouble};
+use crate::{Tool, family::ToolError};
 
 const MINUTE_MICROS: i64 = 60_000_000;
 
@@ -27,7 +27,7 @@ impl Limits {
     }
 
     /// Takes one call, or says when the next may be made.
-    pub(crate) fn take(&self, tool: &Tool, caller: &Caller, now: Moment) -> Result<(), Trouble> {
+    pub(crate) fn take(&self, tool: &Tool, caller: &Caller, now: Moment) -> Result<(), ToolError> {
         let per_minute = self.per_minute.get(tool.name).copied().unwrap_or(0);
         if per_minute == 0 {
             return Ok(());
@@ -42,7 +42,7 @@ impl Limits {
             Some(oldest) if calls.len() >= per_minute as usize => {
                 let wait = MINUTE_MICROS - (now.micros() - oldest.micros());
                 let retry_after_seconds = wait.unsigned_abs().div_ceil(1_000_000).max(1);
-                Err(Trouble::RateLimited { tool: tool.name, per_minute, retry_after_seconds })
+                Err(ToolError::RateLimited { tool: tool.name, per_minute, retry_after_seconds })
             }
             _ => {
                 calls.push_back(now);
@@ -67,7 +67,7 @@ mod tests {
         assert!(take(60));
         assert!(!take(61));
         match limits.take(tool, &Caller::owner(), at(61)) {
-            Err(Trouble::RateLimited { retry_after_seconds, .. }) => assert_eq!(retry_after_seconds, 29),
+            Err(ToolError::RateLimited { retry_after_seconds, .. }) => assert_eq!(retry_after_seconds, 29),
             other => panic!("{other:?}"),
         }
     }

@@ -4,12 +4,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use shelf_base::Call;
-use shelf_engine::{Caller, House};
+use shelf_base::CallContext;
+use shelf_engine::{Caller, Library};
 
 use crate::{
     Family, Limits, arguments, documents,
-    family::{Failure, Trouble},
+    family::{ErrorReply, ToolError},
     policy::{self, Access, Audience, Selection, Verdict},
     schema, store, workspace,
 };
@@ -17,11 +17,11 @@ use crate::{
 /// What a tool needs to run.
 pub struct Context<'a> {
     /// The library.
-    pub house: &'a House,
+    pub library: &'a Library,
     /// Who asks.
     pub caller: &'a Caller,
     /// The call in progress.
-    pub call: &'a Call,
+    pub call: &'a CallContext,
     /// Rate limits of this process.
     pub limits: &'a Limits,
     /// The tools on offer.
@@ -63,7 +63,7 @@ pub struct Tool {
     pub example: &'static str,
     pub(crate) input: fn() -> Value,
     pub(crate) output: fn() -> Value,
-    pub(crate) run: fn(&Context<'_>, Map<String, Value>) -> Result<Answer, Trouble>,
+    pub(crate) run: fn(&Context<'_>, Map<String, Value>) -> Result<Answer, ToolError>,
 }
 
 /// What a tool answers.
@@ -123,34 +123,34 @@ pub fn find(name: &str) -> Option<&'static Tool> {
 }
 
 /// Calls a tool: policy, arguments, work, each failure in the family's shape. A defect is contained here.
-pub fn call(tool: &Tool, context: &Context<'_>, arguments: Map<String, Value>) -> Result<Answer, Failure> {
+pub fn call(tool: &Tool, context: &Context<'_>, arguments: Map<String, Value>) -> Result<Answer, ErrorReply> {
     let work = || {
         if let Verdict::Refused(sentence) = policy::verdict(&context.caller.pass, context.selection, tool) {
-            return Err(Trouble::Refused(sentence));
+            return Err(ToolError::Refused(sentence));
         }
-        context.limits.take(tool, context.caller, context.house.now())?;
+        context.limits.take(tool, context.caller, context.library.now())?;
         let arguments = arguments::prepare(&tool.input_schema(), arguments)?;
         (tool.run)(context, arguments)
     };
-    let outcome = catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(Trouble::Defect));
-    outcome.map_err(|trouble| tool.family.shape(&trouble))
+    let outcome = catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(ToolError::Defect));
+    outcome.map_err(|error| tool.family.shape(&error))
 }
 
 /// The failure of a call that ended by a defect outside the tool itself.
-pub fn defect(tool: &Tool) -> Failure {
-    tool.family.shape(&Trouble::Defect)
+pub fn defect(tool: &Tool) -> ErrorReply {
+    tool.family.shape(&ToolError::Defect)
 }
 
 /// The failure of a call whose turn did not come.
-pub fn busy(tool: &Tool, seconds: u64) -> Failure {
+pub fn busy(tool: &Tool, seconds: u64) -> ErrorReply {
     let message =
         format!("the server is busy: the call waited {seconds} s for its turn and nothing was done");
-    tool.family.shape(&Trouble::Engine(shelf_engine::Error::Busy(message)))
+    tool.family.shape(&ToolError::Engine(shelf_engine::Error::Busy(message)))
 }
 
 /// Turns a reply into JSON.
-pub(crate) fn reply(value: &impl Serialize) -> Result<Answer, Trouble> {
-    let value = serde_json::to_value(value).map_err(|_| Trouble::Defect)?;
+pub(crate) fn reply(value: &impl Serialize) -> Result<Answer, ToolError> {
+    let value = serde_json::to_value(value).map_err(|_| ToolError::Defect)?;
     Ok(Answer { value, about: Map::new() })
 }
 
@@ -160,7 +160,7 @@ pub(crate) fn reply_part<T: Serialize>(
     total: u64,
     next_cursor: Option<String>,
     is_cut: bool,
-) -> Result<Answer, Trouble> {
+) -> Result<Answer, ToolError> {
     let mut answer = reply(&items)?;
     answer.about.insert("total".into(), total.into());
     answer.about.insert("truncated".into(), is_cut.into());

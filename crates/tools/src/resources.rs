@@ -1,8 +1,10 @@
 //! Resources: documents and snapshots by address, for clients that read rather than call.
 
 use serde_json::json;
-use shelf_base::{Call, ids::DocumentId};
-use shelf_engine::{Caller, Document, Error, Filter, GetRequest, House, ListRequest, Order, SortBy, Window};
+use shelf_base::{CallContext, ids::DocumentId};
+use shelf_engine::{
+    Caller, Document, Error, Filter, GetRequest, Library, ListRequest, Order, SortBy, Window,
+};
 
 use crate::policy::{self, Selection, Verdict};
 
@@ -55,10 +57,10 @@ fn may_call(caller: &Caller, selection: &Selection, name: &str) -> bool {
 
 /// A page of the caller's documents.
 pub fn list(
-    house: &House,
+    library: &Library,
     caller: &Caller,
     cursor: Option<String>,
-    call: &Call,
+    call: &CallContext,
 ) -> Result<(Vec<Listed>, Option<String>), Error> {
     let request = ListRequest {
         limit: PAGE,
@@ -67,9 +69,9 @@ pub fn list(
         order: Order::Ascending,
         ..ListRequest::default()
     };
-    let page = house.list(caller, &request, call)?;
+    let page = library.list(caller, &request, call)?;
     let next = match page.documents.last() {
-        Some(last) if page.more => Some(house.cursor_after(caller, &request, last)?),
+        Some(last) if page.more => Some(library.cursor_after(caller, &request, last)?),
         _ => None,
     };
     Ok((page.documents.iter().map(listed).collect(), next))
@@ -86,19 +88,29 @@ fn listed(document: &Document) -> Listed {
 }
 
 /// Reads a resource; `None` when the caller has no such thing.
-pub fn read(house: &House, caller: &Caller, uri: &str, call: &Call) -> Result<Option<Read>, Error> {
+pub fn read(
+    library: &Library,
+    caller: &Caller,
+    uri: &str,
+    call: &CallContext,
+) -> Result<Option<Read>, Error> {
     if let Some(id) = uri.strip_prefix(DOCUMENTS) {
-        return read_document(house, caller, id, call);
+        return read_document(library, caller, id, call);
     }
     match uri.strip_prefix(SNAPSHOTS) {
-        Some(id) => read_snapshot(house, caller, id, call),
+        Some(id) => read_snapshot(library, caller, id, call),
         None => Ok(None),
     }
 }
 
-fn read_document(house: &House, caller: &Caller, id: &str, call: &Call) -> Result<Option<Read>, Error> {
+fn read_document(
+    library: &Library,
+    caller: &Caller,
+    id: &str,
+    call: &CallContext,
+) -> Result<Option<Read>, Error> {
     let Ok(id) = id.parse::<DocumentId>() else { return Ok(None) };
-    let Some(document) = house.document(caller, id)? else { return Ok(None) };
+    let Some(document) = library.document(caller, id)? else { return Ok(None) };
     let request = GetRequest {
         name: Some(document.path.clone()),
         collection: Some(document.collection_name.clone()),
@@ -106,7 +118,7 @@ fn read_document(house: &House, caller: &Caller, id: &str, call: &Call) -> Resul
         window: Window::default(),
         ..GetRequest::default()
     };
-    let got = house.get(caller, &request, call)?;
+    let got = library.get(caller, &request, call)?;
     if got.as_ref().and_then(|got| got.content.as_ref()).is_some_and(|content| content.truncated) {
         return Err(Error::TooLarge {
             what: "the document".into(),
@@ -120,12 +132,17 @@ fn read_document(house: &House, caller: &Caller, id: &str, call: &Call) -> Resul
     }))
 }
 
-fn read_snapshot(house: &House, caller: &Caller, id: &str, call: &Call) -> Result<Option<Read>, Error> {
-    let snapshots = house.snapshots(caller, None)?;
+fn read_snapshot(
+    library: &Library,
+    caller: &Caller,
+    id: &str,
+    call: &CallContext,
+) -> Result<Option<Read>, Error> {
+    let snapshots = library.snapshots(caller, None)?;
     let Some(snapshot) = snapshots.iter().find(|snapshot| snapshot.at.with_micros() == id) else {
         return Ok(None);
     };
-    let listing = house.listing(snapshot, call)?;
+    let listing = library.listing(snapshot, call)?;
     let links: Vec<_> = listing
         .entries
         .iter()
@@ -149,7 +166,7 @@ fn read_snapshot(house: &House, caller: &Caller, id: &str, call: &Call) -> Resul
 
 /// Values that complete the argument of a template: ids that begin so, and ids of documents whose path holds the text.
 pub fn complete(
-    house: &House,
+    library: &Library,
     caller: &Caller,
     template: &str,
     argument: &str,
@@ -158,11 +175,11 @@ pub fn complete(
     let mut complete = true;
     let values: Vec<String> = match (template, argument) {
         (SNAPSHOT_TEMPLATE, "snapshot_id") => {
-            let ids = house.snapshots(caller, None)?.into_iter().map(|snapshot| snapshot.at.with_micros());
+            let ids = library.snapshots(caller, None)?.into_iter().map(|snapshot| snapshot.at.with_micros());
             ids.filter(|id| id.starts_with(text)).collect()
         }
         (DOCUMENT_TEMPLATE, "document_id") => {
-            let (found, is_all) = documents_like(house, caller, text)?;
+            let (found, is_all) = documents_like(library, caller, text)?;
             complete = is_all;
             found.into_iter().map(|document| document.id.to_string()).collect()
         }
@@ -174,12 +191,12 @@ pub fn complete(
 
 /// Documents whose id begins with a text or whose path holds it, among the first ten thousand; whether those are all.
 pub(crate) fn documents_like(
-    house: &House,
+    library: &Library,
     caller: &Caller,
     text: &str,
 ) -> Result<(Vec<Document>, bool), Error> {
     let request = ListRequest { filter: Filter::default(), limit: 10_000, ..ListRequest::default() };
-    let page = house.list(caller, &request, &Call::new())?;
+    let page = library.list(caller, &request, &CallContext::new())?;
     let mut documents = page.documents;
     documents.retain(|document| document.id.to_string().starts_with(text) || document.path.contains(text));
     Ok((documents, !page.more))

@@ -1,9 +1,9 @@
-//! Which crate may lean on which: the table that keeps the rooms of the house apart.
+//! Which crate may lean on which: the table that keeps the crates apart.
 
 use super::Finding;
 use super::files::SourceFile;
 
-/// Each crate folder, and the crates of the house it may depend on.
+/// Each crate folder, and the crates it may depend on.
 const ALLOWED: [(&str, &[&str]); 10] = [
     ("base", &[]),
     ("blocks", &["base"]),
@@ -17,7 +17,7 @@ const ALLOWED: [(&str, &[&str]); 10] = [
     ("serve", &["base", "engine", "tools"]),
 ];
 
-/// Crate folders that may depend on every other crate of the house.
+/// Crate folders that may depend on every other crate.
 const FREE: [&str; 2] = ["shelf", "testkit"];
 
 /// Outside crates that belong to one room only.

@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: the rules of the house that no compiler or linter checks.
+//! `cargo xtask tidy`: the project rules that no compiler or linter checks.
 
 mod edges;
 mod files;

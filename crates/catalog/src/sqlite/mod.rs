@@ -197,8 +197,8 @@ fn try_connect(path: &Path) -> Result<Connection> {
 }
 
 impl Catalog for SqliteCatalog {
-    fn rest(&self) {
-        self.writer.rest();
+    fn release_memory(&self) {
+        self.writer.release_memory();
         // What the other connections remember goes with them.
         self.readers.lock().truncate(1);
     }

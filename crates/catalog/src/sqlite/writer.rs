@@ -99,7 +99,7 @@ pub(super) struct Writer {
 impl Drop for Writer {
     /// Closes the connection, so that the write-ahead log is folded into the database.
     fn drop(&mut self) {
-        self.rest();
+        self.release_memory();
     }
 }
 
@@ -110,7 +110,7 @@ impl Writer {
 
     /// Lets the thread finish what it has and go, with its connection and all that the connection remembers. The next
     /// write starts another.
-    pub(super) fn rest(&self) {
+    pub(super) fn release_memory(&self) {
         let taken = self.queue.lock().take();
         if let Some((sender, thread)) = taken {
             drop(sender);

@@ -9,7 +9,7 @@ use std::{
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use shelf_base::{Fault, Kind, Retry, Secret, Stopped};
+use shelf_base::{ErrorInfo, Kind, Retry, Secret, Stopped};
 
 use super::*;
 
@@ -96,7 +96,7 @@ fn settings(server: &Server) -> EndpointSettings {
 }
 
 fn embed(server: &Server, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
-    Endpoint::new(settings(server)).unwrap().embed(texts, &Call::new())
+    Endpoint::new(settings(server)).unwrap().embed(texts, &CallContext::new())
 }
 
 fn expected(text: &str) -> Vec<f32> {
@@ -120,7 +120,7 @@ fn sends_what_servers_expect_and_orders_by_index() {
     let endpoint = Endpoint::new(settings(&server)).unwrap();
     assert_eq!((endpoint.model(), endpoint.dimensions()), ("small@127.0.0.1", None));
     let texts = ["a", "four", "größer"];
-    assert_vectors(&endpoint.embed(&texts, &Call::new()).unwrap(), &texts);
+    assert_vectors(&endpoint.embed(&texts, &CallContext::new()).unwrap(), &texts);
     assert_eq!(endpoint.dimensions(), Some(2));
     let seen = server.seen.lock();
     assert!(seen[0].head.starts_with("post /v1/embeddings http/1.1\r\n"), "{}", seen[0].head);
@@ -133,8 +133,8 @@ fn sends_what_servers_expect_and_orders_by_index() {
 fn without_a_key_none_is_sent_and_empty_texts_become_a_space() {
     let server = serve(|_, request| vectors(request));
     let endpoint = Endpoint::new(EndpointSettings::new(&server.url, "small")).unwrap();
-    endpoint.embed(&["", "text"], &Call::new()).unwrap();
-    assert_eq!(endpoint.embed(&[], &Call::new()).unwrap(), Vec::<Vec<f32>>::new());
+    endpoint.embed(&["", "text"], &CallContext::new()).unwrap();
+    assert_eq!(endpoint.embed(&[], &CallContext::new()).unwrap(), Vec::<Vec<f32>>::new());
     let seen = server.seen.lock();
     assert_eq!(seen.len(), 1);
     assert!(!seen[0].head.contains("authorization"));
@@ -181,7 +181,7 @@ fn the_pause_asked_for_is_kept() {
 fn endless_failures_end_with_the_last() {
     let server = serve(|_, _| answer(500, json!({"error": {"message": "sk-very-secret broke\nthe disk"}})));
     let endpoint = Endpoint::new(EndpointSettings { attempts: 2, ..settings(&server) }).unwrap();
-    let error = endpoint.embed(&["a"], &Call::new()).unwrap_err();
+    let error = endpoint.embed(&["a"], &CallContext::new()).unwrap_err();
     assert!(matches!(&error, Error::Refused { status: 500, said, .. } if said == "*** broke the disk"));
     assert_eq!((error.kind(), error.retry()), (Kind::Unavailable, Retry::Later));
     assert_eq!(server.seen.lock().len(), 2);
@@ -219,9 +219,9 @@ fn redirects_are_not_followed() {
 fn unusable_replies_are_refused_at_once() {
     let item = |index: usize| json!({"index": index, "embedding": [1, 2]});
     let cases = [
-        (json!({"data": [item(0)]}).to_string(), Problem::Count { expected: 2, found: 1 }),
-        (json!({"data": [item(1), item(1)]}).to_string(), Problem::Index { index: 1 }),
-        ("<html>".into(), Problem::NotEmbeddings("expected value at line 1 column 1".into())),
+        (json!({"data": [item(0)]}).to_string(), ReplyError::Count { expected: 2, found: 1 }),
+        (json!({"data": [item(1), item(1)]}).to_string(), ReplyError::Index { index: 1 }),
+        ("<html>".into(), ReplyError::NotEmbeddings("expected value at line 1 column 1".into())),
     ];
     for (body, expect) in cases {
         let server = serve(move |_, _| answer(200, &body));
@@ -235,7 +235,7 @@ fn unusable_replies_are_refused_at_once() {
 fn replies_longer_than_the_bound_are_not_read() {
     let server = serve(|_, _| answer(200, " ".repeat(REPLY_BYTES as usize + 1)));
     let error = embed(&server, &["a"]).unwrap_err();
-    let problem = Problem::TooLong { limit: REPLY_BYTES };
+    let problem = ReplyError::TooLong { limit: REPLY_BYTES };
     assert!(matches!(&error, Error::Reply { problem: found, .. } if *found == problem), "{error:?}");
 }
 
@@ -244,8 +244,8 @@ fn a_model_that_changes_its_size_is_noticed() {
     let server =
         serve(|number, _| answer(200, json!({"data": [{"index": 0, "embedding": vec![1; number + 2]}]})));
     let endpoint = Endpoint::new(settings(&server)).unwrap();
-    endpoint.embed(&["a"], &Call::new()).unwrap();
-    let error = endpoint.embed(&["a"], &Call::new()).unwrap_err();
+    endpoint.embed(&["a"], &CallContext::new()).unwrap();
+    let error = endpoint.embed(&["a"], &CallContext::new()).unwrap_err();
     assert!(matches!(error, Error::Dimensions { expected: 2, found: 3, .. }));
 }
 
@@ -255,7 +255,7 @@ fn slow_answers_are_not_waited_for() {
     let timeout = Duration::from_millis(200);
     let endpoint = Endpoint::new(EndpointSettings { timeout, ..settings(&server) }).unwrap();
     let begun = Instant::now();
-    let error = endpoint.embed(&["a"], &Call::new()).unwrap_err();
+    let error = endpoint.embed(&["a"], &CallContext::new()).unwrap_err();
     assert!(matches!(error, Error::Slow { .. }), "{error:?}");
     assert_eq!(error.kind(), Kind::TimedOut);
     assert!(begun.elapsed() < Duration::from_secs(1));
@@ -266,9 +266,9 @@ fn a_call_can_stop_in_a_pause() {
     let server = serve(|_, _| Answer { headers: "Retry-After: 20\r\n", ..answer(429, "") });
     let endpoint = Endpoint::new(settings(&server)).unwrap();
     let begun = Instant::now();
-    let error = endpoint.embed(&["a"], &Call::new().within(Duration::from_millis(300))).unwrap_err();
+    let error = endpoint.embed(&["a"], &CallContext::new().within(Duration::from_millis(300))).unwrap_err();
     assert!(matches!(error, Error::Stopped(Stopped::TimedOut)));
-    let call = Call::new();
+    let call = CallContext::new();
     let other = call.clone();
     thread::spawn(move || {
         thread::sleep(Duration::from_millis(200));
@@ -287,7 +287,7 @@ fn nobody_there_is_said_after_all_attempts() {
     let settings =
         EndpointSettings { attempts, ..EndpointSettings::new(format!("http://{address}"), "small") };
     let begun = Instant::now();
-    let error = Endpoint::new(settings).unwrap().embed(&["a"], &Call::new()).unwrap_err();
+    let error = Endpoint::new(settings).unwrap().embed(&["a"], &CallContext::new()).unwrap_err();
     assert!(matches!(error, Error::Unreachable { .. }), "{error:?}");
     assert_eq!((error.kind(), error.retry()), (Kind::Unavailable, Retry::Later));
     assert!(begun.elapsed() >= FIRST_PAUSE);

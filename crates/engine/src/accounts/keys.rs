@@ -7,7 +7,7 @@ use shelf_base::{
 };
 use shelf_catalog::{Actor, Holder, Token, TokenKind, scopes};
 
-use crate::{Caller, Error, House, Result};
+use crate::{Caller, Error, Library, Result};
 
 /// What a personal token may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +85,7 @@ pub struct KeyRequest {
     pub days: Option<u64>,
 }
 
-impl House {
+impl Library {
     /// Makes a personal token of the caller's account; READ and WRITE when no scopes are named.
     pub fn create_personal(
         &self,

@@ -6,20 +6,20 @@ mod people;
 use std::collections::HashMap;
 
 use parking_lot::Mutex;
-use shelf_accounts::{Bearer, Pass, Refusal};
+use shelf_accounts::{AuthError, Bearer, Pass};
 use shelf_base::{Moment, ids::TokenId};
 
 pub use keys::{KeyRequest, Permission, PersonalScope};
 pub use people::{AccountUpdate, Registration, Usage};
 
-use crate::{Caller, Error, House, Result};
+use crate::{Caller, Error, Library, Result};
 
 /// How old the noted use of a token may be before it is noted again: a note is a write.
 const NOTE_EVERY_MICROS: i64 = 60_000_000;
 
-/// What a house remembers about those who call it.
+/// What is remembered about the use of tokens and passwords.
 #[derive(Default)]
-pub(crate) struct Desk {
+pub(crate) struct TokenUse {
     /// When the use of a token was last noted.
     noted: Mutex<HashMap<TokenId, Moment>>,
     /// Hashing a password takes 19 MiB and a core: one at a time is enough.
@@ -35,12 +35,12 @@ pub enum Door {
     Rest,
 }
 
-impl House {
+impl Library {
     /// Checks what a caller shows at a door.
-    pub fn verify(&self, text: &str, door: Door) -> Result<Pass, Refusal> {
+    pub fn verify(&self, text: &str, door: Door) -> Result<Pass, AuthError> {
         let now = self.now();
         let pass = match shelf_accounts::verify(&*self.catalog, text, now) {
-            Err(Refusal::WebToken) if door == Door::Rest => {
+            Err(AuthError::WebToken) if door == Door::Rest => {
                 return shelf_accounts::verify_web(&*self.catalog, text, now);
             }
             outcome => outcome?,
@@ -50,14 +50,14 @@ impl House {
     }
 
     /// Checks the text of a token.
-    pub fn verify_token(&self, text: &str) -> Result<Pass, Refusal> {
+    pub fn verify_token(&self, text: &str) -> Result<Pass, AuthError> {
         self.verify(text, Door::Protocol)
     }
 
     /// Notes that a token was used, to about a minute. A note that fails fails nobody.
     fn note_use(&self, pass: &Pass, now: Moment) {
         let Some(id) = pass.token() else { return };
-        let mut noted = self.desk.noted.lock();
+        let mut noted = self.token_use.noted.lock();
         let is_due = noted.get(&id).is_none_or(|at| now.micros() - at.micros() >= NOTE_EVERY_MICROS);
         if !is_due {
             return;

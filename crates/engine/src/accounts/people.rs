@@ -4,7 +4,7 @@ use shelf_accounts::{Password, Tokens};
 use shelf_base::ids::{AccountId, LOCAL_ACCOUNT};
 use shelf_catalog::{Account, AccountChange, Actor, Holder, NewAccount, Rank};
 
-use crate::{Caller, Error, House, Result};
+use crate::{Caller, Error, Library, Result};
 
 /// A person who wants an account.
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ pub struct Usage {
     pub collection_tokens: u64,
 }
 
-impl House {
+impl Library {
     /// Registers a person. The first one becomes the superuser, and only from the machine itself.
     pub fn register(&self, request: Registration, from_this_machine: bool) -> Result<Account> {
         if self.options.registration_closed {
@@ -84,13 +84,13 @@ impl House {
 
     fn hash_password(&self, text: String) -> Result<String> {
         let password = Password::new(text)?;
-        let _one_at_a_time = self.desk.hashing.lock();
+        let _one_at_a_time = self.token_use.hashing.lock();
         Ok(password.hash()?)
     }
 
     /// Begins a session for a name (or address) and its password.
     pub fn log_in(&self, name: &str, password: &str) -> Result<Tokens> {
-        let _one_at_a_time = self.desk.hashing.lock();
+        let _one_at_a_time = self.token_use.hashing.lock();
         Ok(shelf_accounts::log_in(&*self.catalog, name, password, self.now())?)
     }
 

@@ -4,7 +4,7 @@ mod kind;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 pub use kind::DocumentType;
-use shelf_base::{Call, ids::DocumentId};
+use shelf_base::{CallContext, ids::DocumentId};
 use shelf_blocks::cut::Cut;
 use shelf_catalog::{
     Document, DocumentChange, Filter, Metadata, NewContent, NewType, Order, Put, PutDocument, Scope, Shelf,
@@ -12,9 +12,9 @@ use shelf_catalog::{
 };
 
 use crate::{
-    Caller, Error, House, ListReply, ListRequest, Result,
+    Caller, Error, Library, ListReply, ListRequest, Result,
     indexing::{Measured, measure},
-    ingest::{Riding, SMALL},
+    ingest::{InlineBlocks, SMALL},
     validate,
 };
 
@@ -71,13 +71,13 @@ pub struct WholeDocument {
     pub is_base64: bool,
 }
 
-impl House {
+impl Library {
     /// Stores a document; the same title and content again give the same document.
     pub fn store_document(
         &self,
         caller: &Caller,
         request: &StoreRequest,
-        call: &Call,
+        call: &CallContext,
     ) -> Result<StoredDocument> {
         caller.must_write()?;
         call.check()?;
@@ -87,8 +87,8 @@ impl House {
         let kind = request.document_type.unwrap_or_default();
         let content = kind::understand(kind, &request.content)?;
         let _writing = self.writing(call)?;
-        let mut riding = Riding::default();
-        let cut = self.cut_document(&content.bytes, &mut riding)?;
+        let mut inline = InlineBlocks::default();
+        let cut = self.cut_document(&content.bytes, &mut inline)?;
         let id = DocumentId::fresh();
         let path = format!("documents/{id}");
         let measured = measure(&path, content.mime, content.is_text, &content.bytes);
@@ -111,13 +111,13 @@ impl House {
             resource_id: None,
             document_type: Some(kind.word().to_owned()),
         };
-        let loose_bytes: usize = riding.loose.iter().map(|block| block.bytes.len()).sum();
+        let loose_bytes: usize = inline.loose.iter().map(|block| block.bytes.len()).sum();
         let put = Put {
             actor: caller.pass.actor().clone(),
             collection: shelf,
             now: self.now(),
             documents: vec![document],
-            loose: riding.loose,
+            loose: inline.loose,
             snapshot: None,
         };
         let (id, _) = self.catalog.store(put)?;
@@ -135,8 +135,8 @@ impl House {
         }
     }
 
-    fn cut_document(&self, bytes: &[u8], riding: &mut Riding) -> Result<Cut> {
-        if bytes.len() as u64 <= SMALL { self.cut_loose(bytes, riding) } else { self.cut_packed(bytes) }
+    fn cut_document(&self, bytes: &[u8], inline: &mut InlineBlocks) -> Result<Cut> {
+        if bytes.len() as u64 <= SMALL { self.cut_loose(bytes, inline) } else { self.cut_packed(bytes) }
     }
 
     /// Changes a document: what is given, all at once.
@@ -145,19 +145,19 @@ impl House {
         caller: &Caller,
         id: &str,
         request: &ChangeRequest,
-        call: &Call,
+        call: &CallContext,
     ) -> Result<StoredDocument> {
         caller.must_write()?;
         request.title.as_deref().map_or(Ok(()), check_title)?;
         request.metadata.as_ref().map_or(Ok(()), validate::metadata)?;
         let present = self.document_by_id(caller, id)?;
         let _writing = self.writing(call)?;
-        let mut riding = Riding::default();
+        let mut inline = InlineBlocks::default();
         let kind = request.document_type.unwrap_or_else(|| DocumentType::of(&present));
         let (content, bytes, new_type) = match &request.content {
             Some(text) => {
                 let content = kind::understand(kind, text)?;
-                let cut = self.cut_document(&content.bytes, &mut riding)?;
+                let cut = self.cut_document(&content.bytes, &mut inline)?;
                 let new_type = new_type(kind, content.mime, content.is_text);
                 (Some(cut), content.bytes, Some(new_type))
             }
@@ -169,7 +169,7 @@ impl House {
                     .filter(|_| present.is_text)
                     .and_then(|kind| kind::as_file(kind, std::str::from_utf8(&bytes).ok()?));
                 if let Some(file) = file {
-                    let cut = self.cut_document(&file.bytes, &mut riding)?;
+                    let cut = self.cut_document(&file.bytes, &mut inline)?;
                     (Some(cut), file.bytes, Some(new_type(kind, file.mime, false)))
                 } else {
                     let new_type = request.document_type.map(|kind| {
@@ -184,7 +184,7 @@ impl House {
             .as_ref()
             .map_or((present.mime.as_str(), present.is_text), |new| (new.mime.as_str(), new.is_text));
         let measured = measure(&present.path, mime, is_text, &bytes);
-        let loose_bytes: usize = riding.loose.iter().map(|block| block.bytes.len()).sum();
+        let loose_bytes: usize = inline.loose.iter().map(|block| block.bytes.len()).sum();
         let change = DocumentChange {
             title: request.title.clone(),
             r#type: new_type,
@@ -194,7 +194,7 @@ impl House {
                 size: cut.size,
                 manifest: cut.manifest.encode(),
                 blocks: blocks(&cut),
-                loose: riding.loose,
+                loose: inline.loose,
             }),
         };
         let (actor, scope) = (caller.pass.actor(), caller.pass.reach());
@@ -214,7 +214,7 @@ impl House {
     }
 
     /// A document by id with its content, whole.
-    pub fn whole_document(&self, caller: &Caller, id: &str, call: &Call) -> Result<WholeDocument> {
+    pub fn whole_document(&self, caller: &Caller, id: &str, call: &CallContext) -> Result<WholeDocument> {
         let document = self.document_by_id(caller, id)?;
         let bytes = self.blobs.read_blob(call, &document.version.hash)?;
         Ok(match String::from_utf8(bytes) {
@@ -247,7 +247,7 @@ impl House {
         collection: Option<&str>,
         (limit, offset): (usize, u64),
         cursor: Option<String>,
-        call: &Call,
+        call: &CallContext,
     ) -> Result<(ListReply, Option<String>)> {
         let caller = self.looking_at(caller, collection)?;
         let request = ListRequest {

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use shelf_base::{Call, Fault, Kind};
+use shelf_base::{CallContext, ErrorInfo, Kind};
 use ureq::{
     Agent, Body,
     http::{HeaderMap, Response, StatusCode, header},
@@ -15,9 +15,10 @@ use ureq::{
 use url::Url;
 
 use super::{
-    DownloadSettings, Told, check_address, host, name,
+    DownloadSettings, Told,
+    address::{AddressPolicy, REFUSED},
+    check_address, host, name,
     partial::{Mark, Partial},
-    reach::{Public, REFUSED},
 };
 use crate::{Error, Result};
 
@@ -37,12 +38,12 @@ const PIECE: usize = 64 << 10;
 const TELL: u64 = 1 << 20;
 
 /// An attempt that failed, and whether another can help.
-enum Failure {
+enum AttemptError {
     Final(Error),
     Passing(Error),
 }
 
-impl From<Error> for Failure {
+impl From<Error> for AttemptError {
     fn from(error: Error) -> Self {
         Self::Final(error)
     }
@@ -53,7 +54,7 @@ struct Fetch<'a> {
     url: &'a Url,
     settings: &'a DownloadSettings,
     deadline: Instant,
-    call: &'a Call,
+    call: &'a CallContext,
 }
 
 /// Fills the file with all of the content, taking up what is there. What is of no use afterwards is deleted.
@@ -62,7 +63,7 @@ pub(super) fn all(
     partial: &mut Partial,
     settings: &DownloadSettings,
     deadline: Instant,
-    call: &Call,
+    call: &CallContext,
 ) -> Result<Told> {
     let fetch = Fetch { url, settings, deadline, call };
     let outcome = fetch.with_patience(partial);
@@ -86,12 +87,12 @@ impl Fetch<'_> {
             let before = partial.length();
             match self.attempt(partial) {
                 Ok(told) => return Ok(told),
-                Err(Failure::Final(error)) => return Err(error),
+                Err(AttemptError::Final(error)) => return Err(error),
                 // What brings bytes is worth another attempt, at once.
-                Err(Failure::Passing(_)) if partial.mark().is_some() && partial.length() > before => {
+                Err(AttemptError::Passing(_)) if partial.mark().is_some() && partial.length() > before => {
                     (pause, left) = (PAUSE, ATTEMPTS);
                 }
-                Err(Failure::Passing(error)) => {
+                Err(AttemptError::Passing(error)) => {
                     left -= 1;
                     if left == 0 {
                         return Err(error);
@@ -104,7 +105,7 @@ impl Fetch<'_> {
         }
     }
 
-    fn attempt(&self, partial: &mut Partial) -> Result<Told, Failure> {
+    fn attempt(&self, partial: &mut Partial) -> Result<Told, AttemptError> {
         let mut url = self.url.clone();
         for _ in 0..=HOPS {
             let (response, asked) = self.ask(&url, partial)?;
@@ -120,7 +121,7 @@ impl Fetch<'_> {
     }
 
     /// Asks for the content, or for the rest of it; the answer, and where the rest begins.
-    fn ask(&self, url: &Url, partial: &Partial) -> Result<(Response<Body>, Option<u64>), Failure> {
+    fn ask(&self, url: &Url, partial: &Partial) -> Result<(Response<Body>, Option<u64>), AttemptError> {
         let left = self.left()?;
         let config = Agent::config_builder()
             .http_status_as_error(false)
@@ -133,7 +134,7 @@ impl Fetch<'_> {
             .user_agent(concat!("shelf/", env!("CARGO_PKG_VERSION")))
             .accept_encoding("identity")
             .build();
-        let resolver = Public::new(self.settings.private_addresses);
+        let resolver = AddressPolicy::new(self.settings.private_addresses);
         let agent = Agent::with_parts(config, DefaultConnector::default(), resolver);
         let mut request = agent.get(url.as_str());
         let asked = partial.mark().map(|mark| (partial.length(), mark.tag.clone()));
@@ -167,7 +168,7 @@ impl Fetch<'_> {
         response: Response<Body>,
         asked: Option<u64>,
         partial: &mut Partial,
-    ) -> Result<Told, Failure> {
+    ) -> Result<Told, AttemptError> {
         let headers = response.headers();
         let told = Told::new(url, headers);
         let length = text(headers, header::CONTENT_LENGTH).and_then(|text| text.trim().parse::<u64>().ok());
@@ -185,7 +186,7 @@ impl Fetch<'_> {
             StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE => {
                 partial.begin(None).map_err(writing)?;
                 let what = "it sent a part of something else than before";
-                return Err(Failure::Passing(self.failed(url, Kind::Io, what)));
+                return Err(AttemptError::Passing(self.failed(url, Kind::Io, what)));
             }
             status => return Err(self.refused(url, status)),
         };
@@ -228,7 +229,7 @@ impl Fetch<'_> {
         body: Body,
         (end, total): (Option<u64>, Option<u64>),
         partial: &mut Partial,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), AttemptError> {
         let mut reader = body.into_with_config().limit(u64::MAX).reader();
         let (mut buffer, mut said) = (vec![0; PIECE], 0);
         loop {
@@ -239,7 +240,7 @@ impl Fetch<'_> {
                 Ok(read) => read,
                 Err(_) if self.deadline <= Instant::now() => return Err(self.too_slow().into()),
                 Err(error) => {
-                    return Err(Failure::Passing(self.failed(url, Kind::Io, plain(&error.to_string()))));
+                    return Err(AttemptError::Passing(self.failed(url, Kind::Io, plain(&error.to_string()))));
                 }
             };
             let length = partial.length() + read as u64;
@@ -258,41 +259,43 @@ impl Fetch<'_> {
         match total {
             Some(total) if partial.length() != total => {
                 let what = format!("it sent {} of {total} bytes", partial.length());
-                Err(Failure::Passing(self.failed(url, Kind::Io, what)))
+                Err(AttemptError::Passing(self.failed(url, Kind::Io, what)))
             }
             _ => Ok(()),
         }
     }
 
     /// What becomes of an exchange that broke off before an answer.
-    fn broken(&self, url: &Url, error: &ureq::Error) -> Failure {
+    fn broken(&self, url: &Url, error: &ureq::Error) -> AttemptError {
         match error {
-            ureq::Error::Io(io) if io.to_string().contains(REFUSED) => Failure::Final(self.failed(
+            ureq::Error::Io(io) if io.to_string().contains(REFUSED) => AttemptError::Final(self.failed(
                 url,
                 Kind::Denied,
                 "it is a machine of this network or a private one; set download.private_addresses in shelf.toml to \
                  allow that",
             )),
             ureq::Error::HostNotFound => {
-                Failure::Final(self.failed(url, Kind::NotFound, "there is no host of that name"))
+                AttemptError::Final(self.failed(url, Kind::NotFound, "there is no host of that name"))
             }
-            _ if self.deadline <= Instant::now() => Failure::Final(self.too_slow()),
+            _ if self.deadline <= Instant::now() => AttemptError::Final(self.too_slow()),
             ureq::Error::Io(_) | ureq::Error::Timeout(_) | ureq::Error::ConnectionFailed => {
-                Failure::Passing(self.failed(url, Kind::Io, plain(&error.to_string())))
+                AttemptError::Passing(self.failed(url, Kind::Io, plain(&error.to_string())))
             }
             // What is no answer of the protocol now will be none in a second.
-            other => Failure::Final(self.failed(url, Kind::Io, plain(&other.to_string()))),
+            other => AttemptError::Final(self.failed(url, Kind::Io, plain(&other.to_string()))),
         }
     }
 
-    fn refused(&self, url: &Url, status: StatusCode) -> Failure {
+    fn refused(&self, url: &Url, status: StatusCode) -> AttemptError {
         let error = |kind| self.failed(url, kind, format!("it answers {status}"));
         match status {
-            StatusCode::NOT_FOUND | StatusCode::GONE => Failure::Final(error(Kind::NotFound)),
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Failure::Final(error(Kind::Denied)),
-            StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => Failure::Passing(error(Kind::Io)),
-            status if status.is_server_error() => Failure::Passing(error(Kind::Io)),
-            _ => Failure::Final(error(Kind::Io)),
+            StatusCode::NOT_FOUND | StatusCode::GONE => AttemptError::Final(error(Kind::NotFound)),
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => AttemptError::Final(error(Kind::Denied)),
+            StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => {
+                AttemptError::Passing(error(Kind::Io))
+            }
+            status if status.is_server_error() => AttemptError::Passing(error(Kind::Io)),
+            _ => AttemptError::Final(error(Kind::Io)),
         }
     }
 

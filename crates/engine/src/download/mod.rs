@@ -5,10 +5,10 @@
 //! when all are there, and have the sum that was asked for, do they become a document. What was cut off is taken up
 //! again where it ended ([`partial`]).
 
+mod address;
 mod fetch;
 mod name;
 mod partial;
-mod reach;
 mod sum;
 
 use std::{
@@ -24,12 +24,12 @@ use std::{
 
 use parking_lot::Mutex;
 use partial::Partial;
-use shelf_base::{Call, Kind, ids::AccountId};
+use shelf_base::{CallContext, Kind, ids::AccountId};
 use shelf_catalog::Metadata;
 use sum::Sum;
 use url::Url;
 
-use crate::{AddReply, AddRequest, Caller, Error, House, Reach, Result, What};
+use crate::{AddReply, AddRequest, Caller, Error, FileAccess, Library, Result, What};
 
 /// Bytes of an address at most.
 const URL_BYTES: usize = 4 << 10;
@@ -140,12 +140,17 @@ impl Drop for Turn {
     }
 }
 
-impl House {
+impl Library {
     /// Downloads and stores; nothing is stored unless all of it came and has the sum that was asked for.
-    pub fn download(&self, caller: &Caller, request: &DownloadRequest, call: &Call) -> Result<DownloadReply> {
+    pub fn download(
+        &self,
+        caller: &Caller,
+        request: &DownloadRequest,
+        call: &CallContext,
+    ) -> Result<DownloadReply> {
         caller.must_write()?;
         let settings = self.options.download;
-        if caller.reach == Reach::Configured && !settings.over_http {
+        if caller.file_access == FileAccess::Configured && !settings.over_http {
             return Err(Error::Unavailable {
                 what: "downloading is off over HTTP".into(),
                 hint: "send the content with `add`, or set download.over_http in shelf.toml".into(),
@@ -180,7 +185,7 @@ impl House {
         adding: &AddRequest,
         (url, sum): (&Url, Option<&Sum>),
         partial: &mut Partial,
-        call: &Call,
+        call: &CallContext,
     ) -> Result<AddReply> {
         if let Some(sum) = sum {
             let found = sum.of(partial.reader()?, call)?;
@@ -215,7 +220,7 @@ fn fetch_apart(
     mut partial: Partial,
     settings: DownloadSettings,
     turn: Turn,
-    call: &Call,
+    call: &CallContext,
 ) -> Result<(Told, Partial, Turn)> {
     let deadline = Instant::now() + settings.time.min(LONGEST);
     let (sender, outcome) = mpsc::sync_channel(1);

@@ -4,7 +4,7 @@ use std::{fmt, io::Read};
 
 use md5::Md5;
 use sha2::{Sha256, Sha512};
-use shelf_base::{Call, hex};
+use shelf_base::{CallContext, hex};
 
 use crate::{Error, Result};
 
@@ -67,7 +67,7 @@ impl Sum {
     }
 
     /// The sum of the same kind that a content has.
-    pub(super) fn of(&self, content: impl Read, call: &Call) -> Result<Self> {
+    pub(super) fn of(&self, content: impl Read, call: &CallContext) -> Result<Self> {
         let bytes = match self.kind {
             Kind::Sha256 => digest::<Sha256>(content, call)?,
             Kind::Sha512 => digest::<Sha512>(content, call)?,
@@ -84,13 +84,13 @@ impl Sum {
     }
 }
 
-fn digest<D: sha2::Digest>(content: impl Read, call: &Call) -> Result<Vec<u8>> {
+fn digest<D: sha2::Digest>(content: impl Read, call: &CallContext) -> Result<Vec<u8>> {
     let mut digest = D::new();
     each(content, call, |piece| digest.update(piece))?;
     Ok(digest.finalize().to_vec())
 }
 
-fn each(mut content: impl Read, call: &Call, mut take: impl FnMut(&[u8])) -> Result<()> {
+fn each(mut content: impl Read, call: &CallContext, mut take: impl FnMut(&[u8])) -> Result<()> {
     let mut buffer = vec![0; 1 << 18];
     loop {
         call.check()?;
@@ -118,8 +118,8 @@ mod tests {
         ];
         for text in known {
             let sum = Sum::parse(text).unwrap();
-            assert_eq!(sum.of(&b"abc"[..], &Call::new()).unwrap(), sum, "{text}");
-            assert_ne!(sum.of(&b"abd"[..], &Call::new()).unwrap(), sum, "{text}");
+            assert_eq!(sum.of(&b"abc"[..], &CallContext::new()).unwrap(), sum, "{text}");
+            assert_ne!(sum.of(&b"abd"[..], &CallContext::new()).unwrap(), sum, "{text}");
         }
         for wrong in ["", "sha256", "sha256:", "sha256:ab", "sha1:00", "md5:zz0150983cd24fb0d6963f7d28e17f72"]
         {

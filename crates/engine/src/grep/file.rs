@@ -9,7 +9,7 @@ use std::{
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
-use shelf_base::Call;
+use shelf_base::CallContext;
 
 use super::{GrepLine, GrepRequest, GrepShow, Sought};
 
@@ -81,7 +81,7 @@ pub(super) fn search(
     matcher: &RegexMatcher,
     request: &GrepRequest,
     (bytes, after): (&[u8], u64),
-    call: &Call,
+    call: &CallContext,
 ) -> io::Result<Found> {
     let bytes = &*decoded(bytes);
     let mut gathered =
@@ -108,7 +108,7 @@ fn decoded(bytes: &[u8]) -> Cow<'_, [u8]> {
 /// Gives a large document piece by piece, so that a cancelled call stops inside it.
 struct Checked<'a> {
     bytes: &'a [u8],
-    call: &'a Call,
+    call: &'a CallContext,
 }
 
 impl Read for Checked<'_> {

@@ -12,11 +12,11 @@ use std::borrow::Cow;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use run::Searching;
 use serde::{Deserialize, Serialize};
-use shelf_base::{Call, Digest, Fault, Kind, bounds};
+use shelf_base::{CallContext, Digest, ErrorInfo, Kind, bounds};
 use shelf_catalog::{Chosen, Filter};
 use shelf_index::{Needs, View, Word, needed_words};
 
-use crate::{Caller, Error, FailedFile, House, Result, pattern::Patterns};
+use crate::{Caller, Error, FailedFile, Library, Result, pattern::Patterns};
 
 /// Bytes that a compiled pattern may take.
 const REGEX_SIZE: usize = 16 << 20;
@@ -135,14 +135,14 @@ struct Sought<'v> {
     hash: Digest,
 }
 
-impl House {
+impl Library {
     /// Searches the caller's documents. The first page counts everything; later ones read only what they show.
-    pub fn grep(&self, caller: &Caller, request: &GrepRequest, call: &Call) -> Result<GrepReply> {
+    pub fn grep(&self, caller: &Caller, request: &GrepRequest, call: &CallContext) -> Result<GrepReply> {
         caller.must_read()?;
-        self.mending(call, || self.grep_index(caller, request, call))
+        self.with_index_repair(call, || self.grep_index(caller, request, call))
     }
 
-    fn grep_index(&self, caller: &Caller, request: &GrepRequest, call: &Call) -> Result<GrepReply> {
+    fn grep_index(&self, caller: &Caller, request: &GrepRequest, call: &CallContext) -> Result<GrepReply> {
         let matcher = compile(request)?;
         let bookmark: Option<Bookmark> = match &request.cursor {
             Some(cursor) => Some(self.open_cursor(caller, &question(request), cursor)?),
@@ -164,7 +164,7 @@ impl House {
         };
         let after = bookmark.as_ref().map_or_else(Position::default, |bookmark| bookmark.after.clone());
         documents.retain(|document| (&*document.path, document.number) >= (&after.0, after.1));
-        let searching = Searching { house: self, caller, matcher: &matcher, call, after };
+        let searching = Searching { library: self, caller, matcher: &matcher, call, after };
         let page = searching.fill(request, &documents, bookmark.is_none())?;
         let mut reply = page.reply;
         reply.searched = searched;

@@ -7,7 +7,7 @@ use std::{
 
 use grep_regex::RegexMatcher;
 use parking_lot::Mutex;
-use shelf_base::{Call, Digest, Fault, Kind};
+use shelf_base::{CallContext, Digest, ErrorInfo, Kind};
 use shelf_catalog::Filter;
 
 use super::{
@@ -17,9 +17,9 @@ use super::{
     page::Page,
 };
 use crate::{
-    Caller, Error, House, Result,
+    Caller, Error, Library, Result,
     blobs::{Given, WHOLE},
-    texts::Reach,
+    texts::Breadth,
 };
 
 /// Documents of the first run. While a page is not full each run is twice as long as the one before: few pages need
@@ -39,10 +39,10 @@ const MANY: usize = 10_000;
 
 /// A search under way.
 pub(super) struct Searching<'a> {
-    pub house: &'a House,
+    pub library: &'a Library,
     pub caller: &'a Caller,
     pub matcher: &'a RegexMatcher,
-    pub call: &'a Call,
+    pub call: &'a CallContext,
     /// Where the last page ended.
     pub after: Position,
 }
@@ -94,8 +94,8 @@ impl Searching<'_> {
                 searching: self,
                 request,
                 searcher: file::searcher(request),
-                reader: self.house.blobs.blocks.reader(),
-                reach: if total > MANY { Reach::Many } else { Reach::Few },
+                reader: self.library.blobs.blocks.reader(),
+                breadth: if total > MANY { Breadth::Many } else { Breadth::Few },
             };
             loop {
                 let start = next.fetch_add(SHARE, Ordering::Relaxed);
@@ -131,22 +131,22 @@ struct Worker<'a> {
     request: &'a GrepRequest,
     searcher: grep_searcher::Searcher,
     reader: shelf_blocks::Reader<'a>,
-    reach: Reach,
+    breadth: Breadth,
 }
 
 impl Worker<'_> {
     /// Searches neighbouring documents; results in their order.
     fn search(&mut self, share: &[Sought<'_>]) -> Result<Vec<Found>> {
-        let Searching { house, matcher, call, .. } = self.searching;
+        let Searching { library, matcher, call, .. } = self.searching;
         let (searcher, request) = (&mut self.searcher, self.request);
         let mut found: Vec<Found> = share.iter().map(|_| Found::default()).collect();
         let mut gone = Vec::new();
         let hashes: Vec<Digest> = share.iter().map(|document| document.hash).collect();
-        house.blobs.read_each(call, &mut self.reader, (&hashes, self.reach), |at, bytes| {
+        library.blobs.read_each(call, &mut self.reader, (&hashes, self.breadth), |at, bytes| {
             let skipped = self.searching.lines_before(&share[at].path, share[at].number);
             match bytes {
                 Ok(Given::Large) => {
-                    let stream = house.blobs.open(call, &share[at].hash)?;
+                    let stream = library.blobs.open(call, &share[at].hash)?;
                     match large::search(matcher, request, stream, skipped) {
                         Ok(searched) => found[at] = searched,
                         Err(error) => {
@@ -174,24 +174,24 @@ impl Worker<'_> {
 
     /// Searches what the catalog says is the document's content now: what was to be searched is not there any more.
     fn search_present(&mut self, number: i64) -> Result<Found> {
-        let Searching { house, caller, matcher, call, .. } = self.searching;
+        let Searching { library, caller, matcher, call, .. } = self.searching;
         let filter = Filter { numbers: Some(vec![number]), is_text: Some(true), ..Filter::default() };
-        let Some(document) = house.catalog.choose(caller.pass.scope(), &filter)?.pop() else {
+        let Some(document) = library.catalog.choose(caller.pass.scope(), &filter)?.pop() else {
             return Ok(Found { is_gone: true, ..Found::default() });
         };
         let skipped = self.searching.lines_before(&document.path, number);
         if document.version.size > WHOLE {
-            let stream = house.blobs.open(call, &document.version.hash)?;
+            let stream = library.blobs.open(call, &document.version.hash)?;
             return large::search(matcher, self.request, stream, skipped)
                 .map_err(|error| stopped(call, &document.path, error));
         }
-        let bytes = house.blobs.read_blocks(call, &document.version.hash, document.version.size)?;
+        let bytes = library.blobs.read_blocks(call, &document.version.hash, document.version.size)?;
         file::search(&mut self.searcher, matcher, self.request, (&bytes, skipped), call)
             .map_err(|error| stopped(call, &document.path, error))
     }
 }
 
 /// Why a search ended inside a document.
-fn stopped(call: &Call, path: &str, error: std::io::Error) -> Error {
+fn stopped(call: &CallContext, path: &str, error: std::io::Error) -> Error {
     call.check().map_or_else(Error::Stopped, |()| Error::reading(path, error))
 }

@@ -5,8 +5,8 @@
 //! After larger writes a background thread does the same before anybody asks. An index that is damaged, or that has
 //! followed another journal, is thrown away and built anew.
 
-mod deep;
 mod prepare;
+mod remote;
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -19,17 +19,17 @@ use std::{
     time::Duration,
 };
 
-pub use deep::EndpointSettings;
-use deep::OtherModel;
 use parking_lot::Mutex;
 use prepare::Preparing;
 pub(crate) use prepare::{Measured, measure};
-use shelf_base::{Call, Fault, Kind};
+pub use remote::EndpointSettings;
+use remote::OtherModel;
+use shelf_base::{CallContext, ErrorInfo, Kind};
 use shelf_catalog::{Catalog, Changed};
 use shelf_embed::BUILT_IN;
 use shelf_index::{Builder, Change, Index, Lease, Marks, Sizes, Staged, View};
 
-use crate::{House, Rest, Result, blobs::Blobs};
+use crate::{Idle, Library, Result, blobs::Blobs};
 
 /// Journal records that a tail takes at once; a larger gap is written out.
 const TAIL_RECORDS: u64 = 256;
@@ -69,13 +69,13 @@ pub(crate) struct Indexing {
     writes: AtomicU64,
     /// Of the catalog, when it was last followed.
     incarnation: AtomicU64,
-    background: Mutex<Option<(JoinHandle<()>, Call)>>,
+    background: Mutex<Option<(JoinHandle<()>, CallContext)>>,
 }
 
 impl Indexing {
     pub(crate) fn new(folder: PathBuf, blobs: Blobs, model: Option<EndpointSettings>) -> Result<Self> {
         Ok(Self {
-            other: deep::open_other(&folder, model)?,
+            other: remote::open_other(&folder, model)?,
             index: Index::new(folder, BUILT_IN, marks(blobs.catalog.clone())),
             blobs,
             catching: Mutex::default(),
@@ -86,7 +86,7 @@ impl Indexing {
     }
 
     /// A view that covers everything acknowledged before this call.
-    pub(crate) fn view(self: &Arc<Self>, call: &Call) -> Result<Arc<View>> {
+    pub(crate) fn view(self: &Arc<Self>, call: &CallContext) -> Result<Arc<View>> {
         let target = self.blobs.catalog.sequence()?;
         let incarnation = self.blobs.catalog.incarnation();
         if self.incarnation.swap(incarnation, Ordering::Relaxed) != incarnation {
@@ -104,7 +104,7 @@ impl Indexing {
     }
 
     /// The present view; a damaged index is removed, so that it is built anew.
-    fn whole_view(&self, call: &Call) -> Result<Arc<View>> {
+    fn whole_view(&self, call: &CallContext) -> Result<Arc<View>> {
         match self.index.view() {
             Ok(view) => Ok(view),
             Err(error) if error.kind() == Kind::Corrupt => {
@@ -115,7 +115,7 @@ impl Indexing {
         }
     }
 
-    fn rebuild_from_nothing(&self, call: &Call) -> Result<Arc<View>> {
+    fn rebuild_from_nothing(&self, call: &CallContext) -> Result<Arc<View>> {
         let lease = self.wait_for_lease(call)?;
         // Another process may have done it while this one waited.
         if let Ok(view) = self.index.view() {
@@ -131,9 +131,9 @@ impl Indexing {
     }
 
     /// Gives back memory.
-    pub(crate) fn rest(&self, rest: Rest) {
+    pub(crate) fn release_memory(&self, idle: Idle) {
         self.index.let_pages_go();
-        if rest == Rest::Long {
+        if idle == Idle::Long {
             self.index.forget_words();
         }
     }
@@ -145,7 +145,7 @@ impl Indexing {
     }
 
     /// Throws the index away; the next view builds it anew.
-    pub(crate) fn forget(&self, call: &Call) -> Result<()> {
+    pub(crate) fn forget(&self, call: &CallContext) -> Result<()> {
         let lease = self.wait_for_lease(call)?;
         Ok(self.index.wipe(&lease)?)
     }
@@ -168,7 +168,7 @@ impl Indexing {
     }
 
     /// Indexes up to `target`.
-    pub(crate) fn catch_up(&self, target: u64, call: &Call) -> Result<()> {
+    pub(crate) fn catch_up(&self, target: u64, call: &CallContext) -> Result<()> {
         let _one_at_a_time = self.one_at_a_time(call)?;
         // Whoever waits behind this call wants to see what was written meanwhile: all of it at once is cheaper.
         let target = target.max(self.blobs.catalog.sequence()?);
@@ -192,7 +192,7 @@ impl Indexing {
     }
 
     /// Waits for another thread of this process without becoming deaf to cancellation.
-    fn one_at_a_time(&self, call: &Call) -> Result<parking_lot::MutexGuard<'_, ()>> {
+    fn one_at_a_time(&self, call: &CallContext) -> Result<parking_lot::MutexGuard<'_, ()>> {
         loop {
             if let Some(guard) = self.catching.try_lock_for(PATIENCE) {
                 return Ok(guard);
@@ -201,7 +201,7 @@ impl Indexing {
         }
     }
 
-    fn wait_for_lease(&self, call: &Call) -> Result<Lease> {
+    fn wait_for_lease(&self, call: &CallContext) -> Result<Lease> {
         loop {
             if let Some(lease) = self.index.try_lease()? {
                 return Ok(lease);
@@ -213,7 +213,7 @@ impl Indexing {
     }
 
     /// Indexes a small gap in memory; `false` when it is not small after all.
-    fn extend_tail(&self, view: &View, target: u64, call: &Call) -> Result<bool> {
+    fn extend_tail(&self, view: &View, target: u64, call: &CallContext) -> Result<bool> {
         let changes = self.blobs.catalog.changes(view.sequence(), target)?;
         let fresh = fresh(view, &changes.documents);
         if fresh.iter().map(|document| document.size).sum::<u64>() > TAIL_BYTES {
@@ -234,7 +234,7 @@ impl Indexing {
     }
 
     /// Writes a large gap out as segments.
-    fn write_bulk(&self, lease: &Lease, mut from: u64, target: u64, call: &Call) -> Result<()> {
+    fn write_bulk(&self, lease: &Lease, mut from: u64, target: u64, call: &CallContext) -> Result<()> {
         let first = from;
         while from < target {
             let to = target.min(from + BULK_RECORDS);
@@ -259,7 +259,7 @@ impl Indexing {
         &self,
         lease: &Lease,
         documents: &[&Changed],
-        call: &Call,
+        call: &CallContext,
         done: &(dyn Fn(usize, usize) + Sync),
     ) -> Result<Vec<Staged>> {
         let living: Vec<&&Changed> = documents.iter().filter(|document| document.is_live).collect();
@@ -319,7 +319,7 @@ impl Indexing {
         if background.as_ref().is_some_and(|(thread, _)| !thread.is_finished()) {
             return;
         }
-        let (weak, call) = (Arc::downgrade(self), Call::new());
+        let (weak, call) = (Arc::downgrade(self), CallContext::new());
         let own_call = call.clone();
         let work = move || {
             // A failure here is met again, and reported, by the next search.
@@ -332,7 +332,7 @@ impl Indexing {
     }
 
     /// Catches up, writes the tail out when it is large, and merges small segments; leaves it to others who are at it.
-    fn tidy(&self, call: &Call) -> Result<()> {
+    fn tidy(&self, call: &CallContext) -> Result<()> {
         let target = self.blobs.catalog.sequence()?;
         self.catch_up(target, call)?;
         if let Some(lease) = self.index.try_lease()? {
@@ -380,20 +380,20 @@ fn touched(fresh: &[&Changed], buried: Vec<i64>) -> Vec<i64> {
     fresh.iter().map(|document| document.number).chain(buried).collect()
 }
 
-impl House {
+impl Library {
     /// Brings the search index up to now, with progress.
-    pub fn index_now(&self, call: &Call) -> Result<()> {
+    pub fn index_now(&self, call: &CallContext) -> Result<()> {
         self.indexing.view(call).map(drop)
     }
 
     /// Throws the search index away and builds it anew; how many documents it has then.
-    pub fn reindex(&self, call: &Call) -> Result<u64> {
+    pub fn reindex(&self, call: &CallContext) -> Result<u64> {
         self.indexing.forget(call)?;
         Ok(self.indexing.view(call)?.documents())
     }
 }
 
-impl Drop for House {
+impl Drop for Library {
     fn drop(&mut self) {
         self.indexing.stop();
         self.copy_when_due();

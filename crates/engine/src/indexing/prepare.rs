@@ -1,7 +1,7 @@
 //! From a stored document to what the index takes of it: text, passages, vectors, bytes for patterns.
 
 use parking_lot::Mutex;
-use shelf_base::Call;
+use shelf_base::CallContext;
 use shelf_catalog::Changed;
 use shelf_embed::Tokens;
 use shelf_index::{Builder, Entry, EntryPassage, Grep, Part, Span};
@@ -38,7 +38,7 @@ impl Preparing {
         document: &Changed,
         builder: &mut Builder,
         full: Full<'_>,
-        call: &Call,
+        call: &CallContext,
     ) -> Result<u64> {
         if document.is_text && document.size > PIECE as u64 {
             return self.add_large(blobs, document, builder, full, call);
@@ -64,7 +64,7 @@ impl Preparing {
         document: &Changed,
         builder: &mut Builder,
         full: Full<'_>,
-        call: &Call,
+        call: &CallContext,
     ) -> Result<u64> {
         let mut pieces = Pieces { start: 0, lines: 0, ordinal: 0, is_readable: true };
         let mut buffer: Vec<u8> = Vec::with_capacity(PIECE + (1 << 20));
@@ -208,7 +208,7 @@ impl Pieces {
 }
 
 /// Reads the beginning of a document. Damaged content is `check`'s to report; the index goes on without it.
-fn read(blobs: &Blobs, document: &Changed, most: u64, call: &Call) -> Result<Vec<u8>> {
+fn read(blobs: &Blobs, document: &Changed, most: u64, call: &CallContext) -> Result<Vec<u8>> {
     match blobs.read_range(call, &document.hash, 0..most.min(document.size)) {
         Ok(bytes) => Ok(bytes),
         Err(crate::Error::Stopped(stopped)) => Err(stopped.into()),

@@ -10,11 +10,11 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use shelf_base::Call;
+use shelf_base::CallContext;
 use shelf_blocks::{BlockId, BlockRef, Loose, Store, Trust};
 use shelf_catalog::{Catalog, LooseBlock};
 
-use crate::{House, Result, locks::Locks};
+use crate::{Library, Result, locks::Locks};
 
 /// Loose bytes after which they are folded.
 const DUE: u64 = 4 * 1_024 * 1_024;
@@ -40,7 +40,7 @@ impl Drop for Folding {
     }
 }
 
-impl House {
+impl Library {
     /// Folds in the background when enough has gathered.
     pub(crate) fn fold_when_due(&self, loose_bytes: usize) {
         self.reserve.make_when_low();
@@ -80,22 +80,22 @@ fn fold_all(catalog: &dyn Catalog, blocks: &Store, locks: &Locks) -> Result<u64>
 /// One fold: the pack is durable before the rows go. A block that does not decode stays where it is: `check` names it,
 /// and whoever sends its content again heals it.
 fn fold(catalog: &dyn Catalog, blocks: &Store, locks: &Locks, loose: &[LooseBlock]) -> Result<u64> {
-    let _writing = locks.write(&Call::new().within(PATIENCE))?;
+    let _writing = locks.write(&CallContext::new().within(PATIENCE))?;
     // The row is the good copy as long as the pack's has not been read.
     let batch = blocks.batch(Trust::Bytes);
-    let mut lane = batch.lane()?;
+    let mut writer = batch.writer()?;
     let mut folded = Vec::with_capacity(loose.len());
     for block in loose {
         let id = BlockId::new(block.id);
         match (Loose { id, bytes: block.bytes.clone() }).decode() {
             Ok(bytes) => {
-                lane.put_alone(BlockRef { id, length: bytes.len() as u32 }, &bytes)?;
+                writer.put_alone(BlockRef { id, length: bytes.len() as u32 }, &bytes)?;
                 folded.push(block.id);
             }
             Err(error) => tracing::warn!(%error, "a block was left out of a fold"),
         }
     }
-    lane.finish()?;
+    writer.finish()?;
     let _sealed = batch.seal()?;
     catalog.drop_loose(&folded)?;
     Ok(folded.len() as u64)

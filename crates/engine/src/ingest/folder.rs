@@ -15,15 +15,15 @@ use std::{
 
 use ignore::WalkBuilder;
 use parking_lot::Mutex;
-use shelf_base::{Call, Moment};
-use shelf_blocks::{Batch, Lane, Trust, cut};
+use shelf_base::{CallContext, Moment};
+use shelf_blocks::{Batch, PackWriter, Trust, cut};
 use shelf_catalog::{Put, PutDocument, PutResult, Source as Stored};
 
 use super::{
-    AddReply, AddRequest, FailedFile, Manner, counts, document, draft, entry, git, single::Riding,
+    AddOptions, AddReply, AddRequest, FailedFile, counts, document, draft, entry, git, single::InlineBlocks,
     single::most_of, source::Facts, source::Source,
 };
-use crate::{Caller, Entry, Error, House, Listing, Result, pattern::Patterns, validate};
+use crate::{Caller, Entry, Error, Library, Listing, Result, pattern::Patterns, validate};
 
 /// Files in one round at most.
 const ROUND_FILES: usize = 8_192;
@@ -55,14 +55,14 @@ struct Tally {
     unchanged: u64,
 }
 
-impl House {
+impl Library {
     pub(super) fn add_folder(
         &self,
         caller: &Caller,
         request: &AddRequest,
-        manner: &Manner,
+        options: &AddOptions,
         source: &Source,
-        call: &Call,
+        call: &CallContext,
     ) -> Result<AddReply> {
         if request.resource_id.is_some() {
             return Err(Error::invalid("resource_id", "names one document; it cannot be given to a folder"));
@@ -72,24 +72,24 @@ impl House {
         let mut tally = Tally::default();
         let found = walk(request, source, &root, call, &mut tally)?;
         let total = found.len() as u64;
-        let changed = self.set_aside_unchanged(manner, &root, found, &mut tally)?;
+        let changed = self.set_aside_unchanged(options, &root, found, &mut tally)?;
         call.report(tally.unchanged, Some(total), "storing");
-        self.store_rounds(caller, manner, source, &root, changed, call, total, &mut tally)?;
-        self.finish_folder(caller, manner, source, &root, tally)
+        self.store_rounds(caller, options, source, &root, changed, call, total, &mut tally)?;
+        self.finish_folder(caller, options, source, &root, tally)
     }
 
     /// Files that are as they were need not be read. Tags and metadata ask for every document to be touched.
     fn set_aside_unchanged(
         &self,
-        manner: &Manner,
+        options: &AddOptions,
         root: &str,
         found: Vec<Found>,
         tally: &mut Tally,
     ) -> Result<Vec<Found>> {
-        if !manner.tags.is_empty() || !manner.metadata.is_empty() || manner.mime.is_some() {
+        if !options.tags.is_empty() || !options.metadata.is_empty() || options.mime.is_some() {
             return Ok(found);
         }
-        let Some(collection) = &manner.collection else { return Ok(found) };
+        let Some(collection) = &options.collection else { return Ok(found) };
         let stored = self.catalog.sources(collection.id, root)?;
         if stored.is_empty() {
             return Ok(found);
@@ -121,23 +121,23 @@ impl House {
     fn store_rounds(
         &self,
         caller: &Caller,
-        manner: &Manner,
+        options: &AddOptions,
         source: &Source,
         root: &str,
         files: Vec<Found>,
-        call: &Call,
+        call: &CallContext,
         total: u64,
         tally: &mut Tally,
     ) -> Result<()> {
         thread::scope(|scope| {
             let (rounds, incoming) = mpsc::sync_channel::<Vec<PutDocument>>(1);
-            let committer = scope.spawn(move || self.commit_rounds(caller, manner, &incoming));
+            let committer = scope.spawn(move || self.commit_rounds(caller, options, &incoming));
             let mut rest = &files[..];
             while !rest.is_empty() {
                 call.check()?;
                 let (round, after) = rest.split_at(round_length(rest));
                 rest = after;
-                let documents = self.store_round(manner, source, round, call, &mut tally.failed)?;
+                let documents = self.store_round(options, source, round, call, &mut tally.failed)?;
                 tally.entries.extend(
                     documents.iter().map(|document| entry(&relative(root, &document.path), document)),
                 );
@@ -163,14 +163,14 @@ impl House {
     fn commit_rounds(
         &self,
         caller: &Caller,
-        manner: &Manner,
+        options: &AddOptions,
         rounds: &mpsc::Receiver<Vec<PutDocument>>,
     ) -> Result<Vec<PutResult>> {
         let mut results = Vec::new();
         for documents in rounds {
             let put = Put {
                 actor: caller.pass.actor().clone(),
-                collection: manner.shelf(),
+                collection: options.shelf(),
                 now: self.now(),
                 documents,
                 loose: Vec::new(),
@@ -184,10 +184,10 @@ impl House {
     /// Stores the blocks of one round and gives the documents that may now be committed.
     fn store_round(
         &self,
-        manner: &Manner,
+        options: &AddOptions,
         source: &Source,
         round: &[Found],
-        call: &Call,
+        call: &CallContext,
         failed: &mut Vec<FailedFile>,
     ) -> Result<Vec<PutDocument>> {
         let batch = self.blocks.batch(Trust::Pack);
@@ -196,7 +196,7 @@ impl House {
         let faults = Mutex::new(Vec::new());
         let threads =
             thread::available_parallelism().map_or(1, usize::from).min(round.len().div_ceil(RUN)).max(1);
-        let work = || store_runs(manner, source, round, call, &batch, &next, &done, &faults);
+        let work = || store_runs(options, source, round, call, &batch, &next, &done, &faults);
         thread::scope(|scope| {
             let workers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
             let own = work();
@@ -217,23 +217,23 @@ impl House {
     fn finish_folder(
         &self,
         caller: &Caller,
-        manner: &Manner,
+        options: &AddOptions,
         source: &Source,
         root: &str,
         tally: Tally,
     ) -> Result<AddReply> {
         let listing = Listing::new(tally.entries);
-        let mut riding = Riding::default();
-        let cut = self.cut_listing(&listing.encode(), &mut riding)?;
-        let mut snapshot = draft(&listing, root, manner.label.clone(), &cut);
+        let mut inline = InlineBlocks::default();
+        let cut = self.cut_listing(&listing.encode(), &mut inline)?;
+        let mut snapshot = draft(&listing, root, options.label.clone(), &cut);
         (snapshot.git_commit, snapshot.git_branch) = git::head(&source.path);
         let hash = snapshot.merkle;
         let put = Put {
             actor: caller.pass.actor().clone(),
-            collection: manner.shelf(),
+            collection: options.shelf(),
             now: self.now(),
             documents: Vec::new(),
-            loose: riding.loose,
+            loose: inline.loose,
             snapshot: Some(snapshot),
         };
         let loose_bytes: usize = put.loose.iter().map(|block| block.bytes.len()).sum();
@@ -246,7 +246,7 @@ impl House {
             bytes_deduped: tally.deduplicated,
             document_id: None,
             path: root.to_owned(),
-            collection: manner.name.clone(),
+            collection: options.name.clone(),
             snapshot: snapshot.map_or(Moment::default(), |snapshot| snapshot.at),
             files_added: tally.added,
             files_updated: tally.updated,
@@ -281,7 +281,7 @@ fn walk(
     request: &AddRequest,
     source: &Source,
     root: &str,
-    call: &Call,
+    call: &CallContext,
     tally: &mut Tally,
 ) -> Result<Vec<Found>> {
     let include = Patterns::with_folders("include", &request.include)?;
@@ -392,26 +392,26 @@ fn special(kind: std::fs::FileType) -> &'static str {
 /// One thread's work: runs of neighbouring files until none is left.
 #[expect(clippy::too_many_arguments, reason = "the state that the threads of one round share")]
 fn store_runs(
-    manner: &Manner,
+    options: &AddOptions,
     source: &Source,
     round: &[Found],
-    call: &Call,
+    call: &CallContext,
     batch: &Batch<'_>,
     next: &AtomicUsize,
     done: &Mutex<Vec<(usize, PutDocument)>>,
     faults: &Mutex<Vec<(usize, FailedFile)>>,
 ) -> Result<()> {
-    let mut lane = batch.lane()?;
+    let mut writer = batch.writer()?;
     let mut buffer = Vec::new();
     loop {
         let start = next.fetch_add(RUN, Ordering::Relaxed);
         if start >= round.len() {
-            return Ok(lane.finish()?);
+            return Ok(writer.finish()?);
         }
         let mut stored = Vec::with_capacity(RUN);
         for (at, found) in round.iter().enumerate().skip(start).take(RUN) {
             call.check()?;
-            match store_file(manner, source, found, &mut lane, &mut buffer, call) {
+            match store_file(options, source, found, &mut writer, &mut buffer, call) {
                 Ok(document) => stored.push((at, document)),
                 Err(Error::File { source: reason, .. }) => {
                     let fault = FailedFile { path: found.path.clone(), reason: reason.to_string() };
@@ -447,12 +447,12 @@ fn read_up_to(file: &mut std::fs::File, wanted: usize, buffer: &mut Vec<u8>) -> 
 }
 
 fn store_file(
-    manner: &Manner,
+    options: &AddOptions,
     source: &Source,
     found: &Found,
-    lane: &mut Lane<'_, '_>,
+    writer: &mut PackWriter<'_, '_>,
     buffer: &mut Vec<u8>,
-    call: &Call,
+    call: &CallContext,
 ) -> Result<PutDocument> {
     use std::io::Read as _;
     let failed = |error| Error::reading(found.path.clone(), error);
@@ -467,19 +467,19 @@ fn store_file(
         (&mut file).take(rest).read_to_end(buffer).map_err(failed)?;
     }
     let cut = if whole {
-        cut::slice(buffer, |block, bytes| lane.put(block, bytes))?
+        cut::slice(buffer, |block, bytes| writer.put(block, bytes))?
     } else {
         let rest = most_of(&facts).saturating_sub(buffer.len() as u64);
         let stream = std::io::Cursor::new(buffer.clone()).chain(file.take(rest));
         let cut = cut::stream::<Error>(stream, |block, bytes| {
             call.check()?;
-            Ok(lane.put(block, bytes)?)
+            Ok(writer.put(block, bytes)?)
         });
         match cut {
             Err(Error::Blocks(shelf_blocks::Error::Source(error))) => return Err(failed(error)),
             other => other?,
         }
     };
-    lane.end_document()?;
-    Ok(document(manner, found.path.clone(), &cut, buffer, &facts))
+    writer.end_document()?;
+    Ok(document(options, found.path.clone(), &cut, buffer, &facts))
 }

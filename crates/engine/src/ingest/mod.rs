@@ -8,15 +8,15 @@ mod source;
 
 use std::{collections::BTreeSet, path::PathBuf};
 
-use shelf_base::{Call, Digest, Moment, ids::DocumentId};
+use shelf_base::{CallContext, Digest, Moment, ids::DocumentId};
 use shelf_catalog::{Collection, Metadata, PutDocument, PutState, Shelf};
 use shelf_reading::{detect, extension_of};
 
 pub(crate) use fold::Folding;
-pub(crate) use single::{Riding, SMALL};
+pub(crate) use single::{InlineBlocks, SMALL};
 use source::Source;
 
-use crate::{Caller, Entry, Error, House, Listing, Result, validate};
+use crate::{Caller, Entry, Error, Library, Listing, Result, validate};
 
 /// What to add.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,7 +116,7 @@ pub struct AddReply {
 }
 
 /// The parts of a request that hold for every document of it, checked.
-pub(crate) struct Manner {
+pub(crate) struct AddOptions {
     /// Name of the collection.
     pub name: String,
     /// The collection, when it exists already.
@@ -128,7 +128,7 @@ pub(crate) struct Manner {
     pub label: Option<String>,
 }
 
-impl Manner {
+impl AddOptions {
     /// Where the catalog is to put documents.
     pub(crate) fn shelf(&self) -> Shelf {
         self.collection
@@ -137,26 +137,26 @@ impl Manner {
     }
 }
 
-impl House {
+impl Library {
     /// Adds content, a file or a folder, and makes a snapshot of it.
-    pub fn add(&self, caller: &Caller, request: &AddRequest, call: &Call) -> Result<AddReply> {
+    pub fn add(&self, caller: &Caller, request: &AddRequest, call: &CallContext) -> Result<AddReply> {
         caller.must_write()?;
         call.check()?;
-        let manner = self.manner(caller, request)?;
+        let options = self.options(caller, request)?;
         match &request.what {
-            What::Content { name, bytes } => self.add_content(caller, &manner, name, bytes, call),
+            What::Content { name, bytes } => self.add_content(caller, &options, name, bytes, call),
             What::Path(path) => {
-                let source = Source::open(self, caller.reach, path)?;
+                let source = Source::open(self, caller.file_access, path)?;
                 if source.is_folder() {
-                    self.add_folder(caller, request, &manner, &source, call)
+                    self.add_folder(caller, request, &options, &source, call)
                 } else {
-                    self.add_file(caller, &manner, &source, call)
+                    self.add_file(caller, &options, &source, call)
                 }
             }
         }
     }
 
-    fn manner(&self, caller: &Caller, request: &AddRequest) -> Result<Manner> {
+    fn options(&self, caller: &Caller, request: &AddRequest) -> Result<AddOptions> {
         let tags = validate::tags(&request.tags)?;
         validate::metadata(&request.metadata)?;
         request.snapshot_label.as_deref().map_or(Ok(()), validate::label)?;
@@ -165,7 +165,7 @@ impl House {
             check_mime(mime)?;
         }
         let (name, collection) = self.shelf_for_writing(caller, request.collection.as_deref())?;
-        Ok(Manner {
+        Ok(AddOptions {
             name,
             collection,
             tags,
@@ -206,7 +206,7 @@ fn check_mime(mime: &str) -> Result<()> {
 
 /// A document as the catalog takes it, from its cut content.
 pub(crate) fn document(
-    manner: &Manner,
+    options: &AddOptions,
     path: String,
     cut: &shelf_blocks::cut::Cut,
     sample: &[u8],
@@ -218,7 +218,7 @@ pub(crate) fn document(
         document_type: None,
         title: path.rsplit('/').next().unwrap_or(&path).to_owned(),
         extension: extension_of(&path),
-        mime: manner.mime.clone().unwrap_or(detected.mime),
+        mime: options.mime.clone().unwrap_or(detected.mime),
         is_text: detected.is_text,
         hash: cut.hash,
         size: cut.size,
@@ -227,9 +227,9 @@ pub(crate) fn document(
         modified_at: facts.modified_at,
         mode: facts.mode,
         stat: facts.stat,
-        tags: manner.tags.clone(),
-        metadata: manner.metadata.clone(),
-        resource_id: manner.resource_id.clone(),
+        tags: options.tags.clone(),
+        metadata: options.metadata.clone(),
+        resource_id: options.resource_id.clone(),
         path,
     }
 }

@@ -11,7 +11,7 @@ use cap_std::{ambient_authority, fs::Dir};
 use rustix::fs::OFlags;
 use shelf_base::Moment;
 
-use crate::{Error, House, Reach, Result};
+use crate::{Error, FileAccess, Library, Result};
 
 /// What the file system says of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,18 +67,18 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    pub(crate) fn open(house: &House, reach: Reach, path: &Path) -> Result<Self> {
+    pub(crate) fn open(library: &Library, file_access: FileAccess, path: &Path) -> Result<Self> {
         let shown = path.display().to_string();
         if path.as_os_str().is_empty() || shown.contains('\0') {
             return Err(Error::invalid("path", "must be the path of a file or folder"));
         }
-        match reach {
-            Reach::OperatingSystem => {
+        match file_access {
+            FileAccess::OperatingSystem => {
                 let failed = |source| Error::reading(&shown, source);
                 let absolute = absolute(path).map_err(failed)?;
                 Self::at(absolute.clone(), &fs::metadata(&absolute).map_err(failed)?, None)
             }
-            Reach::Configured => Self::beneath_a_root(house, path),
+            FileAccess::Configured => Self::beneath_a_root(library, path),
         }
     }
 
@@ -90,8 +90,8 @@ impl Source {
     }
 
     /// Finds the root that holds `path`. Whether a file outside exists is not told: the answer is the same.
-    fn beneath_a_root(house: &House, path: &Path) -> Result<Self> {
-        if house.options.import_roots.is_empty() {
+    fn beneath_a_root(library: &Library, path: &Path) -> Result<Self> {
+        if library.options.import_roots.is_empty() {
             return Err(Error::Unavailable {
                 what: "adding files of the server by path is off over HTTP".into(),
                 hint: "send `content` and `name` instead, or set import_roots in shelf.toml".into(),
@@ -101,7 +101,7 @@ impl Source {
         if path.components().any(|part| matches!(part, std::path::Component::ParentDir)) {
             return Err(outside());
         }
-        for root in &house.options.import_roots {
+        for root in &library.options.import_roots {
             let Ok(real_root) = root.canonicalize() else { continue };
             let relative = if path.is_absolute() {
                 match path.strip_prefix(root).or_else(|_| path.strip_prefix(&real_root)) {

@@ -5,11 +5,11 @@ use std::{
     time::Duration,
 };
 
-use shelf_base::{Call, Digest};
+use shelf_base::{CallContext, Digest};
 use shelf_blocks::{BlockId, Loose, Manifest};
 use shelf_catalog::{Record, Snapshot};
 
-use crate::{Error, House, Result};
+use crate::{Error, Library, Result};
 
 const SEARCH_INDEX: &str = "search index";
 /// How long a repair waits for writers to finish.
@@ -47,9 +47,9 @@ pub struct CheckReport {
     pub findings: Vec<Finding>,
 }
 
-impl House {
+impl Library {
     /// Reads and verifies everything that the library holds.
-    pub fn check(&self, call: &Call) -> Result<CheckReport> {
+    pub fn check(&self, call: &CallContext) -> Result<CheckReport> {
         let mut report = CheckReport::default();
         self.check_engine(&mut report)?;
         self.check_journal(&mut report, call)?;
@@ -68,7 +68,7 @@ impl House {
 
     /// Takes damaged packs and a damaged search index out of use and makes the next add read again every file whose content was hit. What is
     /// lost is lost until its bytes are added again; everything else stays as it is.
-    pub fn repair(&self, call: &Call) -> Result<CheckReport> {
+    pub fn repair(&self, call: &CallContext) -> Result<CheckReport> {
         let before = self.check(call)?;
         let damaged: Vec<String> = before
             .findings
@@ -77,7 +77,7 @@ impl House {
             .filter(|place| place.ends_with(".pack"))
             .collect();
         if !damaged.is_empty() {
-            let _alone = self.locks.collect(PATIENCE, call)?;
+            let _alone = self.locks.exclusive(PATIENCE, call)?;
             self.blocks.salvage(&damaged)?;
         }
         if before.findings.iter().any(|finding| finding.place == SEARCH_INDEX) {
@@ -103,7 +103,7 @@ impl House {
         Ok(())
     }
 
-    fn check_journal(&self, report: &mut CheckReport, call: &Call) -> Result<()> {
+    fn check_journal(&self, report: &mut CheckReport, call: &CallContext) -> Result<()> {
         let mut before = Record::genesis();
         let mut last = 0;
         loop {
@@ -131,7 +131,7 @@ impl House {
         }
     }
 
-    fn check_packs(&self, report: &mut CheckReport, call: &Call) -> Result<()> {
+    fn check_packs(&self, report: &mut CheckReport, call: &CallContext) -> Result<()> {
         let usage = self.blocks.usage()?;
         (report.packs, report.blocks) = (usage.packs, usage.blocks);
         let problems = self.blocks.verify(|done, total| {
@@ -148,7 +148,7 @@ impl House {
 
     /// Reads every blob whole and compares it with its hash. Gives the known hashes, and reports the broken ones with
     /// the paths that need them.
-    fn check_blobs(&self, report: &mut CheckReport, call: &Call) -> Result<HashSet<Digest>> {
+    fn check_blobs(&self, report: &mut CheckReport, call: &CallContext) -> Result<HashSet<Digest>> {
         let mut rows = Vec::new();
         self.catalog.blobs(&mut |hash, row| rows.push((hash, row)))?;
         let mut broken: HashMap<Digest, String> = HashMap::new();
@@ -173,7 +173,13 @@ impl House {
         Ok(rows.into_iter().map(|(hash, _)| hash).collect())
     }
 
-    fn fault_of(&self, call: &Call, hash: &Digest, size: u64, manifest: &[u8]) -> Result<Option<String>> {
+    fn fault_of(
+        &self,
+        call: &CallContext,
+        hash: &Digest,
+        size: u64,
+        manifest: &[u8],
+    ) -> Result<Option<String>> {
         let manifest = match Manifest::decode(manifest) {
             Ok(manifest) => manifest,
             Err(error) => return Ok(Some(error.to_string())),
@@ -193,7 +199,7 @@ impl House {
         report: &mut CheckReport,
         snapshots: &[Snapshot],
         known: &HashSet<Digest>,
-        call: &Call,
+        call: &CallContext,
     ) -> Result<()> {
         let mut seen = HashSet::new();
         for snapshot in snapshots {
@@ -226,7 +232,7 @@ fn finding(place: &str, what: String) -> Finding {
     Finding { place: place.to_owned(), what, affects: Vec::new() }
 }
 
-impl House {
+impl Library {
     /// Loose blocks that do not decode; part of a full check of the catalog's own bytes.
     pub(crate) fn broken_loose(&self) -> Result<Vec<String>> {
         let (mut broken, mut after) = (Vec::new(), None);

@@ -4,7 +4,7 @@ use std::fs;
 
 use rustix::fs::statvfs;
 
-use crate::{House, Result, status::Storage};
+use crate::{Library, Result, status::Storage};
 
 /// How serious a piece of advice is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct Diagnosis {
     pub text: String,
 }
 
-impl House {
+impl Library {
     /// Looks at the data directory, the catalog, the storage, the tokens and the disk.
     pub fn diagnose(&self) -> Result<Vec<Diagnosis>> {
         let storage = self.storage()?;

@@ -13,7 +13,7 @@ use shelf_base::{Clock, SystemClock};
 use shelf_blocks::{Manifest, objects::Objects};
 use shelf_catalog::{CopyNote, sqlite::SqliteCatalog};
 
-use crate::{Error, House, Result, locks::Locks};
+use crate::{Error, Library, Result, locks::Locks};
 
 /// A copy that is older than this is renewed when anything was written since.
 const AGE: Duration = Duration::from_secs(10 * 60);
@@ -68,7 +68,7 @@ pub(crate) fn must_have_catalog(folder: &Path, objects: &dyn Objects) -> Result<
     Ok(())
 }
 
-impl House {
+impl Library {
     /// Writes the copy when enough has changed since the last. Called now and then; most calls do nothing.
     pub fn copy_when_due(&self) {
         {
@@ -226,7 +226,7 @@ impl House {
             });
         }
         let locks = Locks::in_folder(folder.join("locks")).map_err(Error::Lock)?;
-        let alone = locks.collect(Duration::from_secs(10), &shelf_base::Call::new())?;
+        let alone = locks.exclusive(Duration::from_secs(10), &shelf_base::CallContext::new())?;
         remove_leftovers(folder);
         let mut aside = None;
         SqliteCatalog::rebuild(folder, &copy, SystemClock.now(), short_blocks, || {
@@ -236,19 +236,19 @@ impl House {
         drop(alone);
         // The index may have followed records that are no more.
         let _ = fs::remove_file(folder.join("index").join("manifest"));
-        let house = Self::open(folder, crate::Options::default())?;
+        let library = Self::open(folder, crate::Options::default())?;
         let documents =
-            house.catalog.numbers(&shelf_catalog::Scope::Library, &shelf_catalog::Filter::default())?;
+            library.catalog.numbers(&shelf_catalog::Scope::Library, &shelf_catalog::Filter::default())?;
         Ok(Recovered { sequence: note.sequence, documents: documents.len() as u64, set_aside: aside })
     }
 
     /// How many records a whole catalog has after those of the copy; `None` when it is damaged, lost or behind.
     fn newer_records(folder: &Path, note: &CopyNote) -> Option<u64> {
-        let house = Self::open_anyway(folder, crate::Options::default()).ok()?;
-        let is_whole = house.lost_records().ok()?.is_none()
-            && house.catalog.integrity().ok()?.is_empty()
-            && house.catalog.audit().ok()?.is_empty();
-        let end = house.catalog.sequence().ok()?;
+        let library = Self::open_anyway(folder, crate::Options::default()).ok()?;
+        let is_whole = library.lost_records().ok()?.is_none()
+            && library.catalog.integrity().ok()?.is_empty()
+            && library.catalog.audit().ok()?.is_empty();
+        let end = library.catalog.sequence().ok()?;
         is_whole.then(|| end.saturating_sub(note.sequence)).filter(|newer| *newer > 0)
     }
 }

@@ -14,7 +14,7 @@ use std::{
 
 pub use passages::{FoundPassage, PassageReply, PassageRequest};
 use shelf_base::{
-    Address, Call, Fault, Kind,
+    Address, CallContext, ErrorInfo, Kind,
     address::{Modality, Place},
     bounds,
 };
@@ -23,7 +23,7 @@ pub use shelf_index::{Correction, Kind as SearchKind};
 use shelf_index::{Filter as IndexFilter, Hit, Question, Search, Span, Unit, View, Wanted};
 pub use snippet::{Snippet, SnippetLine};
 
-use crate::{Caller, Error, House, Result, pattern::Patterns, validate};
+use crate::{Caller, Error, Library, Result, pattern::Patterns, validate};
 
 /// Documents with the same hash that are told at most.
 const HASH_HITS: usize = 1_000;
@@ -141,9 +141,14 @@ pub struct SearchReply {
     pub next_cursor: Option<String>,
 }
 
-impl House {
+impl Library {
     /// Searches the caller's documents.
-    pub fn search(&self, caller: &Caller, request: &SearchRequest, call: &Call) -> Result<SearchReply> {
+    pub fn search(
+        &self,
+        caller: &Caller,
+        request: &SearchRequest,
+        call: &CallContext,
+    ) -> Result<SearchReply> {
         caller.must_read()?;
         check(request)?;
         validate::filter(&request.filter)?;
@@ -155,11 +160,11 @@ impl House {
         {
             return Ok(found);
         }
-        self.mending(call, || self.search_index(caller, request, call))
+        self.with_index_repair(call, || self.search_index(caller, request, call))
     }
 
     /// Asks the index; one that turns out to be damaged is built anew and asked again.
-    pub(crate) fn mending<T>(&self, call: &Call, ask: impl Fn() -> Result<T>) -> Result<T> {
+    pub(crate) fn with_index_repair<T>(&self, call: &CallContext, ask: impl Fn() -> Result<T>) -> Result<T> {
         match catch_unwind(AssertUnwindSafe(&ask)) {
             Ok(Err(Error::Index(error))) if error.kind() == Kind::Corrupt => {
                 tracing::warn!(%error, "the search index is damaged and is built anew");
@@ -173,7 +178,12 @@ impl House {
         ask()
     }
 
-    fn search_index(&self, caller: &Caller, request: &SearchRequest, call: &Call) -> Result<SearchReply> {
+    fn search_index(
+        &self,
+        caller: &Caller,
+        request: &SearchRequest,
+        call: &CallContext,
+    ) -> Result<SearchReply> {
         let seen = self.seen(caller, request)?;
         let view = self.indexing.view(call)?;
         let filter =
@@ -249,7 +259,7 @@ impl House {
         search: &Search<'_>,
         hits: &[Hit],
         from: usize,
-        call: &Call,
+        call: &CallContext,
     ) -> Result<Vec<SearchHit>> {
         let numbers: Vec<i64> = hits.iter().map(|hit| hit.number).collect();
         let documents = self.catalog.numbered(caller.pass.scope(), &numbers)?;
@@ -290,7 +300,7 @@ impl House {
         caller: &Caller,
         request: &SearchRequest,
         prefix: &str,
-        call: &Call,
+        call: &CallContext,
     ) -> Result<Option<SearchReply>> {
         let scope = caller.pass.scope();
         let mut found = self.catalog.hashed(scope, &prefix.to_lowercase(), HASH_HITS)?;

@@ -5,13 +5,13 @@
 
 use std::collections::HashMap;
 
-use shelf_base::Call;
+use shelf_base::CallContext;
 use shelf_catalog::{Document, Filter};
 use shelf_embed::Tokens;
 use shelf_index::{Hit, Question, Search, Unit, Wanted};
 
 use super::{SearchKind, SearchRequest, address, check};
-use crate::{Caller, House, Result};
+use crate::{Caller, Library, Result};
 
 /// How similar a corrected word must be.
 const SIMILARITY: f32 = 0.7;
@@ -72,21 +72,26 @@ pub struct PassageReply {
     pub context: String,
 }
 
-impl House {
+impl Library {
     /// The best passages for a question, as many as fit.
     pub fn search_passages(
         &self,
         caller: &Caller,
         request: &PassageRequest,
-        call: &Call,
+        call: &CallContext,
     ) -> Result<PassageReply> {
         caller.must_read()?;
         check(&SearchRequest::new(request.query.as_str()))?;
         let caller = self.looking_at(caller, request.collection.as_deref())?;
-        self.mending(call, || self.find_passages(&caller, request, call))
+        self.with_index_repair(call, || self.find_passages(&caller, request, call))
     }
 
-    fn find_passages(&self, caller: &Caller, request: &PassageRequest, call: &Call) -> Result<PassageReply> {
+    fn find_passages(
+        &self,
+        caller: &Caller,
+        request: &PassageRequest,
+        call: &CallContext,
+    ) -> Result<PassageReply> {
         let view = self.indexing.view(call)?;
         let filter = self.index_filter(caller, &view, &Filter::default(), &[])?;
         let search = view.search(&Question::new(&request.query), Some(SIMILARITY), &filter)?;
@@ -117,7 +122,7 @@ impl House {
         caller: &Caller,
         search: &Search<'_>,
         hits: &[Hit],
-        call: &Call,
+        call: &CallContext,
     ) -> Result<Vec<FoundPassage>> {
         let numbers: Vec<i64> = hits.iter().map(|hit| hit.number).collect();
         let documents = self.catalog.numbered(caller.pass.scope(), &numbers)?;

@@ -7,7 +7,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
 use serde::{Deserialize, Serialize};
 
 use super::question;
-use crate::{Caller, House, Result, SearchHit, SearchRequest};
+use crate::{Caller, Library, Result, SearchHit, SearchRequest};
 
 /// Numbers of documents that earlier pages have shown: sorted, each as the distance from the one before, in bytes of
 /// seven bits.
@@ -45,7 +45,7 @@ fn unpack(text: &str) -> BTreeSet<i64> {
     numbers
 }
 
-impl House {
+impl Library {
     /// The documents that pages before this one have shown.
     pub(super) fn seen(&self, caller: &Caller, request: &SearchRequest) -> Result<BTreeSet<i64>> {
         match &request.cursor {

@@ -2,12 +2,12 @@
 
 use std::{collections::BTreeSet, ops::Range};
 
-use shelf_base::Call;
+use shelf_base::CallContext;
 use shelf_catalog::Document;
 use shelf_index::{Hit, Resolved, Search, Span};
 
 use super::SearchRequest;
-use crate::{House, Result};
+use crate::{Library, Result};
 
 /// Characters of a preview, about.
 const PREVIEW: usize = 240;
@@ -58,7 +58,7 @@ struct Region {
     passage: Range<usize>,
 }
 
-impl House {
+impl Library {
     pub(super) fn snippet(
         &self,
         request: &SearchRequest,
@@ -66,7 +66,7 @@ impl House {
         hit: &Hit,
         document: &Document,
         span: Span,
-        call: &Call,
+        call: &CallContext,
     ) -> Result<Snippet> {
         let region = match search.text(hit)? {
             Some(text) => Region { first_line: 1, passage: span.start as usize..span.end as usize, text },
@@ -80,7 +80,7 @@ impl House {
         request: &SearchRequest,
         document: &Document,
         span: Span,
-        call: &Call,
+        call: &CallContext,
     ) -> Result<Region> {
         let size = document.version.size;
         let wanted = 200_u64.saturating_mul(request.before.max(request.after) as u64);
@@ -107,7 +107,7 @@ impl House {
     }
 
     /// The first lines of a document.
-    pub(super) fn opening(&self, document: &Document, call: &Call) -> Result<Snippet> {
+    pub(super) fn opening(&self, document: &Document, call: &CallContext) -> Result<Snippet> {
         let length = document.version.size.min(AROUND);
         let bytes = self.blobs.read_range(call, &document.version.hash, 0..length)?;
         let text = String::from_utf8_lossy(&bytes);

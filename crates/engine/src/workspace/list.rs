@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use cap_std::fs::Dir;
-use shelf_base::{Call, Moment};
+use shelf_base::{CallContext, Moment};
 
 use super::{Workspace, WorkspaceError, rules::is_denied};
-use crate::{Caller, House, pattern::Patterns};
+use crate::{Caller, Library, pattern::Patterns};
 
 /// Names looked at in one call; a workspace with more is told to be narrowed.
 const MOST_NAMES: usize = 200_000;
@@ -33,13 +33,13 @@ pub struct RepoList {
     pub complete: bool,
 }
 
-impl House {
+impl Library {
     /// The files of the workspace that may be read and fit the pattern.
     pub fn list_repo_files(
         &self,
         caller: &Caller,
         pattern: Option<&str>,
-        call: &Call,
+        call: &CallContext,
     ) -> Result<RepoList, WorkspaceError> {
         let shown = || pattern.unwrap_or("*").to_owned();
         caller.must_read().map_err(|_| WorkspaceError::PathNotAllowed(shown()))?;
@@ -57,7 +57,7 @@ impl House {
 struct Walk<'a> {
     workspace: &'a Workspace,
     patterns: Option<Patterns>,
-    call: &'a Call,
+    call: &'a CallContext,
     files: Vec<RepoEntry>,
     left: usize,
 }

@@ -21,10 +21,10 @@ pub use memory::{
 pub use practices::Practice;
 pub use read::{RepoFile, RepoWindow};
 use rules::Rules;
-use shelf_base::{Fault, Kind, Stopped};
+use shelf_base::{ErrorInfo, Kind, Stopped};
 use shelf_catalog::Account;
 
-use crate::{Caller, House, Reach, Result};
+use crate::{Caller, FileAccess, Library, Result};
 
 /// Where the workspace is, and what beyond the contract's folders may be read.
 #[derive(Clone, Debug, Default)]
@@ -98,7 +98,7 @@ pub enum WorkspaceError {
     Io(#[from] std::io::Error),
 }
 
-impl Fault for WorkspaceError {
+impl ErrorInfo for WorkspaceError {
     fn kind(&self) -> Kind {
         match self {
             Self::PathNotAllowed(_) | Self::WriteNotAllowed { .. } => Kind::Denied,
@@ -149,12 +149,12 @@ impl Workspace {
     }
 }
 
-impl House {
+impl Library {
     /// The workspace, when there is one and the caller may use it: whoever is at the machine, administrators, and the
     /// accounts that are named for it.
     pub(crate) fn workspace(&self, caller: &Caller) -> std::result::Result<&Workspace, WorkspaceError> {
         let workspace = self.workspace.as_ref().ok_or(WorkspaceError::Absent)?;
-        if caller.reach == Reach::OperatingSystem || caller.pass.may_administer() {
+        if caller.file_access == FileAccess::OperatingSystem || caller.pass.may_administer() {
             return Ok(workspace);
         }
         let account = self.catalog.account(caller.pass.account())?;

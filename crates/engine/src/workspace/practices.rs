@@ -10,7 +10,7 @@ use super::{
     memory::{open_locked, read_all},
     secrets,
 };
-use crate::{Caller, House};
+use crate::{Caller, Library};
 
 const FILE: &str = "best_practices.md";
 /// Bytes of a section at most, as with entries.
@@ -29,7 +29,7 @@ pub struct Practice {
     pub category: Option<String>,
 }
 
-impl House {
+impl Library {
     /// Appends a section to the page of best practices; how many it has then.
     pub fn add_best_practice(&self, caller: &Caller, practice: &Practice) -> Result<u64, WorkspaceError> {
         let why = "write access is required";

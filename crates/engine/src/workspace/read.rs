@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags, openat};
 use shelf_base::nearest;
 
 use super::{Workspace, WorkspaceError, rules::is_denied};
-use crate::{Caller, House};
+use crate::{Caller, Library};
 
 /// Bytes of content in one reply.
 const CONTENT_BYTES: u64 = 1_000_000;
@@ -42,7 +42,7 @@ pub struct RepoFile {
     pub truncated: bool,
 }
 
-impl House {
+impl Library {
     /// Reads a file of the workspace.
     pub fn read_repo_file(
         &self,

@@ -2,21 +2,21 @@
 
 use std::{fs, path::Path};
 
-use shelf_base::{Call, Fault, Kind};
-use shelf_engine::{AddRequest, Caller, GetRequest, House, Options, What};
+use shelf_base::{CallContext, ErrorInfo, Kind};
+use shelf_engine::{AddRequest, Caller, GetRequest, Library, Options, What};
 
 fn content(seed: u32) -> Vec<u8> {
     (0..300_000_u32).map(|n| (n.wrapping_mul(seed * 2 + 1) >> 6) as u8).collect()
 }
 
-fn library(folder: &Path) -> House {
-    let house = House::open(folder, Options::default()).unwrap();
+fn library(folder: &Path) -> Library {
+    let library = Library::open(folder, Options::default()).unwrap();
     for number in 0..4 {
         let what = What::Content { name: format!("document-{number}"), bytes: content(number) };
-        house.add(&Caller::owner(), &AddRequest::new(what), &Call::new()).unwrap();
+        library.add(&Caller::owner(), &AddRequest::new(what), &CallContext::new()).unwrap();
     }
-    house.fold_now().unwrap();
-    house
+    library.fold_now().unwrap();
+    library
 }
 
 #[test]
@@ -29,8 +29,8 @@ fn a_flipped_bit_in_a_pack_is_found_named_and_confined() {
     let mut bytes = fs::read(&packs[0]).unwrap();
     bytes[5_000] ^= 4;
     fs::write(&packs[0], bytes).unwrap();
-    let house = House::open(folder.path(), Options::default()).unwrap();
-    let report = house.check(&Call::new()).unwrap();
+    let library = Library::open(folder.path(), Options::default()).unwrap();
+    let report = library.check(&CallContext::new()).unwrap();
     let pack = packs[0].file_name().unwrap().to_str().unwrap();
     assert!(report.findings.iter().any(|finding| finding.place == pack), "{:?}", report.findings);
     let affected: Vec<&String> = report.findings.iter().flat_map(|finding| &finding.affects).collect();
@@ -38,7 +38,7 @@ fn a_flipped_bit_in_a_pack_is_found_named_and_confined() {
     for number in 0..4 {
         let name = format!("document-{number}");
         let request = GetRequest { name: Some(name.clone()), include_content: true, ..GetRequest::default() };
-        let got = house.get(&Caller::owner(), &request, &Call::new());
+        let got = library.get(&Caller::owner(), &request, &CallContext::new());
         if affected[0].starts_with(&name) {
             assert_eq!(got.unwrap_err().kind(), Kind::Corrupt);
         } else {
@@ -46,13 +46,16 @@ fn a_flipped_bit_in_a_pack_is_found_named_and_confined() {
         }
     }
     // A repair takes the damaged pack out of use, and the same bytes heal the document.
-    assert!(!house.repair(&Call::new()).unwrap().findings.is_empty(), "lost bytes are still reported");
+    assert!(
+        !library.repair(&CallContext::new()).unwrap().findings.is_empty(),
+        "lost bytes are still reported"
+    );
     assert!(!packs[0].exists());
     for number in 0..4 {
         let what = What::Content { name: format!("document-{number}"), bytes: content(number) };
-        house.add(&Caller::owner(), &AddRequest::new(what), &Call::new()).unwrap();
+        library.add(&Caller::owner(), &AddRequest::new(what), &CallContext::new()).unwrap();
     }
-    let healed = house.check(&Call::new()).unwrap();
+    let healed = library.check(&CallContext::new()).unwrap();
     assert!(healed.findings.is_empty(), "{:?}", healed.findings);
 }
 
@@ -66,16 +69,16 @@ fn a_server_that_saw_the_damage_stores_the_bytes_anew() {
         bytes[300] ^= 1;
         fs::write(&path, bytes).unwrap();
     }
-    let house = House::open(folder.path(), Options::default()).unwrap();
+    let library = Library::open(folder.path(), Options::default()).unwrap();
     let get = |name: &str| {
         let request = GetRequest { name: Some(name.into()), include_content: true, ..GetRequest::default() };
-        house.get(&Caller::owner(), &request, &Call::new())
+        library.get(&Caller::owner(), &request, &CallContext::new())
     };
     let broken: Vec<u32> = (0..4).filter(|number| get(&format!("document-{number}")).is_err()).collect();
     assert!(!broken.is_empty());
     for number in broken {
         let what = What::Content { name: format!("copy-{number}"), bytes: content(number) };
-        house.add(&Caller::owner(), &AddRequest::new(what), &Call::new()).unwrap();
+        library.add(&Caller::owner(), &AddRequest::new(what), &CallContext::new()).unwrap();
         assert!(get(&format!("copy-{number}")).unwrap().is_some());
         assert!(get(&format!("document-{number}")).unwrap().is_some(), "the old document is healed with it");
     }
@@ -84,21 +87,21 @@ fn a_server_that_saw_the_damage_stores_the_bytes_anew() {
 #[test]
 fn a_document_with_the_bytes_of_a_listing_does_not_confuse_a_collection() {
     let folder = tempfile::tempdir().unwrap();
-    let house = House::open(folder.path(), Options::default()).unwrap();
-    let (caller, call) = (Caller::owner(), Call::new());
+    let library = Library::open(folder.path(), Options::default()).unwrap();
+    let (caller, call) = (Caller::owner(), CallContext::new());
     let add = |name: &str, bytes: Vec<u8>| {
         let what = What::Content { name: name.into(), bytes };
-        house.add(&caller, &AddRequest::new(what), &call).unwrap()
+        library.add(&caller, &AddRequest::new(what), &call).unwrap()
     };
     add("precious", b"precious".to_vec());
-    let snapshot = house.snapshots(&caller, None).unwrap().remove(0);
-    add("twin", house.listing(&snapshot, &call).unwrap().encode());
+    let snapshot = library.snapshots(&caller, None).unwrap().remove(0);
+    add("twin", library.listing(&snapshot, &call).unwrap().encode());
     let request = shelf_engine::DeleteRequest { names: vec!["precious".into()], ..Default::default() };
-    house.delete(&caller, &request, &call).unwrap();
-    house
-        .collect(&shelf_engine::maintain::Retention::default(), std::time::Duration::from_secs(5), &call)
+    library.delete(&caller, &request, &call).unwrap();
+    library
+        .gc(&shelf_engine::maintain::Retention::default(), std::time::Duration::from_secs(5), &call)
         .unwrap();
-    assert!(house.check(&call).unwrap().findings.is_empty());
+    assert!(library.check(&call).unwrap().findings.is_empty());
 }
 
 #[test]
@@ -106,9 +109,9 @@ fn an_edited_journal_row_breaks_the_chain() {
     let folder = tempfile::tempdir().unwrap();
     drop(library(folder.path()));
     assert!(
-        House::open(folder.path(), Options::default())
+        Library::open(folder.path(), Options::default())
             .unwrap()
-            .check(&Call::new())
+            .check(&CallContext::new())
             .unwrap()
             .findings
             .is_empty()
@@ -117,7 +120,7 @@ fn an_edited_journal_row_breaks_the_chain() {
         fs::read_dir(folder.path()).unwrap().any(|entry| entry.unwrap().file_name() == "catalog.db");
     assert!(database);
     shelf_catalog::suite::tamper(folder.path(), "UPDATE journal SET path = path || 'x' WHERE sequence = 3");
-    let house = House::open(folder.path(), Options::default()).unwrap();
-    let report = house.check(&Call::new()).unwrap();
+    let library = Library::open(folder.path(), Options::default()).unwrap();
+    let report = library.check(&CallContext::new()).unwrap();
     assert!(report.findings.iter().any(|finding| finding.place == "journal row 3"), "{:?}", report.findings);
 }

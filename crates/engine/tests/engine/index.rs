@@ -2,9 +2,9 @@
 
 use std::{fs, path::PathBuf};
 
-use shelf_base::Call;
+use shelf_base::CallContext;
 use shelf_engine::{
-    AddRequest, Caller, DeleteRequest, House, ListRequest, Options, Rest, SearchKind, SearchRequest, What,
+    AddRequest, Caller, DeleteRequest, Idle, Library, ListRequest, Options, SearchKind, SearchRequest, What,
 };
 
 const SUBJECTS: [&str; 8] =
@@ -19,8 +19,8 @@ impl Place {
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
-    fn open(&self) -> House {
-        House::open(self.folder.path(), Options::default()).unwrap()
+    fn open(&self) -> Library {
+        Library::open(self.folder.path(), Options::default()).unwrap()
     }
 
     fn index(&self) -> PathBuf {
@@ -33,9 +33,9 @@ impl Place {
     }
 }
 
-fn add(house: &House, name: &str, content: &str) {
+fn add(library: &Library, name: &str, content: &str) {
     let what = What::Content { name: name.into(), bytes: content.as_bytes().to_vec() };
-    house.add(&Caller::owner(), &AddRequest::new(what), &Call::new()).unwrap();
+    library.add(&Caller::owner(), &AddRequest::new(what), &CallContext::new()).unwrap();
 }
 
 fn text(number: usize) -> String {
@@ -46,17 +46,17 @@ fn text(number: usize) -> String {
     )
 }
 
-fn fill(house: &House, documents: usize) {
-    (0..documents).for_each(|number| add(house, &format!("reports/{number}.txt"), &text(number)));
+fn fill(library: &Library, documents: usize) {
+    (0..documents).for_each(|number| add(library, &format!("reports/{number}.txt"), &text(number)));
 }
 
 /// Paths and scores of every kind of search.
-fn answers(house: &House) -> Vec<(String, String)> {
+fn answers(library: &Library) -> Vec<(String, String)> {
     let mut all = Vec::new();
     for kind in [SearchKind::Keyword, SearchKind::Semantic, SearchKind::Hybrid] {
         for query in ["harbour telescope", "the music of a violin", "glacer", "\"tells of the market\""] {
             let request = SearchRequest { kind, limit: 50, ..SearchRequest::new(query) };
-            let found = house.search(&Caller::owner(), &request, &Call::new()).unwrap();
+            let found = library.search(&Caller::owner(), &request, &CallContext::new()).unwrap();
             assert!(!found.hits.is_empty() || kind == SearchKind::Semantic, "{kind:?} {query}");
             all.extend(
                 found
@@ -84,116 +84,120 @@ fn order_and_scores_do_not_depend_on_how_the_index_was_made() {
         add(&slow, "gone.txt", "harbour telescope violin glacier market");
     }
     let gone = DeleteRequest { names: vec!["gone.txt".into()], ..DeleteRequest::default() };
-    slow.delete(&Caller::owner(), &gone, &Call::new()).unwrap();
+    slow.delete(&Caller::owner(), &gone, &CallContext::new()).unwrap();
     fill(&fast, 120);
     let expected = answers(&fast);
     assert_eq!(answers(&slow), expected);
-    slow.reindex(&Call::new()).unwrap();
+    slow.reindex(&CallContext::new()).unwrap();
     assert_eq!(answers(&slow), expected, "after building anew");
     drop(slow);
     assert_eq!(answers(&piece.open()), expected, "after opening again");
 }
 
-fn answers_quietly(house: &House) {
-    let _ = house.search(&Caller::owner(), &SearchRequest::new("harbour"), &Call::new()).unwrap();
+fn answers_quietly(library: &Library) {
+    let _ = library.search(&Caller::owner(), &SearchRequest::new("harbour"), &CallContext::new()).unwrap();
 }
 
 #[test]
 fn a_missing_index_is_built_anew() {
     let place = Place::new();
-    let house = place.open();
-    fill(&house, 300);
-    let expected = answers(&house);
-    house.reindex(&Call::new()).unwrap();
+    let library = place.open();
+    fill(&library, 300);
+    let expected = answers(&library);
+    library.reindex(&CallContext::new()).unwrap();
     assert!(!place.segments().is_empty(), "a large gap is written out");
     fs::remove_dir_all(place.index()).unwrap();
-    assert_eq!(answers(&house), expected, "in the running process");
-    drop(house);
+    assert_eq!(answers(&library), expected, "in the running process");
+    drop(library);
     fs::remove_dir_all(place.index()).unwrap();
-    let house = place.open();
-    assert_eq!(answers(&house), expected, "in a new one");
+    let library = place.open();
+    assert_eq!(answers(&library), expected, "in a new one");
     for segment in place.segments() {
         fs::remove_file(segment).unwrap();
     }
-    drop(house);
+    drop(library);
     assert_eq!(answers(&place.open()), expected, "without its segments");
 }
 
 #[test]
 fn rest_changes_no_answer() {
     let place = Place::new();
-    let house = place.open();
-    fill(&house, 300);
-    house.reindex(&Call::new()).unwrap();
-    let expected = answers(&house);
+    let library = place.open();
+    fill(&library, 300);
+    library.reindex(&CallContext::new()).unwrap();
+    let expected = answers(&library);
     let pattern = shelf_engine::GrepRequest {
         pattern: "arbou|elescop[a-z]".into(),
         page_chars: usize::MAX,
         ..shelf_engine::GrepRequest::default()
     };
-    let lines = |house: &House| house.grep(&Caller::owner(), &pattern, &Call::new()).unwrap().lines;
-    let expected_lines = lines(&house);
+    let lines =
+        |library: &Library| library.grep(&Caller::owner(), &pattern, &CallContext::new()).unwrap().lines;
+    let expected_lines = lines(&library);
     assert!(!expected_lines.is_empty());
-    for rest in [Rest::Short, Rest::Long, Rest::Long, Rest::Short] {
-        house.rest(rest);
-        assert_eq!(answers(&house), expected, "{rest:?}");
-        assert_eq!(lines(&house), expected_lines, "{rest:?}");
-        assert_eq!(lines(&house), expected_lines, "{rest:?}, from memory");
+    for idle in [Idle::Short, Idle::Long, Idle::Long, Idle::Short] {
+        library.release_memory(idle);
+        assert_eq!(answers(&library), expected, "{idle:?}");
+        assert_eq!(lines(&library), expected_lines, "{idle:?}");
+        assert_eq!(lines(&library), expected_lines, "{idle:?}, from memory");
     }
     // While others read and write.
     std::thread::scope(|scope| {
-        scope.spawn(|| (0..50).for_each(|_| house.rest(Rest::Long)));
-        scope.spawn(|| (0..20).for_each(|_| assert_eq!(lines(&house), expected_lines)));
-        (0..50).for_each(|number| add(&house, &format!("new/{number}.txt"), "nothing of that kind"));
+        scope.spawn(|| (0..50).for_each(|_| library.release_memory(Idle::Long)));
+        scope.spawn(|| (0..20).for_each(|_| assert_eq!(lines(&library), expected_lines)));
+        (0..50).for_each(|number| add(&library, &format!("new/{number}.txt"), "nothing of that kind"));
     });
-    assert_eq!(house.list(&Caller::owner(), &ListRequest::default(), &Call::new()).unwrap().total, 350);
+    assert_eq!(
+        library.list(&Caller::owner(), &ListRequest::default(), &CallContext::new()).unwrap().total,
+        350
+    );
 }
 
 #[test]
 fn damage_is_noticed_and_healed() {
     let place = Place::new();
-    let house = place.open();
-    fill(&house, 300);
-    house.reindex(&Call::new()).unwrap();
-    let expected = answers(&house);
-    drop(house);
+    let library = place.open();
+    fill(&library, 300);
+    library.reindex(&CallContext::new()).unwrap();
+    let expected = answers(&library);
+    drop(library);
     let segment = place.segments().into_iter().max_by_key(|path| fs::metadata(path).unwrap().len()).unwrap();
     let whole = fs::read(&segment).unwrap();
     // Torn: the length is wrong.
     fs::write(&segment, &whole[..whole.len() / 2]).unwrap();
     assert_eq!(answers(&place.open()), expected);
     for turn in 0..12 {
-        let house = place.open();
-        house.reindex(&Call::new()).unwrap();
-        drop(house);
+        let library = place.open();
+        library.reindex(&CallContext::new()).unwrap();
+        drop(library);
         let segment =
             place.segments().into_iter().max_by_key(|path| fs::metadata(path).unwrap().len()).unwrap();
         let mut bytes = fs::read(&segment).unwrap();
         let at = bytes.len() * (2 * turn + 1) / 24;
         bytes[at..].iter_mut().take(40).for_each(|byte| *byte ^= 0x5A);
         fs::write(&segment, &bytes).unwrap();
-        let house = place.open();
-        let report = house.check(&Call::new()).unwrap();
+        let library = place.open();
+        let report = library.check(&CallContext::new()).unwrap();
         let padding = report.findings.is_empty();
         if !padding {
             assert!(
                 report.findings.iter().any(|finding| finding.place.contains("search index")),
                 "{turn}: {report:?}"
             );
-            house.repair(&Call::new()).unwrap();
+            library.repair(&CallContext::new()).unwrap();
         }
-        assert_eq!(answers(&house), expected, "turn {turn}, byte {at}");
-        assert!(house.check(&Call::new()).unwrap().findings.is_empty(), "{turn}");
+        assert_eq!(answers(&library), expected, "turn {turn}, byte {at}");
+        assert!(library.check(&CallContext::new()).unwrap().findings.is_empty(), "{turn}");
     }
 }
 
 #[test]
 fn an_index_of_another_library_is_not_believed() {
     let (one, two) = (Place::new(), Place::new());
-    let house = one.open();
-    fill(&house, 300);
-    house.reindex(&Call::new()).unwrap();
-    drop(house);
+    let library = one.open();
+    fill(&library, 300);
+    library.reindex(&CallContext::new()).unwrap();
+    drop(library);
     let other = two.open();
     fill(&other, 20);
     let expected = answers(&other);
@@ -209,30 +213,30 @@ fn an_index_of_another_library_is_not_believed() {
 #[test]
 fn cancelling_stops_indexing_and_loses_nothing() {
     let place = Place::new();
-    let house = place.open();
-    fill(&house, 300);
-    let call = Call::new();
+    let library = place.open();
+    fill(&library, 300);
+    let call = CallContext::new();
     call.cancel();
-    assert!(house.index_now(&call).is_err());
-    let expected = answers(&house);
-    assert_eq!(expected, answers(&house));
+    assert!(library.index_now(&call).is_err());
+    let expected = answers(&library);
+    assert_eq!(expected, answers(&library));
 }
 
 #[test]
 fn a_collection_of_deleted_documents_leaves_true_totals_to_all() {
     let place = Place::new();
-    let house = place.open();
-    fill(&house, 300);
-    house.reindex(&Call::new()).unwrap();
+    let library = place.open();
+    fill(&library, 300);
+    library.reindex(&CallContext::new()).unwrap();
     let other = place.open();
     answers(&other);
     let gone = DeleteRequest { pattern: Some("reports/1?.txt".into()), ..DeleteRequest::default() };
-    house.delete(&Caller::owner(), &gone, &Call::new()).unwrap();
+    library.delete(&Caller::owner(), &gone, &CallContext::new()).unwrap();
     let retention = shelf_engine::maintain::Retention { keep_last: Some(1), ..Default::default() };
-    house.collect(&retention, std::time::Duration::from_secs(5), &Call::new()).unwrap();
-    for house in [&house, &other, &place.open()] {
+    library.gc(&retention, std::time::Duration::from_secs(5), &CallContext::new()).unwrap();
+    for library in [&library, &other, &place.open()] {
         let request = SearchRequest { kind: SearchKind::Keyword, ..SearchRequest::new("report") };
-        let found = house.search(&Caller::owner(), &request, &Call::new()).unwrap();
+        let found = library.search(&Caller::owner(), &request, &CallContext::new()).unwrap();
         assert_eq!(found.total, 290);
     }
 }
@@ -289,15 +293,15 @@ fn odd_text(dice: &mut Dice) -> String {
 #[test]
 fn any_piece_of_any_text_is_found_by_pattern() {
     let place = Place::new();
-    let house = place.open();
+    let library = place.open();
     let mut dice = Dice(42);
     let texts: Vec<String> = (0..60).map(|_| odd_text(&mut dice)).collect();
     for (number, text) in texts.iter().enumerate() {
-        add(&house, &format!("odd/{number:02}.txt"), text);
+        add(&library, &format!("odd/{number:02}.txt"), text);
     }
     for turn in 0..600 {
         if turn == 300 {
-            house.reindex(&Call::new()).unwrap();
+            library.reindex(&CallContext::new()).unwrap();
         }
         let text = &texts[dice.roll(texts.len())];
         let line = text.lines().nth(dice.roll(text.lines().count().max(1))).unwrap_or_default();
@@ -314,7 +318,7 @@ fn any_piece_of_any_text_is_found_by_pattern() {
             page_chars: usize::MAX,
             ..shelf_engine::GrepRequest::default()
         };
-        let found = house.grep(&Caller::owner(), &request, &Call::new()).unwrap();
+        let found = library.grep(&Caller::owner(), &request, &CallContext::new()).unwrap();
         let expected = texts.iter().filter(|text| text.lines().any(|line| line.contains(&piece))).count();
         assert_eq!(found.total_files, expected as u64, "{piece:?}");
     }

@@ -1,4 +1,4 @@
-//! The promises of the house, with the rooms joined: nothing lost, damage named, collections safe, history true.
+//! The promises of a whole library: nothing is lost, damage is named, garbage collection is safe, history is true.
 
 mod damage;
 mod index;

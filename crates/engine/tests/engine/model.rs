@@ -6,9 +6,9 @@ use std::{
 };
 
 use proptest::prelude::*;
-use shelf_base::Call;
+use shelf_base::CallContext;
 use shelf_engine::{
-    AddRequest, Caller, DeleteRequest, GetRequest, House, ListRequest, Options, RestoreRequest,
+    AddRequest, Caller, DeleteRequest, GetRequest, Library, ListRequest, Options, RestoreRequest,
     UpdateRequest, What, Window, maintain::Retention,
 };
 
@@ -61,24 +61,24 @@ fn large(seed: u8) -> Vec<u8> {
 
 struct Run {
     folder: tempfile::TempDir,
-    house: House,
+    library: Library,
     caller: Caller,
-    call: Call,
+    call: CallContext,
     model: Model,
 }
 
 impl Run {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let house = House::open(&folder.path().join("library"), Options::default()).unwrap();
-        Self { folder, house, caller: Caller::owner(), call: Call::new(), model: Model::default() }
+        let library = Library::open(&folder.path().join("library"), Options::default()).unwrap();
+        Self { folder, library, caller: Caller::owner(), call: CallContext::new(), model: Model::default() }
     }
 
     fn add(&mut self, name: u8, content: Vec<u8>, tags: Vec<String>) {
         let name = name_of(name);
         let mut request = AddRequest::new(What::Content { name: name.clone(), bytes: content.clone() });
         request.tags = tags.clone();
-        let added = self.house.add(&self.caller, &request, &self.call).unwrap();
+        let added = self.library.add(&self.caller, &request, &self.call).unwrap();
         assert_eq!(added.bytes_stored + added.bytes_deduped, content.len() as u64);
         let kept = self.model.documents.entry(name.clone()).or_default();
         kept.content.clone_from(&content);
@@ -96,13 +96,14 @@ impl Run {
             Step::Delete { name } => {
                 let name = name_of(*name);
                 let request = DeleteRequest { names: vec![name.clone()], ..DeleteRequest::default() };
-                let (gone, unknown) = self.house.delete(&self.caller, &request, &self.call).unwrap();
+                let (gone, unknown) = self.library.delete(&self.caller, &request, &self.call).unwrap();
                 let known = self.model.documents.remove(&name).is_some();
                 assert_eq!((gone.len(), unknown.len()), (usize::from(known), usize::from(!known)));
             }
             Step::Snapshot if self.model.snapshots.is_empty() => {}
             Step::Snapshot => {
-                let made = self.house.snapshot_collection(&self.caller, "default", None, &self.call).unwrap();
+                let made =
+                    self.library.snapshot_collection(&self.caller, "default", None, &self.call).unwrap();
                 let files = self
                     .model
                     .documents
@@ -111,13 +112,13 @@ impl Run {
                     .collect();
                 self.model.snapshots.push((made.at.with_micros(), files));
             }
-            Step::Fold => drop(self.house.fold_now().unwrap()),
+            Step::Fold => drop(self.library.fold_now().unwrap()),
             Step::Collect { keep_last } => {
                 let retention =
                     Retention { keep_last: *keep_last, keep_labelled: true, ..Retention::default() };
-                let planned = self.house.plan_collection(&retention, &self.call).unwrap();
+                let planned = self.library.plan_gc(&retention, &self.call).unwrap();
                 let done =
-                    self.house.collect(&retention, std::time::Duration::from_secs(5), &self.call).unwrap();
+                    self.library.gc(&retention, std::time::Duration::from_secs(5), &self.call).unwrap();
                 assert_eq!(
                     (planned.blobs, planned.snapshots.len()),
                     (done.blobs, done.snapshots.len()),
@@ -129,7 +130,8 @@ impl Run {
                 }
             }
             Step::Reopen => {
-                self.house = House::open(&self.folder.path().join("library"), Options::default()).unwrap();
+                self.library =
+                    Library::open(&self.folder.path().join("library"), Options::default()).unwrap();
             }
         }
     }
@@ -138,7 +140,7 @@ impl Run {
         let name = name_of(name);
         let mut request = UpdateRequest { name: Some(name.clone()), ..UpdateRequest::default() };
         request.metadata.insert("value".into(), value.to_string().into());
-        let updated = self.house.update(&self.caller, &request, &self.call);
+        let updated = self.library.update(&self.caller, &request, &self.call);
         match self.model.documents.get_mut(&name) {
             Some(kept) => {
                 updated.unwrap();
@@ -150,12 +152,12 @@ impl Run {
 
     fn compare(&self) {
         let listed = self
-            .house
+            .library
             .list(&self.caller, &ListRequest { limit: 1_000, ..ListRequest::default() }, &self.call)
             .unwrap();
         let paths: Vec<&String> = listed.documents.iter().map(|document| &document.path).collect();
         assert_eq!(paths, self.model.documents.keys().collect::<Vec<_>>());
-        let figures = self.house.status(&self.caller, false, false, &self.call).unwrap().figures;
+        let figures = self.library.status(&self.caller, false, false, &self.call).unwrap().figures;
         let bytes: u64 = self.model.documents.values().map(|kept| kept.content.len() as u64).sum();
         assert_eq!((figures.total_objects, figures.total_bytes), (self.model.documents.len() as u64, bytes));
         for (name, kept) in &self.model.documents {
@@ -165,7 +167,7 @@ impl Run {
                 window: Window::default(),
                 ..GetRequest::default()
             };
-            let got = self.house.get(&self.caller, &request, &self.call).unwrap().unwrap();
+            let got = self.library.get(&self.caller, &request, &self.call).unwrap().unwrap();
             assert_eq!(got.version.hash, shelf_base::Digest::of(&kept.content));
             assert_eq!(got.content.unwrap().total_bytes, kept.content.len() as u64);
             assert_eq!(got.document.tags, kept.tags.iter().cloned().collect::<Vec<_>>());
@@ -177,7 +179,7 @@ impl Run {
     }
 
     fn compare_snapshots(&self) {
-        let found = self.house.snapshots(&self.caller, None).unwrap();
+        let found = self.library.snapshots(&self.caller, None).unwrap();
         let ids: Vec<String> = found.iter().rev().map(|snapshot| snapshot.at.with_micros()).collect();
         assert_eq!(ids, self.model.snapshots.iter().map(|(id, _)| id.clone()).collect::<Vec<_>>());
         for (number, (id, files)) in self.model.snapshots.iter().enumerate() {
@@ -195,13 +197,13 @@ impl Run {
                 create_dirs: true,
                 dry_run: false,
             };
-            let reply = self.house.restore(&self.caller, &request, &self.call).unwrap();
+            let reply = self.library.restore(&self.caller, &request, &self.call).unwrap();
             assert_eq!((reply.restored.len(), reply.failed.len()), (files.len(), 0), "{:?}", reply.failed);
             for (name, content) in files {
                 assert_eq!(&fs::read(output.join(name)).unwrap(), content);
             }
         }
-        let report = self.house.check(&self.call).unwrap();
+        let report = self.library.check(&self.call).unwrap();
         assert!(report.findings.is_empty(), "{:?}", report.findings);
     }
 }

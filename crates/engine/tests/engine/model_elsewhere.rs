@@ -10,8 +10,8 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use shelf_base::Call;
-use shelf_engine::{AddRequest, Caller, EndpointSettings, House, Options, SearchKind, SearchRequest, What};
+use shelf_base::CallContext;
+use shelf_engine::{AddRequest, Caller, EndpointSettings, Library, Options, SearchKind, SearchRequest, What};
 
 /// An endpoint whose vectors tell how often three letters occur: nothing like the built-in model's.
 struct Server {
@@ -73,16 +73,16 @@ fn options(server: &Server) -> Options {
     Options { embedding: Some(EndpointSettings::new(&server.url, "letters")), ..Options::default() }
 }
 
-fn add(house: &House, name: &str, content: &str) {
+fn add(library: &Library, name: &str, content: &str) {
     let what = What::Content { name: name.into(), bytes: content.as_bytes().to_vec() };
     let request = AddRequest { collection: Some("papers".into()), ..AddRequest::new(what) };
-    house.add(&Caller::owner(), &request, &Call::new()).unwrap();
+    library.add(&Caller::owner(), &request, &CallContext::new()).unwrap();
 }
 
-fn search(house: &House, query: &str) -> (Vec<String>, String, Option<String>) {
+fn search(library: &Library, query: &str) -> (Vec<String>, String, Option<String>) {
     let mut request = SearchRequest { kind: SearchKind::Semantic, ..SearchRequest::new(query) };
     request.filter.collection = Some("papers".into());
-    let found = house.search(&Caller::owner(), &request, &Call::new()).unwrap();
+    let found = library.search(&Caller::owner(), &request, &CallContext::new()).unwrap();
     let paths = found.hits.iter().map(|hit| hit.document.path.clone()).collect();
     (paths, found.model.unwrap_or_default(), found.note)
 }
@@ -90,49 +90,49 @@ fn search(house: &House, query: &str) -> (Vec<String>, String, Option<String>) {
 #[test]
 fn a_collection_remembers_its_model_and_falls_back_to_the_built_in_one() {
     let (server, folder) = (serve(), tempfile::tempdir().unwrap());
-    let house = House::open(folder.path(), options(&server)).unwrap();
-    add(&house, "one", "xxxx is all there is");
-    add(&house, "two", "zzzz is all there is");
-    add(&house, "three", "yyyy is all there is");
-    let (_, model, note) = search(&house, "zz");
+    let library = Library::open(folder.path(), options(&server)).unwrap();
+    add(&library, "one", "xxxx is all there is");
+    add(&library, "two", "zzzz is all there is");
+    add(&library, "three", "yyyy is all there is");
+    let (_, model, note) = search(&library, "zz");
     assert_eq!((model.as_str(), note), ("shelf-static-384-1", None), "not asked for yet");
     assert_eq!(server.asked.load(Ordering::Relaxed), 0);
 
     // The background thread may have made some of the three before this call came to them.
-    assert!(house.set_model(&Caller::owner(), "papers", true, &Call::new()).unwrap() <= 3);
+    assert!(library.set_model(&Caller::owner(), "papers", true, &CallContext::new()).unwrap() <= 3);
     assert!(server.asked.load(Ordering::Relaxed) > 0);
-    let (paths, model, note) = search(&house, "zz");
+    let (paths, model, note) = search(&library, "zz");
     assert_eq!((paths[0].as_str(), model.as_str(), note), ("two", "letters@127.0.0.1", None));
-    assert_eq!(search(&house, "yy").0[0], "three");
+    assert_eq!(search(&library, "yy").0[0], "three");
 
     // What was embedded once is not asked for again, by another process neither.
-    drop(house);
-    let house = House::open(folder.path(), options(&server)).unwrap();
+    drop(library);
+    let library = Library::open(folder.path(), options(&server)).unwrap();
     let before = server.asked.load(Ordering::Relaxed);
-    assert_eq!(search(&house, "zz").0[0], "two");
+    assert_eq!(search(&library, "zz").0[0], "two");
     assert_eq!(server.asked.load(Ordering::Relaxed), before, "passages and queries come from the cache");
 
     // A new document is searched at once, with the built-in model until its vector is there.
     server.down.store(true, Ordering::Relaxed);
-    add(&house, "four", "xyxyxy is all there is");
-    let (paths, model, note) = search(&house, "four xyxyxy");
+    add(&library, "four", "xyxyxy is all there is");
+    let (paths, model, note) = search(&library, "four xyxyxy");
     assert!(
         paths.contains(&"four".to_owned()) && model == "shelf-static-384-1" && note.is_some(),
         "{paths:?} {model} {note:?}"
     );
     server.down.store(false, Ordering::Relaxed);
-    house.set_model(&Caller::owner(), "papers", true, &Call::new()).unwrap();
-    let (_, model, note) = search(&house, "xy xy");
+    library.set_model(&Caller::owner(), "papers", true, &CallContext::new()).unwrap();
+    let (_, model, note) = search(&library, "xy xy");
     assert_eq!((model.as_str(), note), ("letters@127.0.0.1", None));
 
     // The endpoint goes away: a question it has not seen is answered all the same.
     server.down.store(true, Ordering::Relaxed);
-    let (paths, model, note) = search(&house, "all there is");
+    let (paths, model, note) = search(&library, "all there is");
     assert!(!paths.is_empty() && model == "shelf-static-384-1" && note.unwrap().contains("built-in"));
 
-    house.set_model(&Caller::owner(), "papers", false, &Call::new()).unwrap();
-    assert_eq!(search(&house, "zz").1, "shelf-static-384-1");
-    drop(house);
-    let house = House::open(folder.path(), Options::default()).unwrap();
-    assert!(house.set_model(&Caller::owner(), "papers", true, &Call::new()).is_err());
+    library.set_model(&Caller::owner(), "papers", false, &CallContext::new()).unwrap();
+    assert_eq!(search(&library, "zz").1, "shelf-static-384-1");
+    drop(library);
+    let library = Library::open(folder.path(), Options::default()).unwrap();
+    assert!(library.set_model(&Caller::owner(), "papers", true, &CallContext::new()).is_err());
 }

@@ -1,8 +1,8 @@
 //! Passages within a budget: what is counted is what is given.
 
-use shelf_base::Call;
+use shelf_base::CallContext;
 use shelf_embed::Tokens;
-use shelf_engine::{Caller, DocumentType, House, Options, PassageRequest, StoreRequest};
+use shelf_engine::{Caller, DocumentType, Library, Options, PassageRequest, StoreRequest};
 
 /// A small generator, so that every run asks the same.
 struct Dice(u64);
@@ -68,8 +68,8 @@ fn tokens(text: &str) -> usize {
 #[test]
 fn two_hundred_budgets_hold_and_totals_do_not_depend_on_them() {
     let folder = tempfile::tempdir().unwrap();
-    let house = House::open(folder.path(), Options::default()).unwrap();
-    let (owner, call, mut dice) = (Caller::owner(), Call::new(), Dice(7));
+    let library = Library::open(folder.path(), Options::default()).unwrap();
+    let (owner, call, mut dice) = (Caller::owner(), CallContext::new(), Dice(7));
     for number in 0..40 {
         let words = 20 + dice.roll(900);
         let request = StoreRequest {
@@ -79,7 +79,7 @@ fn two_hundred_budgets_hold_and_totals_do_not_depend_on_them() {
             metadata: serde_json::Map::new(),
             collection: None,
         };
-        let stored = house.store_document(&owner, &request, &call).unwrap();
+        let stored = library.store_document(&owner, &request, &call).unwrap();
         assert_eq!(stored.tokens, tokens(&request.content));
     }
     for _ in 0..200 {
@@ -87,7 +87,7 @@ fn two_hundred_budgets_hold_and_totals_do_not_depend_on_them() {
             (0..1 + dice.roll(3)).map(|_| WORDS[dice.roll(WORDS.len())]).collect::<Vec<_>>().join(" ");
         let ask = |limit, tokens| {
             let request = PassageRequest { query: query.clone(), limit, tokens, collection: None };
-            house.search_passages(&owner, &request, &call).unwrap()
+            library.search_passages(&owner, &request, &call).unwrap()
         };
         let (limit, budget) = (1 + dice.roll(20), 1 + dice.roll(3_000));
         let found = ask(limit, budget);

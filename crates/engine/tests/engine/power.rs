@@ -2,13 +2,13 @@
 
 use std::{path::Path, sync::Arc};
 
-use shelf_base::{Call, Digest, Fault, Kind, SystemClock};
+use shelf_base::{CallContext, Digest, ErrorInfo, Kind, SystemClock};
 use shelf_blocks::objects::{Folder, forgetful::Forgetful};
-use shelf_engine::{AddRequest, Caller, GetRequest, House, Options, What};
+use shelf_engine::{AddRequest, Caller, GetRequest, Library, Options, What};
 
-fn open(folder: &Path, disk: &Forgetful) -> House {
+fn open(folder: &Path, disk: &Forgetful) -> Library {
     let packs = Arc::new(Folder::on(disk.clone(), "/simulated/packs"));
-    House::with(folder, packs, Arc::new(SystemClock), Options::default()).unwrap()
+    Library::with(folder, packs, Arc::new(SystemClock), Options::default()).unwrap()
 }
 
 /// Bytes that do not compress, different for every seed.
@@ -23,14 +23,14 @@ fn content(seed: u32, length: u32) -> Vec<u8> {
     (0..length).map(|_| next()).collect()
 }
 
-fn add(house: &House, name: &str, bytes: &[u8]) -> Result<Digest, shelf_engine::Error> {
+fn add(library: &Library, name: &str, bytes: &[u8]) -> Result<Digest, shelf_engine::Error> {
     let what = What::Content { name: name.to_owned(), bytes: bytes.to_vec() };
-    Ok(house.add(&Caller::owner(), &AddRequest::new(what), &Call::new())?.hash)
+    Ok(library.add(&Caller::owner(), &AddRequest::new(what), &CallContext::new())?.hash)
 }
 
-fn reads(house: &House, hash: &Digest) -> bool {
+fn reads(library: &Library, hash: &Digest) -> bool {
     let request = GetRequest { hash: Some(hash.to_string()), include_content: true, ..GetRequest::default() };
-    house.get(&Caller::owner(), &request, &Call::new()).unwrap().is_some()
+    library.get(&Caller::owner(), &request, &CallContext::new()).unwrap().is_some()
 }
 
 #[test]
@@ -39,20 +39,20 @@ fn acknowledged_adds_survive_a_power_cut_at_any_point() {
     let disk = Forgetful::default();
     let mut acknowledged = Vec::new();
     for round in 0..12 {
-        let house = open(folder.path(), &disk);
+        let library = open(folder.path(), &disk);
         for number in 0..4 {
             let size = if number % 2 == 0 { 2_000 } else { 400_000 };
             let bytes = content(round * 10 + number, size);
-            acknowledged.push(add(&house, &format!("{round}/{number}"), &bytes).unwrap());
+            acknowledged.push(add(&library, &format!("{round}/{number}"), &bytes).unwrap());
         }
         if round % 3 == 0 {
-            house.fold_now().unwrap();
+            library.fold_now().unwrap();
         }
         disk.cut_power();
         let after = open(folder.path(), &disk);
         assert!(acknowledged.iter().all(|hash| reads(&after, hash)), "round {round}");
     }
-    let report = open(folder.path(), &disk).check(&Call::new()).unwrap();
+    let report = open(folder.path(), &disk).check(&CallContext::new()).unwrap();
     assert!(report.findings.is_empty(), "{:?}", report.findings);
 }
 
@@ -64,12 +64,12 @@ fn a_folder_survives_too() {
     }
     let folder = tempfile::tempdir().unwrap();
     let disk = Forgetful::default();
-    let house = open(folder.path(), &disk);
+    let library = open(folder.path(), &disk);
     let request = AddRequest::new(What::Path(source.path().to_owned()));
-    let added = house.add(&Caller::owner(), &request, &Call::new()).unwrap();
+    let added = library.add(&Caller::owner(), &request, &CallContext::new()).unwrap();
     assert_eq!(added.files_added, 50);
     disk.cut_power();
-    let report = open(folder.path(), &disk).check(&Call::new()).unwrap();
+    let report = open(folder.path(), &disk).check(&CallContext::new()).unwrap();
     assert!(report.findings.is_empty() && report.blobs >= 50, "{report:?}");
 }
 
@@ -77,15 +77,15 @@ fn a_folder_survives_too() {
 fn a_full_disk_is_said_and_nothing_is_half_done() {
     let folder = tempfile::tempdir().unwrap();
     let disk = Forgetful::default();
-    let house = open(folder.path(), &disk);
-    let kept = add(&house, "kept", &content(1, 300_000)).unwrap();
+    let library = open(folder.path(), &disk);
+    let kept = add(&library, "kept", &content(1, 300_000)).unwrap();
     disk.limit(Some(10_000));
-    let error = add(&house, "too much", &content(2, 3_000_000)).unwrap_err();
+    let error = add(&library, "too much", &content(2, 3_000_000)).unwrap_err();
     assert_eq!(error.kind(), Kind::StorageFull);
     assert!(error.hints().iter().any(|hint| hint.contains("free some disk space")), "{error}");
-    assert!(reads(&house, &kept));
-    let report = house.check(&Call::new()).unwrap();
+    assert!(reads(&library, &kept));
+    let report = library.check(&CallContext::new()).unwrap();
     assert!(report.findings.is_empty(), "{:?}", report.findings);
     disk.limit(None);
-    assert!(add(&house, "too much", &content(2, 3_000_000)).is_ok());
+    assert!(add(&library, "too much", &content(2, 3_000_000)).is_ok());
 }

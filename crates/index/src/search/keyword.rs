@@ -12,7 +12,7 @@ use tantivy::{
     schema::IndexRecordOption,
 };
 
-use super::resolve::{Group, Manner, Resolved};
+use super::resolve::{Group, MatchMode, Resolved};
 use crate::{Result, View, bits::Bits, segment::Segment};
 
 const K1: f32 = 1.2;
@@ -102,9 +102,9 @@ fn find_all(view: &View, group: &Group, allowed: &[Bits], measure: &Measure) -> 
     for (placed, allowed) in view.segments.iter().zip(allowed) {
         let segment = &*placed.segment;
         bodies.push(find(segment, &*segment.body()?, group, allowed)?);
-        names.push(match group.manner {
-            Manner::Any => find(segment, &*segment.name()?, group, allowed)?,
-            Manner::SideBySide => List::new(),
+        names.push(match group.mode {
+            MatchMode::Any => find(segment, &*segment.name()?, group, allowed)?,
+            MatchMode::SideBySide => List::new(),
         });
     }
     let count = |lists: &[List]| lists.iter().map(List::len).sum();
@@ -170,9 +170,9 @@ fn rarity(found: usize, of: f32) -> f32 {
 }
 
 fn find(segment: &Segment, words: &InvertedIndexReader, group: &Group, allowed: &Bits) -> Result<List> {
-    let mut list = match group.manner {
-        Manner::Any => any(segment, words, group)?,
-        Manner::SideBySide => side_by_side(words, group)?,
+    let mut list = match group.mode {
+        MatchMode::Any => any(segment, words, group)?,
+        MatchMode::SideBySide => side_by_side(words, group)?,
     };
     if allowed.count() < segment.documents() {
         list.retain(|(passage, _)| allowed.has(segment.document_of(*passage as usize)));

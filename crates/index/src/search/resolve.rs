@@ -36,7 +36,7 @@ const PHRASE: usize = 5;
 
 /// How a group of forms is looked for.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Manner {
+pub(crate) enum MatchMode {
     /// Any of the forms.
     Any,
     /// All of the forms, side by side.
@@ -47,7 +47,7 @@ pub(crate) enum Manner {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Group {
     pub forms: Vec<(String, f32)>,
-    pub manner: Manner,
+    pub mode: MatchMode,
     /// A document without it is no hit.
     pub required: bool,
     /// It is one of the things asked for, not an extra.
@@ -100,7 +100,7 @@ impl Resolved {
         let forms: HashSet<&str> = self
             .groups
             .iter()
-            .filter(|group| group.manner == Manner::Any)
+            .filter(|group| group.mode == MatchMode::Any)
             .flat_map(|group| group.forms.iter().map(|(form, _)| form.as_str()))
             .collect();
         let mut marks: Vec<Range<usize>> = Vec::new();
@@ -111,7 +111,7 @@ impl Resolved {
             }
         }
         let phrases: Vec<&Group> =
-            self.groups.iter().filter(|group| group.manner == Manner::SideBySide).collect();
+            self.groups.iter().filter(|group| group.mode == MatchMode::SideBySide).collect();
         if !phrases.is_empty() {
             let lines = Lines::new([before, line, after]);
             let runs = phrases.into_iter().flat_map(|group| lines.runs(group)).flatten();
@@ -133,10 +133,10 @@ impl Resolved {
                 *found |= group.forms.iter().any(|(form, _)| *form == word);
             }
         }
-        let of = |(found, group): (bool, &Group)| match group.manner {
+        let of = |(found, group): (bool, &Group)| match group.mode {
             _ if !found => 0,
-            Manner::Any => WORD,
-            Manner::SideBySide => {
+            MatchMode::Any => WORD,
+            MatchMode::SideBySide => {
                 let lines = Lines::new([line, after, ""]);
                 let begins = lines.runs(group).iter().any(|run| lines.words[run[0]].0 == 0);
                 if begins { PHRASE } else { 1 }
@@ -344,12 +344,12 @@ impl View {
 }
 
 fn any(forms: Vec<(String, f32)>) -> Group {
-    Group { forms, manner: Manner::Any, required: false, counted: true }
+    Group { forms, mode: MatchMode::Any, required: false, counted: true }
 }
 
 fn side_by_side(words: &[String]) -> Group {
     let forms = words.iter().map(|word| (word.clone(), 1.0)).collect();
-    Group { forms, manner: Manner::SideBySide, required: false, counted: true }
+    Group { forms, mode: MatchMode::SideBySide, required: false, counted: true }
 }
 
 /// Whether an allowed document has the word, in its text or its name.

@@ -305,13 +305,13 @@ mod tests {
         "the cat sat",
         "a dog",
         "K\u{212A}elvin ta\u{17F}k",
-        "catastrophe dog house",
+        "catastrophe dog library",
     ];
 
     #[test]
     fn patterns_choose_documents() {
         assert_eq!(candidates("hello", false, &TEXTS), [0, 1]);
-        assert_eq!(candidates("cat.*house", false, &TEXTS), [5]);
+        assert_eq!(candidates("cat.*library", false, &TEXTS), [5]);
         assert_eq!(candidates("(?:cat|dog)", false, &TEXTS), [2, 3, 5]);
         assert_eq!(candidates("wor(ld|k)?", false, &TEXTS), [0]);
         assert_eq!(candidates(r"\bsat\b", false, &TEXTS), [2]);

@@ -55,8 +55,8 @@ fn estimate_avx512(groups: &[[u8; CODED_BYTES]], query: &Query, estimates: &mut 
     };
     let mut planes = [[_mm512_setzero_si512(); WORDS]; PLANES];
     for (plane, words) in planes.iter_mut().zip(&query.planes) {
-        for (lane, word) in plane.iter_mut().zip(words) {
-            *lane = _mm512_set1_epi64(*word as i64);
+        for (writer, word) in plane.iter_mut().zip(words) {
+            *writer = _mm512_set1_epi64(*word as i64);
         }
     }
     let (low, step) = (_mm256_set1_ps(query.low), _mm256_set1_ps(query.step));
@@ -99,8 +99,8 @@ fn dot_plain(query: &[f32], row: &[u8]) -> f32 {
     let mut sums = [0.0_f32; 16];
     let ((queries, query_rest), (rows, row_rest)) = (query.as_chunks::<16>(), row.as_chunks::<16>());
     for (query, row) in queries.iter().zip(rows) {
-        for lane in 0..16 {
-            sums[lane] += query[lane] * f32::from(row[lane] as i8);
+        for writer in 0..16 {
+            sums[writer] += query[writer] * f32::from(row[writer] as i8);
         }
     }
     let rest: f32 = query_rest.iter().zip(row_rest).map(|(query, row)| query * f32::from(*row as i8)).sum();
@@ -114,24 +114,25 @@ fn estimate_plain(groups: &[[u8; CODED_BYTES]], query: &Query, estimates: &mut E
         let (mut ones, mut sums) = ([0_u64; GROUP], [0_u64; GROUP]);
         for word in 0..WORDS {
             let mut code = [0_u64; GROUP];
-            for (lane, bytes) in
+            for (writer, bytes) in
                 code.iter_mut().zip(group[word * GROUP * 8..][..GROUP * 8].as_chunks::<8>().0)
             {
-                *lane = u64::from_le_bytes(*bytes);
+                *writer = u64::from_le_bytes(*bytes);
             }
-            for lane in 0..GROUP {
-                ones[lane] += u64::from(code[lane].count_ones());
+            for writer in 0..GROUP {
+                ones[writer] += u64::from(code[writer].count_ones());
             }
             for (plane, bits) in planes.iter().enumerate() {
-                for lane in 0..GROUP {
-                    sums[lane] += u64::from((code[lane] & bits[word]).count_ones()) << plane;
+                for writer in 0..GROUP {
+                    sums[writer] += u64::from((code[writer] & bits[word]).count_ones()) << plane;
                 }
             }
         }
-        let factors: [f32; GROUP] = std::array::from_fn(|lane| float_at(&group[super::GROUP_BYTES..], lane));
-        for lane in 0..GROUP {
-            let inside = query.low * ones[lane] as f32 + query.step * sums[lane] as f32;
-            estimates[lane] = factors[lane] * (2.0 * inside - query.total);
+        let factors: [f32; GROUP] =
+            std::array::from_fn(|writer| float_at(&group[super::GROUP_BYTES..], writer));
+        for writer in 0..GROUP {
+            let inside = query.low * ones[writer] as f32 + query.step * sums[writer] as f32;
+            estimates[writer] = factors[writer] * (2.0 * inside - query.total);
         }
     }
 }

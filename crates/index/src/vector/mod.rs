@@ -149,9 +149,9 @@ impl Vectors {
             kernels::estimate(codes, query, &mut estimates);
             let first = run * RUN * GROUP;
             let length = (self.count - first).min(RUN * GROUP);
-            for (lane, estimate) in estimates[..length].iter().enumerate() {
-                if *estimate >= floor && allowed(first + lane) {
-                    each(first + lane, *estimate);
+            for (writer, estimate) in estimates[..length].iter().enumerate() {
+                if *estimate >= floor && allowed(first + writer) {
+                    each(first + writer, *estimate);
                 }
             }
         }

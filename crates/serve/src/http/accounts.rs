@@ -13,14 +13,14 @@ use http::{HeaderMap, StatusCode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
-use shelf_base::{Fault, Kind};
+use shelf_base::{ErrorInfo, Kind};
 use shelf_engine::{
-    Account, Caller, Error, House, KeyRequest, PersonalScope, Registration, TokenRow, Tokens,
+    Account, Caller, Error, KeyRequest, Library, PersonalScope, Registration, TokenRow, Tokens,
 };
 
 use super::{Shared, rest, throttle};
 use crate::{
-    app::{Undone, Work},
+    app::{BlockingError, Work},
     mcp::Admitted,
 };
 
@@ -163,7 +163,7 @@ pub(super) struct PersonalToken {
     is_active: bool,
 }
 
-fn token_view(found: &TokenRow, key: Option<String>, house: &House) -> PersonalToken {
+fn token_view(found: &TokenRow, key: Option<String>, library: &Library) -> PersonalToken {
     let token = &found.token;
     PersonalToken {
         id: token.id.to_string(),
@@ -173,7 +173,7 @@ fn token_view(found: &TokenRow, key: Option<String>, house: &House) -> PersonalT
         created_at: token.created_at.to_string(),
         expires_at: token.expires_at.map(|at| at.to_string()),
         last_used_at: found.last_used_at.map(|at| at.to_string()),
-        is_active: found.is_active(house.now()),
+        is_active: found.is_active(library.now()),
     }
 }
 
@@ -212,17 +212,17 @@ fn refuse_writing(shared: &Shared) -> Option<Response> {
 async fn answer<T: Serialize + Send + 'static>(
     shared: &Shared,
     status: StatusCode,
-    work: impl FnOnce(&House) -> Result<T, Error> + Send + 'static,
+    work: impl FnOnce(&Library) -> Result<T, Error> + Send + 'static,
 ) -> Response {
     let call = shared.app.new_call();
-    match shared.app.blocking(Work::Write, call, move |app| work(&app.house)).await {
+    match shared.app.blocking(Work::Write, call, move |app| work(&app.library)).await {
         Ok(Ok(value)) => (status, Json(value)).into_response(),
         Ok(Err(Error::NotFound { what, .. })) => {
             rest::error(Kind::NotFound, &format!("{what} not found"), &[])
         }
         Ok(Err(error)) => rest::error(error.kind(), &error.to_string(), &error.hints()),
-        Err(Undone::Busy) => rest::error(Kind::Busy, "the server is busy; nothing was done", &[]),
-        Err(Undone::Defect) => rest::error(Kind::Internal, "the request ended by a defect", &[]),
+        Err(BlockingError::Busy) => rest::error(Kind::Busy, "the server is busy; nothing was done", &[]),
+        Err(BlockingError::Defect) => rest::error(Kind::Internal, "the request ended by a defect", &[]),
     }
 }
 
@@ -243,9 +243,9 @@ async fn register(
         return throttle::refuse("too many registrations from this address", seconds);
     }
     let here = is_here(address, &headers);
-    answer(&shared, StatusCode::CREATED, move |house| {
+    answer(&shared, StatusCode::CREATED, move |library| {
         let Register { email, username, password } = wanted;
-        house.register(Registration { email, username, password }, here).map(User::from)
+        library.register(Registration { email, username, password }, here).map(User::from)
     })
     .await
 }
@@ -265,7 +265,7 @@ async fn log_in(
     let Some(name) = proof.username.or(proof.email) else {
         return rest::error(Kind::Invalid, "username is required", &[]);
     };
-    answer(&shared, StatusCode::OK, move |house| house.log_in(&name, &proof.password).map(Session::from))
+    answer(&shared, StatusCode::OK, move |library| library.log_in(&name, &proof.password).map(Session::from))
         .await
 }
 
@@ -281,19 +281,20 @@ async fn refresh(
     if let Err(seconds) = shared.throttle.refresh(address.ip()) {
         return throttle::refuse("too many refreshes from this address", seconds);
     }
-    answer(&shared, StatusCode::OK, move |house| house.refresh(&proof.refresh_token).map(Session::from)).await
+    answer(&shared, StatusCode::OK, move |library| library.refresh(&proof.refresh_token).map(Session::from))
+        .await
 }
 
 async fn log_out(State(shared): State<Shared>, Extension(admitted): Extension<Admitted>) -> Response {
-    answer(&shared, StatusCode::OK, move |house| {
-        house.log_out(&admitted.caller)?;
+    answer(&shared, StatusCode::OK, move |library| {
+        library.log_out(&admitted.caller)?;
         Ok(json!({ "message": "Logged out successfully" }))
     })
     .await
 }
 
 async fn profile(State(shared): State<Shared>, Extension(admitted): Extension<Admitted>) -> Response {
-    answer(&shared, StatusCode::OK, move |house| house.profile(&admitted.caller).map(User::from)).await
+    answer(&shared, StatusCode::OK, move |library| library.profile(&admitted.caller).map(User::from)).await
 }
 
 async fn create_token(
@@ -308,15 +309,15 @@ async fn create_token(
     if let Some(refusal) = refuse_writing(&shared) {
         return refusal;
     }
-    answer(&shared, StatusCode::CREATED, move |house| create(house, &admitted.caller, wanted)).await
+    answer(&shared, StatusCode::CREATED, move |library| create(library, &admitted.caller, wanted)).await
 }
 
-fn create(house: &House, caller: &Caller, wanted: CreateToken) -> Result<Value, Error> {
+fn create(library: &Library, caller: &Caller, wanted: CreateToken) -> Result<Value, Error> {
     let scopes =
         wanted.scopes.map(|words| words.iter().map(|word| scope(word)).collect::<Result<Vec<_>, _>>());
     let scopes = scopes.transpose()?;
     let request = KeyRequest { label: wanted.label, days: wanted.expires_in_days };
-    let minted = house.create_personal(caller, request, scopes.as_deref())?;
+    let minted = library.create_personal(caller, request, scopes.as_deref())?;
     let token = minted.token;
     Ok(json!({
         "id": token.id.to_string(),
@@ -334,9 +335,9 @@ fn scope(word: &str) -> Result<PersonalScope, Error> {
 }
 
 async fn list_tokens(State(shared): State<Shared>, Extension(admitted): Extension<Admitted>) -> Response {
-    answer(&shared, StatusCode::OK, move |house| {
-        let tokens = house.personal_tokens(&admitted.caller)?;
-        Ok(tokens.iter().map(|token| token_view(token, None, house)).collect::<Vec<_>>())
+    answer(&shared, StatusCode::OK, move |library| {
+        let tokens = library.personal_tokens(&admitted.caller)?;
+        Ok(tokens.iter().map(|token| token_view(token, None, library)).collect::<Vec<_>>())
     })
     .await
 }
@@ -349,8 +350,8 @@ async fn revoke_token(
     if let Some(refusal) = refuse_writing(&shared) {
         return refusal;
     }
-    answer(&shared, StatusCode::OK, move |house| {
-        house.revoke_personal(&admitted.caller, &id)?;
+    answer(&shared, StatusCode::OK, move |library| {
+        library.revoke_personal(&admitted.caller, &id)?;
         Ok(json!({ "message": "PAT revoked successfully" }))
     })
     .await
@@ -364,16 +365,16 @@ async fn rotate_token(
     if let Some(refusal) = refuse_writing(&shared) {
         return refusal;
     }
-    answer(&shared, StatusCode::OK, move |house| {
-        let (token, key) = house.rotate_personal(&admitted.caller, &id)?;
-        Ok(token_view(&token, Some(key.reveal().to_owned()), house))
+    answer(&shared, StatusCode::OK, move |library| {
+        let (token, key) = library.rotate_personal(&admitted.caller, &id)?;
+        Ok(token_view(&token, Some(key.reveal().to_owned()), library))
     })
     .await
 }
 
 async fn usage(State(shared): State<Shared>, Extension(admitted): Extension<Admitted>) -> Response {
-    answer(&shared, StatusCode::OK, move |house| {
-        let usage = house.usage(&admitted.caller)?;
+    answer(&shared, StatusCode::OK, move |library| {
+        let usage = library.usage(&admitted.caller)?;
         Ok(json!({
             "collections": usage.collections,
             "documents": usage.documents,

@@ -6,14 +6,14 @@ use axum::{
     response::Response,
 };
 use http::{HeaderMap, header};
-use shelf_base::{Fault, Kind};
-use shelf_engine::{Caller, Door, Pass, Refusal};
+use shelf_base::{ErrorInfo, Kind};
+use shelf_engine::{AuthError, Caller, Door, Pass};
 use shelf_tools::policy::Selection;
 
 use super::{Shared, rest, throttle};
 use crate::{
     app::Work,
-    mcp::{Admitted, HTTP_REACH},
+    mcp::{Admitted, HTTP_FILE_ACCESS},
 };
 
 /// Lets a request of the protocol in: with a personal or a collection token.
@@ -42,19 +42,21 @@ async fn admit(State(shared): State<Shared>, door: Door, mut request: Request, n
             &[format!("known: {}", Selection::TOOLSETS.join(", "))],
         );
     };
-    request.extensions_mut().insert(Admitted { caller: Caller { pass, reach: HTTP_REACH }, selection });
+    request
+        .extensions_mut()
+        .insert(Admitted { caller: Caller { pass, file_access: HTTP_FILE_ACCESS }, selection });
     next.run(request).await
 }
 
 /// Whom the headers of a request prove.
-pub(super) async fn pass_of(shared: &Shared, headers: &HeaderMap, door: Door) -> Result<Pass, Refusal> {
+pub(super) async fn pass_of(shared: &Shared, headers: &HeaderMap, door: Door) -> Result<Pass, AuthError> {
     if shared.no_auth {
         return Ok(Pass::owner());
     }
-    let token = bearer(headers).ok_or(Refusal::NoHeader)?.to_owned();
+    let token = bearer(headers).ok_or(AuthError::NoHeader)?.to_owned();
     let call = shared.app.new_call();
-    let checked = shared.app.blocking(Work::Check, call, move |app| app.house.verify(&token, door)).await;
-    checked.unwrap_or(Err(Refusal::Busy))
+    let checked = shared.app.blocking(Work::Check, call, move |app| app.library.verify(&token, door)).await;
+    checked.unwrap_or(Err(AuthError::Busy))
 }
 
 /// The token of an `Authorization: Bearer` header. Two such headers are none: nobody could say which of them counts.
@@ -80,7 +82,7 @@ fn selection_of(shared: &Shared, request: &Request) -> Option<Selection> {
     }
 }
 
-fn refuse(refusal: &Refusal) -> Response {
+fn refuse(refusal: &AuthError) -> Response {
     rest::error(refusal.kind(), &refusal.to_string(), &[])
 }
 

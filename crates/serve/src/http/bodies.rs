@@ -69,7 +69,7 @@ pub(super) async fn admit(state: State<Shared>, request: Request, next: Next) ->
 /// The same for messages of the protocol, which are refused in its own words where it has some.
 pub(super) async fn admit_message(state: State<Shared>, request: Request, next: Next) -> Response {
     within(state, REQUEST_BYTES, request, next).await.unwrap_or_else(|refusal| match refusal {
-        Refusal::TooLarge => message::too_large(),
+        BodyError::TooLarge => message::too_large(),
         other => other.answer(REQUEST_BYTES),
     })
 }
@@ -84,7 +84,7 @@ async fn within(
     most: usize,
     request: Request,
     next: Next,
-) -> Result<Response, Refusal> {
+) -> Result<Response, BodyError> {
     let (parts, body) = request.into_parts();
     let (bytes, held) = read(&shared.memory.requests, most, &parts.headers, body).await?;
     let response = next.run(Request::from_parts(parts, Body::from(bytes))).await;
@@ -92,14 +92,14 @@ async fn within(
     Ok(bounded(&shared.memory.answers, response))
 }
 
-enum Refusal {
+enum BodyError {
     TooLarge,
     TooSlow,
     NoRoom,
     Broken,
 }
 
-impl Refusal {
+impl BodyError {
     fn answer(self, most: usize) -> Response {
         let (mut response, again) = match self {
             Self::TooLarge => {
@@ -137,13 +137,13 @@ async fn read(
     most: usize,
     headers: &http::HeaderMap,
     body: Body,
-) -> Result<Read, Refusal> {
+) -> Result<Read, BodyError> {
     let told =
         headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     let expected = told.or_else(|| body.size_hint().exact()).unwrap_or(0);
     if expected > most as u64 {
         listen_on(body.into_data_stream()).await;
-        return Err(Refusal::TooLarge);
+        return Err(BodyError::TooLarge);
     }
     let mut held: Option<OwnedSemaphorePermit> = None;
     let mut until = Instant::now() + ARRIVAL + Duration::from_secs(expected / BYTES_PER_SECOND);
@@ -152,21 +152,21 @@ async fn read(
     loop {
         let next = std::future::poll_fn(|context| Pin::new(&mut stream).poll_next(context));
         let piece = match timeout_at(until.min(Instant::now() + PAUSE), next).await {
-            Err(_) => return Err(Refusal::TooSlow),
+            Err(_) => return Err(BodyError::TooSlow),
             Ok(None) => return Ok((whole.into(), held)),
-            Ok(Some(Err(_))) => return Err(Refusal::Broken),
+            Ok(Some(Err(_))) => return Err(BodyError::Broken),
             Ok(Some(Ok(piece))) => piece,
         };
         let length = whole.len() + piece.len();
         if length > most {
             drop((whole, held));
             listen_on(stream).await;
-            return Err(Refusal::TooLarge);
+            return Err(BodyError::TooLarge);
         }
         // Whoever announces much and sends little takes little from the others.
         while length > held.as_ref().map_or(SMALL, OwnedSemaphorePermit::num_permits) {
             let waited = tokio::time::timeout(TURN, memory.clone().acquire_many_owned(STEP as u32)).await;
-            let more = waited.ok().and_then(Result::ok).ok_or(Refusal::NoRoom)?;
+            let more = waited.ok().and_then(Result::ok).ok_or(BodyError::NoRoom)?;
             match &mut held {
                 Some(held) => held.merge(more),
                 None => held = Some(more),

@@ -14,7 +14,7 @@ use crate::envelope;
 
 /// The answer to a message that is too large to be read.
 pub(super) fn too_large() -> Response {
-    let fault = envelope::Fault::too_large();
+    let fault = envelope::MessageError::too_large();
     let mut response = (StatusCode::PAYLOAD_TOO_LARGE, Json(fault.message())).into_response();
     // What is left of the body is not read.
     response.headers_mut().insert(header::CONNECTION, header::HeaderValue::from_static("close"));

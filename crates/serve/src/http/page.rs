@@ -25,7 +25,7 @@ pub(super) async fn show(State(shared): State<Shared>, headers: HeaderMap) -> Ht
          <h1>Shelfmark</h1><p>A library for AI agents and people: store anything once, find it fast, cite it exactly.</p>\
          <p>The server is running, version {version}. {token}</p>\
          <h2>Connect an agent</h2><pre>{{\"mcpServers\": {{\"shelfmark\": {{\"type\": \"http\", \"url\": \"http://{host}/mcp\"}}}}}}</pre>\
-         <h2>Call a tool</h2><pre>curl -X POST http://{host}/api/v1/tools/status -d '{{}}'</pre>\
+         <h2>CallContext a tool</h2><pre>curl -X POST http://{host}/api/v1/tools/status -d '{{}}'</pre>\
          <p><a href=\"/healthz\">healthz</a> · <a href=\"/readyz\">readyz</a></p></html>",
         version = env!("CARGO_PKG_VERSION"),
     ))

@@ -11,7 +11,7 @@ use axum::{
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Map, Value, json};
 use shelf_base::{Kind, bounds::REQUEST_BYTES};
-use shelf_tools::{Failure, policy, verbatim};
+use shelf_tools::{ErrorReply, policy, verbatim};
 
 use super::{Shared, routes};
 use crate::{app::Work, mcp::Admitted};
@@ -85,7 +85,7 @@ pub(super) fn json(value: &Value) -> Response {
 }
 
 /// The answer to a call that failed.
-pub(super) fn failed(failure: &Failure) -> Response {
+pub(super) fn failed(failure: &ErrorReply) -> Response {
     let mut response = error(failure.kind, &failure.message, &failure.hints);
     if let Some(seconds) = failure.retry_after {
         response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
@@ -107,7 +107,7 @@ pub(super) async fn healthy() -> &'static str {
 /// The library answers, and a write could begin.
 pub(super) async fn ready(State(shared): State<Shared>) -> Response {
     let call = shared.app.new_call();
-    let looked = shared.app.blocking(Work::Check, call, |app| app.house.hindrance());
+    let looked = shared.app.blocking(Work::Check, call, |app| app.library.hindrance());
     let hindrance = match tokio::time::timeout(LOOK, looked).await {
         Ok(Ok(None)) if !shared.app.is_crowded() => return "ready\n".into_response(),
         Ok(Ok(None)) => "all places for writes are taken by calls that wait".to_owned(),

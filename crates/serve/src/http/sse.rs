@@ -55,10 +55,10 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// The open streams by their id.
 #[derive(Default)]
-pub(crate) struct Streams(Mutex<HashMap<String, Stand>>);
+pub(crate) struct Streams(Mutex<HashMap<String, SseSession>>);
 
 /// One open stream: who opened it, and the way to its handler.
-struct Stand {
+struct SseSession {
     admitted: Admitted,
     inbox: mpsc::Sender<Vec<u8>>,
     backlog: Arc<Backlog>,
@@ -76,11 +76,12 @@ pub(super) async fn open(
     let backlog = Arc::new(Backlog::of(MOST_UNANSWERED));
     {
         let mut streams = shared.streams.0.lock();
-        let own = streams.values().filter(|stand| stand.admitted.caller == admitted.caller).count();
+        let own = streams.values().filter(|session| session.admitted.caller == admitted.caller).count();
         if streams.len() >= MOST || own >= MOST_OF_ONE {
             return rest::error(Kind::Busy, "too many streams are open; close some, or try again later", &[]);
         }
-        streams.insert(id.clone(), Stand { admitted: admitted.clone(), inbox, backlog: backlog.clone() });
+        streams
+            .insert(id.clone(), SseSession { admitted: admitted.clone(), inbox, backlog: backlog.clone() });
     }
     let stop = shared.stop.child_token();
     let added = backlog.clone();
@@ -155,8 +156,8 @@ pub(super) async fn receive(
         let found = address.session_id.as_ref().and_then(|id| streams.get(id));
         // A stream of somebody else's is no stream.
         found
-            .filter(|stand| stand.admitted == admitted)
-            .map(|stand| (stand.inbox.clone(), stand.backlog.clone()))
+            .filter(|session| session.admitted == admitted)
+            .map(|session| (session.inbox.clone(), session.backlog.clone()))
     };
     let unknown = || {
         let hints = ["open a stream with GET /sse; its first event names the path to post to".to_owned()];

@@ -11,9 +11,9 @@ use rmcp::{
     },
 };
 use serde_json::{Value, json};
-use shelf_base::{Fault, Kind};
+use shelf_base::{ErrorInfo, Kind};
 use shelf_tools::{
-    Answer, Failure,
+    Answer, ErrorReply,
     prompts::{self, Speaker},
     registry, resources,
 };
@@ -51,7 +51,7 @@ pub(super) fn answer(Answer { value, about }: Answer, is_modern: bool) -> CallTo
 }
 
 /// A failure is text alone.
-pub(super) fn failure(failure: Failure) -> CallToolResult {
+pub(super) fn failure(failure: ErrorReply) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(failure.text)])
 }
 

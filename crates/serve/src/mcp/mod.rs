@@ -26,7 +26,7 @@ use rmcp::{
     service::RequestContext,
 };
 use serde_json::json;
-use shelf_engine::{Caller, Pass, Reach};
+use shelf_engine::{Caller, FileAccess, Pass};
 use shelf_tools::{
     policy::{self, Selection},
     prompts::{self, Prompts},
@@ -35,7 +35,7 @@ use shelf_tools::{
 
 use crate::{
     App,
-    app::{Undone, Work},
+    app::{BlockingError, Work},
     stdio::Identity,
 };
 
@@ -84,7 +84,7 @@ impl Handler {
     /// Who asks, and which tools it may see.
     fn admitted(&self, context: &Context) -> Result<Admitted, ErrorData> {
         let of_process = |pass| {
-            let caller = Caller { pass, reach: Reach::OperatingSystem };
+            let caller = Caller { pass, file_access: FileAccess::OperatingSystem };
             Ok(Admitted { caller, selection: self.app.selection.clone() })
         };
         match &self.who {
@@ -92,7 +92,7 @@ impl Handler {
             Who::Stream(admitted) => return Ok(admitted.clone()),
             Who::Process(Identity::Owner) => return of_process(Pass::owner()),
             Who::Process(Identity::Token(token)) => {
-                let pass = self.app.house.verify_token(token.reveal());
+                let pass = self.app.library.verify_token(token.reveal());
                 return of_process(
                     pass.map_err(|refusal| ErrorData::invalid_request(refusal.to_string(), None))?,
                 );
@@ -106,7 +106,9 @@ impl Handler {
     async fn in_library<T: Send + 'static>(
         &self,
         context: &Context,
-        work: impl FnOnce(&App, &Caller, &shelf_base::Call) -> Result<T, shelf_engine::Error> + Send + 'static,
+        work: impl FnOnce(&App, &Caller, &shelf_base::CallContext) -> Result<T, shelf_engine::Error>
+        + Send
+        + 'static,
     ) -> Result<T, ErrorData> {
         let Admitted { caller, selection } = self.admitted(context)?;
         if !resources::allowed(&caller, &selection) {
@@ -259,8 +261,9 @@ impl ServerHandler for Handler {
         context: Context,
     ) -> Result<ListResourcesResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
-        let page = self
-            .in_library(&context, move |app, caller, call| resources::list(&app.house, caller, cursor, call));
+        let page = self.in_library(&context, move |app, caller, call| {
+            resources::list(&app.library, caller, cursor, call)
+        });
         let (listed, next) = page.await?;
         let mut result =
             ListResourcesResult::with_all_items(listed.into_iter().map(convert::resource).collect());
@@ -283,7 +286,7 @@ impl ServerHandler for Handler {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let uri = request.uri.clone();
         let found = self
-            .in_library(&context, move |app, caller, call| resources::read(&app.house, caller, &uri, call))
+            .in_library(&context, move |app, caller, call| resources::read(&app.library, caller, &uri, call))
             .await?;
         match found {
             Some(read) => Ok(ReadResourceResult::new(vec![convert::contents(read, request.uri)]).into()),
@@ -339,8 +342,8 @@ impl ServerHandler for Handler {
             }
         }
         let found = self.in_library(&context, move |app, caller, _| match template {
-            Some(template) => resources::complete(&app.house, caller, &template, &name, &text),
-            None => prompts::complete(&app.house, caller, &name, &text),
+            Some(template) => resources::complete(&app.library, caller, &template, &name, &text),
+            None => prompts::complete(&app.library, caller, &name, &text),
         });
         let (values, total) = found.await?;
         let more = total.is_none_or(|total| total > values.len() as u64);
@@ -366,13 +369,13 @@ impl ServerHandler for Handler {
     }
 }
 
-fn undone(why: Undone) -> ErrorData {
+fn undone(why: BlockingError) -> ErrorData {
     let text = match why {
-        Undone::Busy => "the server is busy; nothing was done",
-        Undone::Defect => "the request ended by a defect",
+        BlockingError::Busy => "the server is busy; nothing was done",
+        BlockingError::Defect => "the request ended by a defect",
     };
     ErrorData::internal_error(text, None)
 }
 
 /// Which files of the machine a caller of each transport reaches.
-pub(crate) const HTTP_REACH: Reach = Reach::Configured;
+pub(crate) const HTTP_FILE_ACCESS: FileAccess = FileAccess::Configured;

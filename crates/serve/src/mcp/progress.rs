@@ -7,7 +7,7 @@ use std::{
 
 use parking_lot::Mutex;
 use rmcp::{RoleServer, model::ProgressNotificationParam, service::RequestContext};
-use shelf_base::{Call, Progress};
+use shelf_base::{CallContext, Progress};
 use tokio::{sync::mpsc, task::JoinHandle};
 
 /// How long a notification may take to leave before it is given up.
@@ -34,7 +34,10 @@ impl Progress for Sink {
 }
 
 /// Lets the call report to its caller, when the caller asked for it. The task ends when the call is dropped.
-pub(super) fn attach(call: Call, context: &RequestContext<RoleServer>) -> (Call, Option<JoinHandle<()>>) {
+pub(super) fn attach(
+    call: CallContext,
+    context: &RequestContext<RoleServer>,
+) -> (CallContext, Option<JoinHandle<()>>) {
     let Some(token) = context.meta.get_progress_token() else { return (call, None) };
     let (sender, mut reports) = mpsc::unbounded_channel();
     let peer = context.peer.clone();

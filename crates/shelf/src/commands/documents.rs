@@ -5,34 +5,34 @@ use std::io::Read;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 use shelf_base::Kind;
-use shelf_engine::House;
+use shelf_engine::Library;
 
 use super::{document, given, tool};
 use crate::{
     cli,
-    outcome::{Outcome, Trouble},
+    outcome::{CliError, Outcome},
     output::{Output, Tone, human, number, text, time},
     progress,
 };
 
-pub(super) fn add(command: &cli::Add, house: &House, output: &Output) -> Outcome {
+pub(super) fn add(command: &cli::Add, library: &Library, output: &Output) -> Outcome {
     let mut replies = Vec::new();
     let mut failed = 0;
     let mut last_trouble = None;
     for path in &command.paths {
         let call = progress::call(output);
         let arguments = add_arguments(command, path)?;
-        let outcome = tool(house, "add", arguments, &call);
+        let outcome = tool(library, "add", arguments, &call);
         drop(call);
         let reply = match outcome {
             Ok(reply) => reply,
             // One bad path does not keep the others out.
-            Err(trouble) if trouble.code != Kind::Cancelled.row().code && command.paths.len() > 1 => {
-                output.trouble(&trouble);
-                last_trouble = Some(trouble);
+            Err(error) if error.code != Kind::Cancelled.row().code && command.paths.len() > 1 => {
+                output.error(&error);
+                last_trouble = Some(error);
                 continue;
             }
-            Err(trouble) => return Err(trouble),
+            Err(error) => return Err(error),
         };
         failed += number(&reply, "files_failed");
         if !output.json {
@@ -43,22 +43,21 @@ pub(super) fn add(command: &cli::Add, house: &House, output: &Output) -> Outcome
     if !command.no_index {
         // Searches would do it too; here a person sees how far it is.
         let call = progress::call(output);
-        house.index_now(&call)?;
+        library.index_now(&call)?;
         drop(call);
     }
     if output.json {
         let whole = if replies.len() == 1 { replies.remove(0) } else { Value::Array(replies) };
         output.print_json(&whole)?;
     }
-    if let Some(trouble) = last_trouble {
-        return Err(Trouble {
-            message: "not every path could be added".into(),
-            hints: Vec::new(),
-            ..trouble
-        });
+    if let Some(error) = last_trouble {
+        return Err(CliError { message: "not every path could be added".into(), hints: Vec::new(), ..error });
     }
     if failed > 0 {
-        return Err(Trouble::new(Kind::Io, format!("{failed} files could not be added; the rest is stored")));
+        return Err(CliError::new(
+            Kind::Io,
+            format!("{failed} files could not be added; the rest is stored"),
+        ));
     }
     Ok(())
 }
@@ -76,7 +75,7 @@ fn add_arguments(command: &cli::Add, path: &std::path::Path) -> Outcome<Value> {
     }));
     if path.as_os_str() == "-" {
         let Some(name) = &command.name else {
-            return Err(Trouble::new(Kind::Invalid, "--name is needed for content from stdin"));
+            return Err(CliError::new(Kind::Invalid, "--name is needed for content from stdin"));
         };
         let mut bytes = Vec::new();
         std::io::stdin().read_to_end(&mut bytes)?;
@@ -90,7 +89,7 @@ fn add_arguments(command: &cli::Add, path: &std::path::Path) -> Outcome<Value> {
         }
     } else {
         let Some(path) = path.to_str() else {
-            return Err(Trouble::new(Kind::Invalid, "the path is not valid Unicode"));
+            return Err(CliError::new(Kind::Invalid, "the path is not valid Unicode"));
         };
         arguments["path"] = json!(path);
         arguments["recursive"] = json!(!command.flat);
@@ -98,9 +97,9 @@ fn add_arguments(command: &cli::Add, path: &std::path::Path) -> Outcome<Value> {
     Ok(arguments)
 }
 
-pub(super) fn download(command: &cli::Download, house: &House, output: &Output) -> Outcome {
+pub(super) fn download(command: &cli::Download, library: &Library, output: &Output) -> Outcome {
     if command.urls.len() > 1 && (command.checksum.is_some() || command.name.is_some()) {
-        return Err(Trouble::new(Kind::Invalid, "--checksum and --name go with a single address"));
+        return Err(CliError::new(Kind::Invalid, "--checksum and --name go with a single address"));
     }
     let mut replies = Vec::new();
     let mut last_trouble = None;
@@ -115,17 +114,17 @@ pub(super) fn download(command: &cli::Download, house: &House, output: &Output) 
             "snapshot_label": command.label,
         }));
         let call = progress::call(output);
-        let outcome = tool(house, "download", arguments, &call);
+        let outcome = tool(library, "download", arguments, &call);
         drop(call);
         let reply = match outcome {
             Ok(reply) => reply,
             // One bad address does not keep the others out.
-            Err(trouble) if trouble.code != Kind::Cancelled.row().code && command.urls.len() > 1 => {
-                output.trouble(&trouble);
-                last_trouble = Some(trouble);
+            Err(error) if error.code != Kind::Cancelled.row().code && command.urls.len() > 1 => {
+                output.error(&error);
+                last_trouble = Some(error);
                 continue;
             }
-            Err(trouble) => return Err(trouble),
+            Err(error) => return Err(error),
         };
         if !output.json {
             show_added(&reply, output)?;
@@ -137,9 +136,9 @@ pub(super) fn download(command: &cli::Download, house: &House, output: &Output) 
         output.print_json(&whole)?;
     }
     match last_trouble {
-        Some(trouble) => {
+        Some(error) => {
             let message = "not every address could be downloaded".into();
-            Err(Trouble { message, hints: Vec::new(), ..trouble })
+            Err(CliError { message, hints: Vec::new(), ..error })
         }
         None => Ok(()),
     }
@@ -168,7 +167,7 @@ fn show_added(reply: &Value, output: &Output) -> Outcome {
     output.print(&text(reply, "hash"))
 }
 
-pub(super) fn get(command: &cli::Get, house: &House, output: &Output) -> Outcome {
+pub(super) fn get(command: &cli::Get, library: &Library, output: &Output) -> Outcome {
     let (key, value) = document(&command.document);
     let target = command.output.as_ref().map(|path| path.display().to_string());
     let facts_only = command.info || output.json || target.is_some();
@@ -181,18 +180,18 @@ pub(super) fn get(command: &cli::Get, house: &House, output: &Output) -> Outcome
     arguments[key] = json!(value);
     arguments["include_content"] = json!(!facts_only || (output.json && target.is_none() && !command.info));
     let call = progress::call(output);
-    let mut reply = tool(house, "get", arguments.clone(), &call)?;
+    let mut reply = tool(library, "get", arguments.clone(), &call)?;
     if reply["found"] != json!(true) && key == "hash" {
         // What looks like a hash may be a name.
         arguments["name"] = json!(value);
         if let Value::Object(fields) = &mut arguments {
             fields.remove("hash");
         }
-        reply = tool(house, "get", arguments.clone(), &call)?;
+        reply = tool(library, "get", arguments.clone(), &call)?;
     }
     if reply["found"] != json!(true) {
-        let trouble = Trouble::new(Kind::NotFound, format!("no document '{}'", command.document));
-        return Err(trouble.hint("shelf list shows what there is"));
+        let error = CliError::new(Kind::NotFound, format!("no document '{}'", command.document));
+        return Err(error.hint("shelf list shows what there is"));
     }
     if output.json {
         return output.print_json(&reply);
@@ -211,7 +210,7 @@ pub(super) fn get(command: &cli::Get, house: &House, output: &Output) -> Outcome
             return Ok(());
         };
         arguments["offset"] = json!(next);
-        reply = tool(house, "get", arguments.clone(), &call)?;
+        reply = tool(library, "get", arguments.clone(), &call)?;
     }
 }
 
@@ -220,7 +219,7 @@ fn content(reply: &Value) -> Outcome<Vec<u8>> {
     match reply["encoding"].as_str() {
         Some("base64") => STANDARD
             .decode(&content)
-            .map_err(|_| Trouble::new(Kind::Internal, "the reply is not valid base64")),
+            .map_err(|_| CliError::new(Kind::Internal, "the reply is not valid base64")),
         _ => Ok(content.into_bytes()),
     }
 }
@@ -247,7 +246,7 @@ fn show_facts(reply: &Value, output: &Output) -> Outcome {
     Ok(())
 }
 
-pub(super) fn list(command: &cli::List, house: &House, output: &Output) -> Outcome {
+pub(super) fn list(command: &cli::List, library: &Library, output: &Output) -> Outcome {
     let mut arguments = given(json!({
         "pattern": command.pattern,
         "collection": command.collection,
@@ -265,7 +264,7 @@ pub(super) fn list(command: &cli::List, house: &House, output: &Output) -> Outco
         arguments["sort_order"] = json!("desc");
     }
     arguments["match_all_tags"] = json!(command.all_tags);
-    let (documents, total) = all_pages(house, arguments, command.limit, output)?;
+    let (documents, total) = all_pages(library, arguments, command.limit, output)?;
     if output.json {
         return output.print_json(&json!({ "documents": documents, "total": total }));
     }
@@ -280,7 +279,7 @@ pub(super) fn list(command: &cli::List, house: &House, output: &Output) -> Outco
 
 /// Follows the cursors: a person asked for the list, not for a page.
 fn all_pages(
-    house: &House,
+    library: &Library,
     mut arguments: Value,
     limit: Option<u64>,
     output: &Output,
@@ -289,7 +288,7 @@ fn all_pages(
     let mut documents = Vec::new();
     let wanted = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
     loop {
-        let mut reply = tool(house, "list", arguments.clone(), &call)?;
+        let mut reply = tool(library, "list", arguments.clone(), &call)?;
         let total = number(&reply, "total");
         if let Some(page) = reply["documents"].as_array_mut() {
             documents.append(page);
@@ -315,7 +314,7 @@ fn row(document: &Value) -> Vec<String> {
     ]
 }
 
-pub(super) fn update(command: &cli::Update, house: &House, output: &Output) -> Outcome {
+pub(super) fn update(command: &cli::Update, library: &Library, output: &Output) -> Outcome {
     let (key, value) = document(&command.document);
     let tags: Vec<String> = command
         .tags
@@ -327,7 +326,7 @@ pub(super) fn update(command: &cli::Update, house: &House, output: &Output) -> O
         given(json!({ "metadata": command.metadata, "tags": tags, "collection": command.collection }));
     arguments[key] = json!(value);
     arguments["verbose"] = json!(true);
-    let reply = tool(house, "update", arguments, &progress::call(output))?;
+    let reply = tool(library, "update", arguments, &progress::call(output))?;
     if output.json {
         return output.print_json(&reply);
     }
@@ -345,12 +344,12 @@ pub(super) fn update(command: &cli::Update, house: &House, output: &Output) -> O
     Ok(())
 }
 
-pub(super) fn delete(command: &cli::Delete, house: &House, output: &Output) -> Outcome {
+pub(super) fn delete(command: &cli::Delete, library: &Library, output: &Output) -> Outcome {
     let mut arguments = given(
         json!({ "names": command.names, "pattern": command.pattern, "collection": command.collection }),
     );
     arguments["dry_run"] = json!(command.dry_run);
-    let reply = tool(house, "delete_by_name", arguments, &progress::call(output))?;
+    let reply = tool(library, "delete_by_name", arguments, &progress::call(output))?;
     if output.json {
         return output.print_json(&reply);
     }

@@ -12,12 +12,12 @@ use std::{
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use shelf_base::{Call, Kind};
-use shelf_engine::{AddRequest, Caller, House, Options, SearchKind, SearchRequest, What};
+use shelf_base::{CallContext, Kind};
+use shelf_engine::{AddRequest, Caller, Library, Options, SearchKind, SearchRequest, What};
 
 use crate::{
     cli,
-    outcome::{Outcome, Trouble},
+    outcome::{CliError, Outcome},
     output::{Output, Tone},
     progress,
 };
@@ -106,25 +106,25 @@ fn measure(folder: &Path, most: Option<usize>, output: &Output) -> Outcome<Vec<F
     queries.retain(|query| grades.contains_key(&query.id));
     queries.truncate(most.unwrap_or(usize::MAX));
     if queries.is_empty() {
-        return Err(Trouble::new(
+        return Err(CliError::new(
             Kind::Invalid,
             format!("{} has no query with a judgement", folder.display()),
         ));
     }
     let scratch = Scratch::new()?;
-    let house = House::open(&scratch.0.join("library"), Options::default())?;
-    let ids = store(&scratch.0.join("corpus"), &corpus, &house, output)?;
+    let library = Library::open(&scratch.0.join("library"), Options::default())?;
+    let ids = store(&scratch.0.join("corpus"), &corpus, &library, output)?;
     output.say(
         Tone::Good,
         &format!("{}: {} documents, {} queries", folder.display(), corpus.len(), queries.len()),
     );
-    KINDS.iter().map(|(_, kind)| ask(&house, *kind, &queries, &grades, &ids)).collect()
+    KINDS.iter().map(|(_, kind)| ask(&library, *kind, &queries, &grades, &ids)).collect()
 }
 
 fn store(
     folder: &Path,
     corpus: &[Judged],
-    house: &House,
+    library: &Library,
     output: &Output,
 ) -> Outcome<HashMap<String, String>> {
     fs::create_dir_all(folder)?;
@@ -137,27 +137,27 @@ fn store(
     }
     let request = AddRequest { recursive: true, ..AddRequest::new(What::Path(folder.to_owned())) };
     let call = progress::call(output);
-    house.add(&Caller::owner(), &request, &call)?;
-    house.index_now(&call)?;
+    library.add(&Caller::owner(), &request, &call)?;
+    library.index_now(&call)?;
     Ok(ids)
 }
 
 fn ask(
-    house: &House,
+    library: &Library,
     kind: SearchKind,
     queries: &[Judged],
     grades: &Grades,
     ids: &HashMap<String, String>,
 ) -> Outcome<Figures> {
-    let (caller, call) = (Caller::owner(), Call::new());
+    let (caller, call) = (Caller::owner(), CallContext::new());
     let (mut figures, mut times) = (Figures::default(), Vec::new());
     for query in queries {
         let request = SearchRequest { kind, ..SearchRequest::new(&query.text) };
         let began = Instant::now();
-        house.search(&caller, &request, &call)?;
+        library.search(&caller, &request, &call)?;
         times.push(began.elapsed());
         let deep = SearchRequest { limit: DEPTH, show: false, ..request };
-        let found = house.search(&caller, &deep, &call)?;
+        let found = library.search(&caller, &deep, &call)?;
         let ranked: Vec<&str> =
             found.hits.iter().filter_map(|hit| ids.get(&hit.document.path).map(String::as_str)).collect();
         let judged = &grades[&query.id];
@@ -175,7 +175,7 @@ fn lines<T: serde::de::DeserializeOwned>(path: &Path) -> Outcome<Vec<T>> {
     let text = read(path)?;
     let parsed = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()).map(|(number, line)| {
         serde_json::from_str(line)
-            .map_err(|error| Trouble::new(Kind::Invalid, format!("{}:{number}: {error}", path.display())))
+            .map_err(|error| CliError::new(Kind::Invalid, format!("{}:{number}: {error}", path.display())))
     });
     parsed.collect()
 }
@@ -200,7 +200,7 @@ fn grades(path: &Path) -> Outcome<Grades> {
 
 fn read(path: &Path) -> Outcome<String> {
     fs::read_to_string(path).map_err(|error| {
-        Trouble::new(Kind::of_io(&error), format!("cannot read {}: {error}", path.display()))
+        CliError::new(Kind::of_io(&error), format!("cannot read {}: {error}", path.display()))
     })
 }
 

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 use shelf_base::Kind;
-use shelf_engine::House;
+use shelf_engine::Library;
 
 use super::{given, tool};
 use crate::{
     cli,
-    outcome::{Outcome, Trouble},
+    outcome::{CliError, Outcome},
     output::{Output, Tone, number, text},
     progress,
 };
@@ -17,7 +17,7 @@ const FAINT: &str = "\u{1b}[2m";
 const PLAIN: &str = "\u{1b}[0m";
 
 /// Prints one page of hits; the exit code says whether there were any, as grep's does.
-pub(super) fn search(command: &cli::Search, house: &House, output: &Output) -> Outcome {
+pub(super) fn search(command: &cli::Search, library: &Library, output: &Output) -> Outcome {
     let mut arguments = given(json!({
         "query": command.query.join(" "),
         "type": command.r#type,
@@ -43,7 +43,7 @@ pub(super) fn search(command: &cli::Search, house: &House, output: &Output) -> O
         arguments[name] = value;
     }
     let call = progress::call(output);
-    let reply = tool(house, "search", arguments, &call)?;
+    let reply = tool(library, "search", arguments, &call)?;
     drop(call);
     if output.json {
         output.print_json(&reply)?;
@@ -53,7 +53,7 @@ pub(super) fn search(command: &cli::Search, house: &House, output: &Output) -> O
     if number(&reply, "total") > 0 {
         Ok(())
     } else {
-        Err(Trouble { exit: 1, ..Trouble::new(Kind::NotFound, "nothing matched") })
+        Err(CliError { exit: 1, ..CliError::new(Kind::NotFound, "nothing matched") })
     }
 }
 
@@ -94,7 +94,7 @@ fn show(reply: &Value, output: &Output) -> Outcome {
 }
 
 /// Prints every page; the exit code says whether anything matched, as grep's does.
-pub(super) fn grep(command: &cli::Grep, house: &House, output: &Output) -> Outcome {
+pub(super) fn grep(command: &cli::Grep, library: &Library, output: &Output) -> Outcome {
     let mut arguments = given(
         json!({ "pattern": command.pattern, "paths": command.paths, "collection": command.collection }),
     );
@@ -122,7 +122,7 @@ pub(super) fn grep(command: &cli::Grep, house: &House, output: &Output) -> Outco
     let mut pages = Vec::new();
     loop {
         let call = progress::call(output);
-        let reply = tool(house, "grep", arguments.clone(), &call)?;
+        let reply = tool(library, "grep", arguments.clone(), &call)?;
         drop(call);
         let (cursor, found) = (reply["next_cursor"].clone(), number(&reply, "total_files"));
         let failed = reply["failed"].as_array().into_iter().flatten();
@@ -144,7 +144,7 @@ pub(super) fn grep(command: &cli::Grep, house: &House, output: &Output) -> Outco
             return if found > 0 {
                 Ok(())
             } else {
-                Err(Trouble { exit: 1, ..Trouble::new(Kind::NotFound, "nothing matched") })
+                Err(CliError { exit: 1, ..CliError::new(Kind::NotFound, "nothing matched") })
             };
         }
         arguments["cursor"] = cursor;

@@ -21,13 +21,13 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
-use shelf_base::{Call, Kind, Secret, bounds};
-use shelf_engine::{Caller, DownloadSettings, EndpointSettings, House, Options, WorkspaceSettings};
+use shelf_base::{CallContext, Kind, Secret, bounds};
+use shelf_engine::{Caller, DownloadSettings, EndpointSettings, Library, Options, WorkspaceSettings};
 use shelf_tools::{Context, Limits, policy::Selection, verbatim};
 
 use crate::{
     cli::{Arguments, Command},
-    outcome::{Outcome, Trouble},
+    outcome::{CliError, Outcome},
     output::Output,
     settings::{self, Settings},
 };
@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Outcome {
         Command::Collections => shelves::collections(&open(&settings)?, output),
         Command::Snapshot(command) => shelves::snapshot(&command, &open(&settings)?, output),
         Command::Restore(command) => shelves::restore(&command, &open(&settings)?, output),
-        Command::Call(command) => call_tool(&command, &open(&settings)?, output),
+        Command::CallContext(command) => call_tool(&command, &open(&settings)?, output),
         Command::User(command) => user::run(&command, &open(&settings)?, output),
         Command::Token(command) => token::run(&command, &open(&settings)?, output),
         Command::Workspace(command) => workspace::run(&command.action, &open(&settings)?, output),
@@ -123,7 +123,7 @@ fn start_logging(settings: &Settings) -> Outcome {
         "json" => logs.json().init(),
         "text" => logs.init(),
         other => {
-            return Err(Trouble::new(
+            return Err(CliError::new(
                 Kind::Invalid,
                 format!("log.format must be text or json, not '{other}'"),
             ));
@@ -133,7 +133,7 @@ fn start_logging(settings: &Settings) -> Outcome {
 }
 
 /// Opens the library, with the working directory as its workspace unless another is configured.
-fn open(settings: &Settings) -> Outcome<House> {
+fn open(settings: &Settings) -> Outcome<Library> {
     open_with(settings, std::env::current_dir().ok())
 }
 
@@ -143,13 +143,13 @@ const fn none_or(limit: u64) -> u64 {
 }
 
 /// The same for commands that look at a library or mend it, whatever its state.
-fn open_anyway(settings: &Settings) -> Outcome<House> {
+fn open_anyway(settings: &Settings) -> Outcome<Library> {
     let options = options(settings, std::env::current_dir().ok())?;
-    Ok(House::open_anyway(&settings.data_dir()?, options)?)
+    Ok(Library::open_anyway(&settings.data_dir()?, options)?)
 }
 
-fn open_with(settings: &Settings, folder: Option<PathBuf>) -> Outcome<House> {
-    Ok(House::open(&settings.data_dir()?, options(settings, folder)?)?)
+fn open_with(settings: &Settings, folder: Option<PathBuf>) -> Outcome<Library> {
+    Ok(Library::open(&settings.data_dir()?, options(settings, folder)?)?)
 }
 
 fn options(settings: &Settings, folder: Option<PathBuf>) -> Outcome<Options> {
@@ -177,7 +177,7 @@ fn embedding(settings: &Settings) -> Outcome<Option<EndpointSettings>> {
     match (url.is_empty(), model.is_empty()) {
         (true, true) => return Ok(None),
         (false, false) => {}
-        _ => return Err(Trouble::new(Kind::Invalid, "embedding.url and embedding.model belong together")),
+        _ => return Err(CliError::new(Kind::Invalid, "embedding.url and embedding.model belong together")),
     }
     let key = Some(settings.text("embedding.key")).filter(|key| !key.is_empty());
     let key = key.map(|key| Secret::new(key.to_owned()));
@@ -194,38 +194,46 @@ fn limits(settings: &Settings) -> Limits {
 }
 
 /// Calls a tool as the owner.
-fn tool(house: &House, name: &str, arguments: Value, call: &Call) -> Outcome<Value> {
-    paged_tool(house, name, arguments, call, WHOLE)
+fn tool(library: &Library, name: &str, arguments: Value, call: &CallContext) -> Outcome<Value> {
+    paged_tool(library, name, arguments, call, WHOLE)
 }
 
 /// A person asked for the list, not for a page.
 const WHOLE: usize = usize::MAX;
 
-fn paged_tool(house: &House, name: &str, arguments: Value, call: &Call, page_chars: usize) -> Outcome<Value> {
+fn paged_tool(
+    library: &Library,
+    name: &str,
+    arguments: Value,
+    call: &CallContext,
+    page_chars: usize,
+) -> Outcome<Value> {
     let Value::Object(arguments) = arguments else {
-        return Err(Trouble::new(Kind::Invalid, "arguments must be a JSON object"));
+        return Err(CliError::new(Kind::Invalid, "arguments must be a JSON object"));
     };
     let Some(tool) = shelf_tools::find(name) else {
         let near = shelf_base::nearest(name, shelf_tools::registry().map(|tool| tool.name), 3);
-        let trouble = Trouble::new(Kind::NotFound, format!("unknown tool '{name}'"));
+        let error = CliError::new(Kind::NotFound, format!("unknown tool '{name}'"));
         return Err(if near.is_empty() {
-            trouble
+            error
         } else {
-            trouble.hint(format!("did you mean {}?", near.join(", ")))
+            error.hint(format!("did you mean {}?", near.join(", ")))
         });
     };
     let (caller, limits, selection) = (Caller::owner(), Limits::default(), Selection::everything());
     let context =
-        Context { house, caller: &caller, call, limits: &limits, selection: &selection, page_chars };
+        Context { library, caller: &caller, call, limits: &limits, selection: &selection, page_chars };
     Ok(shelf_tools::call(tool, &context, arguments)?.value)
 }
 
-fn call_tool(command: &crate::cli::CallTool, house: &House, output: &Output) -> Outcome {
+fn call_tool(command: &crate::cli::CallTool, library: &Library, output: &Output) -> Outcome {
     let kept = verbatim::wrap(&command.tool, &command.arguments, &[]);
-    let arguments: Value = serde_json::from_str(kept.as_ref().unwrap_or(&command.arguments))
-        .map_err(|error| Trouble::new(Kind::Invalid, format!("the arguments are not valid JSON: {error}")))?;
+    let arguments: Value =
+        serde_json::from_str(kept.as_ref().unwrap_or(&command.arguments)).map_err(|error| {
+            CliError::new(Kind::Invalid, format!("the arguments are not valid JSON: {error}"))
+        })?;
     let call = crate::progress::call(output);
-    let reply = paged_tool(house, &command.tool, arguments, &call, bounds::PAGE_CHARS)?;
+    let reply = paged_tool(library, &command.tool, arguments, &call, bounds::PAGE_CHARS)?;
     drop(call);
     output.print_json(&reply)
 }

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::{connect, limits, open, open_with};
 use crate::{
     cli, memory,
-    outcome::{Outcome, Trouble},
+    outcome::{CliError, Outcome},
     output::Output,
     process,
     settings::{Settings, TOKEN_VARIABLE},
@@ -23,7 +23,7 @@ use crate::{
 pub(super) fn run(command: &cli::Serve, settings: &Settings, output: &Output) -> Outcome {
     let selection = selection(settings)?;
     // Over HTTP nobody's working directory is anybody's workspace.
-    let house = if command.http.is_some() { open_with(settings, None)? } else { open(settings)? };
+    let library = if command.http.is_some() { open_with(settings, None)? } else { open(settings)? };
     let call = match settings.number("limits.call_seconds") {
         0 => None,
         seconds => Some(Duration::from_secs(seconds)),
@@ -32,10 +32,10 @@ pub(super) fn run(command: &cli::Serve, settings: &Settings, output: &Output) ->
         selection,
         limits: limits(settings),
         timeouts: Timeouts { call },
-        prompts: prompts(settings, house.folder()),
+        prompts: prompts(settings, library.folder()),
         give_back: memory::give_back,
     };
-    let app = App::new(house, setup);
+    let app = App::new(library, setup);
     let served = app.clone();
     let (runtime, outcome) = match &command.http {
         Some(_) => {
@@ -56,7 +56,7 @@ pub(super) fn run(command: &cli::Serve, settings: &Settings, output: &Output) ->
             (runtime, outcome)
         }
     };
-    served.house.copy_at_the_end();
+    served.library.copy_at_the_end();
     // A thread that still reads stdin must not keep the process alive.
     runtime.shutdown_background();
     outcome
@@ -78,18 +78,18 @@ fn selection(settings: &Settings) -> Outcome<Selection> {
     if let Some(unknown) =
         selection.toolsets.iter().find(|name| !Selection::TOOLSETS.contains(&name.as_str()))
     {
-        let trouble = Trouble::new(Kind::Invalid, format!("unknown toolset '{unknown}'"));
-        return Err(trouble.hint(format!("known: {}", Selection::TOOLSETS.join(", "))));
+        let error = CliError::new(Kind::Invalid, format!("unknown toolset '{unknown}'"));
+        return Err(error.hint(format!("known: {}", Selection::TOOLSETS.join(", "))));
     }
     if let Some(unknown) = selection.unknown_tools().first() {
         let known: Vec<&str> = shelf_tools::registry().map(|tool| tool.name).collect();
-        let trouble = Trouble::new(Kind::Invalid, format!("unknown tool '{unknown}'"));
-        return Err(trouble.hint(format!("known: {}", known.join(", "))));
+        let error = CliError::new(Kind::Invalid, format!("unknown tool '{unknown}'"));
+        return Err(error.hint(format!("known: {}", known.join(", "))));
     }
     if let Some(extra) = selection.unoffered_extras().first() {
-        let trouble =
-            Trouble::new(Kind::Invalid, format!("'{extra}' belongs to the toolset extras, which is off"));
-        return Err(trouble.hint("name the toolset too: --toolsets all,extras"));
+        let error =
+            CliError::new(Kind::Invalid, format!("'{extra}' belongs to the toolset extras, which is off"));
+        return Err(error.hint("name the toolset too: --toolsets all,extras"));
     }
     Ok(selection)
 }
@@ -100,13 +100,14 @@ fn identity(app: &App) -> Outcome<Identity> {
         None => Ok(Identity::Owner),
         // Whoever meant to narrow a server down, with a variable that turned out empty, must not get all of it.
         Some(token) if token.trim().is_empty() => {
-            Err(Trouble::new(Kind::Unauthenticated, format!("{TOKEN_VARIABLE} is set but empty"))
+            Err(CliError::new(Kind::Unauthenticated, format!("{TOKEN_VARIABLE} is set but empty"))
                 .hint(format!("{TOKEN_VARIABLE} must hold a working token, or be unset")))
         }
         Some(token) => {
             // Said at once, not with the first call.
-            app.house.verify_token(token.trim()).map_err(|refusal| {
-                Trouble::of(&refusal).hint(format!("{TOKEN_VARIABLE} must hold a working token, or be unset"))
+            app.library.verify_token(token.trim()).map_err(|refusal| {
+                CliError::of(&refusal)
+                    .hint(format!("{TOKEN_VARIABLE} must hold a working token, or be unset"))
             })?;
             Ok(Identity::Token(Secret::new(token.trim().to_owned())))
         }
@@ -130,11 +131,11 @@ fn stop_signal() -> Outcome<CancellationToken> {
 async fn over_http(app: Arc<App>, command: &cli::Serve, settings: &Settings, output: &Output) -> Outcome {
     let listen = settings.address("http.listen")?;
     if command.no_auth && !listen.ip().is_loopback() {
-        let trouble = Trouble::new(
+        let error = CliError::new(
             Kind::Invalid,
             format!("--no-auth is refused on {listen}: everybody on the network would be the owner"),
         );
-        return Err(trouble.hint("listen on 127.0.0.1, or drop --no-auth and use a token"));
+        return Err(error.hint("listen on 127.0.0.1, or drop --no-auth and use a token"));
     }
     let admin_listen = match settings.text("http.admin_listen") {
         "off" | "" => None,
@@ -152,7 +153,7 @@ async fn over_http(app: Arc<App>, command: &cli::Serve, settings: &Settings, out
     };
     let stop = stop_signal()?;
     let server = http::Server::bind(app.clone(), server_settings).await.map_err(|error| {
-        Trouble::new(Kind::of_io(&error), format!("cannot listen on {listen}: {error}"))
+        CliError::new(Kind::of_io(&error), format!("cannot listen on {listen}: {error}"))
             .hint("another program may have the port: try --http 127.0.0.1:0 for a free one")
     })?;
     let address = server.address()?;
@@ -193,7 +194,7 @@ fn greeting(
 ) -> Outcome<String> {
     let token = if no_auth { None } else { Some(first_token(app)?) };
     let shown = token.as_ref().map(|token| token.as_deref().unwrap_or("<your token: shelf token create>"));
-    let setup = connect::over_http(&format!("http://{address}/mcp"), shown, app.house.folder());
+    let setup = connect::over_http(&format!("http://{address}/mcp"), shown, app.library.folder());
     let token_line = match &token {
         None => "No token is needed: whoever reaches it on this machine acts as its owner.".to_owned(),
         Some(Some(_)) => "The token below is shown this once; only its hash is kept.".to_owned(),
@@ -202,7 +203,7 @@ fn greeting(
         }
     };
     let metrics = admin.map_or_else(String::new, |admin| format!("Metrics: http://{admin}/metrics\n"));
-    let data = data_line(app.house.folder());
+    let data = data_line(app.library.folder());
     Ok(format!(
         "Shelfmark {version} is listening on http://{address}\n{data}\n{metrics}{token_line}\n\n{setup}\n\n\
          REST is described at http://{address}/api/v1/docs; older clients connect to http://{address}/sse\n\
@@ -217,13 +218,13 @@ fn data_line(folder: &Path) -> String {
 
 /// The first start makes a token; later ones leave it at that.
 fn first_token(app: &App) -> Outcome<Option<String>> {
-    let now = app.house.now();
+    let now = app.library.now();
     let works = |token: &shelf_engine::TokenRow| {
         token.revoked_at.is_none() && token.token.expires_at.is_none_or(|at| now < at)
     };
-    if app.house.local_tokens()?.iter().any(works) {
+    if app.library.local_tokens()?.iter().any(works) {
         return Ok(None);
     }
-    let minted = app.house.mint_local_token("first start", None)?;
+    let minted = app.library.mint_local_token("first start", None)?;
     Ok(Some(minted.text.reveal().to_owned()))
 }

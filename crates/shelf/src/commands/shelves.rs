@@ -2,19 +2,19 @@
 
 use serde_json::{Value, json};
 use shelf_base::Kind;
-use shelf_engine::{Caller, House};
+use shelf_engine::{Caller, Library};
 
 use super::{given, tool};
 use crate::{
     cli,
-    outcome::{Outcome, Trouble},
+    outcome::{CliError, Outcome},
     output::{Output, Tone, human, number, text, time},
     progress,
 };
 
-pub(super) fn status(command: &cli::Status, house: &House, output: &Output) -> Outcome {
+pub(super) fn status(command: &cli::Status, library: &Library, output: &Output) -> Outcome {
     let arguments = json!({ "detailed": command.detailed, "file_types": command.file_types });
-    let reply = tool(house, "status", arguments, &progress::call(output))?;
+    let reply = tool(library, "status", arguments, &progress::call(output))?;
     if output.json {
         return output.print_json(&reply);
     }
@@ -43,8 +43,8 @@ pub(super) fn status(command: &cli::Status, house: &House, output: &Output) -> O
     Ok(())
 }
 
-pub(super) fn collections(house: &House, output: &Output) -> Outcome {
-    let reply = tool(house, "list_collections", json!({}), &progress::call(output))?;
+pub(super) fn collections(library: &Library, output: &Output) -> Outcome {
+    let reply = tool(library, "list_collections", json!({}), &progress::call(output))?;
     if output.json {
         return output.print_json(&reply);
     }
@@ -62,12 +62,12 @@ pub(super) fn collections(house: &House, output: &Output) -> Outcome {
     output.table(&["NAME", "KIND", "DOCUMENTS", "BYTES", "SNAPSHOTS", "UPDATED"], &rows)
 }
 
-pub(super) fn snapshot(command: &cli::Snapshot, house: &House, output: &Output) -> Outcome {
+pub(super) fn snapshot(command: &cli::Snapshot, library: &Library, output: &Output) -> Outcome {
     match command {
-        cli::Snapshot::List { collection } => list(collection.as_deref(), house, output),
+        cli::Snapshot::List { collection } => list(collection.as_deref(), library, output),
         cli::Snapshot::Create { collection, label } => {
             let call = progress::call(output);
-            let made = house.snapshot_collection(&Caller::owner(), collection, label.as_deref(), &call)?;
+            let made = library.snapshot_collection(&Caller::owner(), collection, label.as_deref(), &call)?;
             drop(call);
             if output.json {
                 return output.print_json(&json!({
@@ -84,12 +84,12 @@ pub(super) fn snapshot(command: &cli::Snapshot, house: &House, output: &Output) 
     }
 }
 
-fn list(collection: Option<&str>, house: &House, output: &Output) -> Outcome {
+fn list(collection: Option<&str>, library: &Library, output: &Output) -> Outcome {
     let call = progress::call(output);
     let mut arguments = given(json!({ "collection": collection }));
     let mut snapshots = Vec::new();
     loop {
-        let mut reply = tool(house, "list_snapshots", arguments.clone(), &call)?;
+        let mut reply = tool(library, "list_snapshots", arguments.clone(), &call)?;
         if let Some(page) = reply["snapshots"].as_array_mut() {
             snapshots.append(page);
         }
@@ -116,9 +116,9 @@ fn list(collection: Option<&str>, house: &House, output: &Output) -> Outcome {
     output.table(&["SNAPSHOT", "COLLECTION", "LABEL", "FILES", "BYTES", "ROOT"], &rows)
 }
 
-pub(super) fn restore(command: &cli::Restore, house: &House, output: &Output) -> Outcome {
+pub(super) fn restore(command: &cli::Restore, library: &Library, output: &Output) -> Outcome {
     let Some(folder) = command.output.to_str() else {
-        return Err(Trouble::new(Kind::Invalid, "the folder is not valid Unicode"));
+        return Err(CliError::new(Kind::Invalid, "the folder is not valid Unicode"));
     };
     let mut arguments = given(json!({
         "collection": command.collection,
@@ -132,7 +132,7 @@ pub(super) fn restore(command: &cli::Restore, house: &House, output: &Output) ->
     arguments["overwrite"] = json!(command.overwrite);
     arguments["dry_run"] = json!(command.dry_run);
     let call = progress::call(output);
-    let reply = tool(house, "restore", arguments, &call)?;
+    let reply = tool(library, "restore", arguments, &call)?;
     drop(call);
     if output.json {
         output.print_json(&reply)?;
@@ -141,7 +141,7 @@ pub(super) fn restore(command: &cli::Restore, house: &House, output: &Output) ->
     }
     match number(&reply, "failed_count") {
         0 => Ok(()),
-        failed => Err(Trouble::new(Kind::Io, format!("{failed} files could not be restored"))),
+        failed => Err(CliError::new(Kind::Io, format!("{failed} files could not be restored"))),
     }
 }
 

@@ -2,24 +2,24 @@
 
 use serde_json::{Value, json};
 use shelf_base::{Kind, Moment, ids::TokenId};
-use shelf_engine::House;
+use shelf_engine::Library;
 
 use crate::{
     cli,
-    outcome::{Outcome, Trouble},
+    outcome::{CliError, Outcome},
     output::{Output, Tone},
 };
 
-pub(super) fn run(command: &cli::Token, house: &House, output: &Output) -> Outcome {
+pub(super) fn run(command: &cli::Token, library: &Library, output: &Output) -> Outcome {
     match command {
-        cli::Token::Create { label, expires_in_days } => create(label, *expires_in_days, house, output),
-        cli::Token::List => list(house, output),
-        cli::Token::Revoke { id } => revoke(id, house, output),
+        cli::Token::Create { label, expires_in_days } => create(label, *expires_in_days, library, output),
+        cli::Token::List => list(library, output),
+        cli::Token::Revoke { id } => revoke(id, library, output),
     }
 }
 
-fn create(label: &str, days: Option<u32>, house: &House, output: &Output) -> Outcome {
-    let minted = house.mint_local_token(label, days.map(u64::from))?;
+fn create(label: &str, days: Option<u32>, library: &Library, output: &Output) -> Outcome {
+    let minted = library.mint_local_token(label, days.map(u64::from))?;
     if output.json {
         return output.print_json(&json!({
             "id": minted.token.id.to_string(),
@@ -32,9 +32,9 @@ fn create(label: &str, days: Option<u32>, house: &House, output: &Output) -> Out
     output.print(minted.text.reveal())
 }
 
-fn list(house: &House, output: &Output) -> Outcome {
-    let now = house.now();
-    let tokens = house.local_tokens()?;
+fn list(library: &Library, output: &Output) -> Outcome {
+    let now = library.now();
+    let tokens = library.local_tokens()?;
     let state = |revoked: Option<Moment>, expires: Option<Moment>| match (revoked, expires) {
         (Some(_), _) => "revoked",
         (None, Some(at)) if at <= now => "expired",
@@ -69,12 +69,12 @@ fn list(house: &House, output: &Output) -> Outcome {
     output.table(&["ID", "LABEL", "STATE", "CREATED"], &rows)
 }
 
-fn revoke(id: &str, house: &House, output: &Output) -> Outcome {
+fn revoke(id: &str, library: &Library, output: &Output) -> Outcome {
     let parsed: TokenId =
-        id.parse().map_err(|_| Trouble::new(Kind::Invalid, format!("'{id}' is not the id of a token")))?;
-    if !house.revoke_local_token(parsed)? {
-        let trouble = Trouble::new(Kind::NotFound, format!("no active token {id}"));
-        return Err(trouble.hint("shelf token list shows their ids"));
+        id.parse().map_err(|_| CliError::new(Kind::Invalid, format!("'{id}' is not the id of a token")))?;
+    if !library.revoke_local_token(parsed)? {
+        let error = CliError::new(Kind::NotFound, format!("no active token {id}"));
+        return Err(error.hint("shelf token list shows their ids"));
     }
     output.say(Tone::Good, "revoked; it stops working at once");
     Ok(())

@@ -5,21 +5,21 @@ use std::{path::Path, time::Duration};
 use serde_json::{Value, json};
 use shelf_base::Kind;
 use shelf_engine::{
-    Caller, House,
-    maintain::{Advice, CollectPlan, Finding, Retention},
+    Caller, Library,
+    maintain::{Advice, Finding, GcPlan, Retention},
 };
 
 use crate::{
     cli,
-    outcome::{Outcome, Trouble},
+    outcome::{CliError, Outcome},
     output::{Output, Tone, human},
     progress,
     settings::Settings,
 };
 
-pub(super) fn check(repair: bool, house: &House, output: &Output) -> Outcome {
+pub(super) fn check(repair: bool, library: &Library, output: &Output) -> Outcome {
     let call = progress::call(output);
-    let report = if repair { house.repair(&call)? } else { house.check(&call)? };
+    let report = if repair { library.repair(&call)? } else { library.check(&call)? };
     drop(call);
     if output.json {
         let findings: Vec<Value> = report.findings.iter().map(view).collect();
@@ -51,7 +51,7 @@ pub(super) fn check(repair: bool, house: &House, output: &Output) -> Outcome {
             output.say(Tone::Good, "everything is as it was written");
             Ok(())
         }
-        count => Err(Trouble::new(Kind::Corrupt, format!("{count} things are wrong"))
+        count => Err(CliError::new(Kind::Corrupt, format!("{count} things are wrong"))
             .hint("everything not named above is intact")
             .hint("`shelf check --repair` takes damaged packs out of use; then add the named files again")),
     }
@@ -61,9 +61,9 @@ fn view(finding: &Finding) -> Value {
     json!({ "place": finding.place, "what": finding.what, "affects": finding.affects })
 }
 
-pub(super) fn reindex(house: &House, output: &Output) -> Outcome {
+pub(super) fn reindex(library: &Library, output: &Output) -> Outcome {
     let call = progress::call(output);
-    let documents = house.reindex(&call)?;
+    let documents = library.reindex(&call)?;
     drop(call);
     if output.json {
         return output.print_json(&json!({ "documents": documents }));
@@ -72,11 +72,11 @@ pub(super) fn reindex(house: &House, output: &Output) -> Outcome {
     Ok(())
 }
 
-pub(super) fn embed(command: &cli::Embed, house: &House, output: &Output) -> Outcome {
+pub(super) fn embed(command: &cli::Embed, library: &Library, output: &Output) -> Outcome {
     let call = progress::call(output);
-    let made = house.set_model(&Caller::owner(), &command.collection, !command.built_in, &call)?;
+    let made = library.set_model(&Caller::owner(), &command.collection, !command.built_in, &call)?;
     drop(call);
-    let model = house.configured_model().filter(|_| !command.built_in).unwrap_or("the built-in model");
+    let model = library.configured_model().filter(|_| !command.built_in).unwrap_or("the built-in model");
     if output.json {
         let reply = json!({ "collection": command.collection, "model": model, "vectors": made });
         return output.print_json(&reply);
@@ -85,7 +85,7 @@ pub(super) fn embed(command: &cli::Embed, house: &House, output: &Output) -> Out
     Ok(())
 }
 
-pub(super) fn collect(command: &cli::Gc, house: &House, output: &Output) -> Outcome {
+pub(super) fn collect(command: &cli::Gc, library: &Library, output: &Output) -> Outcome {
     let retention = Retention {
         keep_last: command.keep_last,
         keep_within_days: command.keep_within,
@@ -94,15 +94,15 @@ pub(super) fn collect(command: &cli::Gc, house: &House, output: &Output) -> Outc
     };
     let call = progress::call(output);
     let plan = if command.plan {
-        house.plan_collection(&retention, &call)?
+        library.plan_gc(&retention, &call)?
     } else {
-        house.collect(&retention, Duration::from_secs(command.wait), &call)?
+        library.gc(&retention, Duration::from_secs(command.wait), &call)?
     };
     drop(call);
     show_plan(&plan, command.plan, &retention, output)
 }
 
-fn show_plan(plan: &CollectPlan, only_plan: bool, retention: &Retention, output: &Output) -> Outcome {
+fn show_plan(plan: &GcPlan, only_plan: bool, retention: &Retention, output: &Output) -> Outcome {
     if output.json {
         let snapshots: Vec<String> =
             plan.snapshots.iter().map(|snapshot| snapshot.at.with_micros()).collect();
@@ -138,7 +138,7 @@ fn show_plan(plan: &CollectPlan, only_plan: bool, retention: &Retention, output:
 }
 
 pub(super) fn recover(folder: &Path, force: bool, output: &Output) -> Outcome {
-    let done = House::recover(folder, force)?;
+    let done = Library::recover(folder, force)?;
     if output.json {
         return output.print_json(&json!({
             "sequence": done.sequence,
@@ -158,8 +158,8 @@ pub(super) fn recover(folder: &Path, force: bool, output: &Output) -> Outcome {
     Ok(())
 }
 
-pub(super) fn keep_catalog(house: &House, output: &Output) -> Outcome {
-    let sequence = house.accept_catalog()?;
+pub(super) fn keep_catalog(library: &Library, output: &Output) -> Outcome {
+    let sequence = library.accept_catalog()?;
     if output.json {
         return output.print_json(&json!({ "sequence": sequence }));
     }
@@ -168,8 +168,8 @@ pub(super) fn keep_catalog(house: &House, output: &Output) -> Outcome {
     Ok(())
 }
 
-pub(super) fn doctor(house: &House, settings: &Settings, output: &Output) -> Outcome {
-    let lines = house.diagnose()?;
+pub(super) fn doctor(library: &Library, settings: &Settings, output: &Output) -> Outcome {
+    let lines = library.diagnose()?;
     if output.json {
         let word = |advice| match advice {
             Advice::Fine => "fine",
@@ -195,6 +195,6 @@ pub(super) fn doctor(house: &House, settings: &Settings, output: &Output) -> Out
     output.print(&format!("ok   {:14} shelf serve (stdio), shelf serve --http ({listen})", "servers"))?;
     match lines.iter().filter(|line| line.advice == Advice::Problem).count() {
         0 => Ok(()),
-        count => Err(Trouble::new(Kind::Corrupt, format!("{count} problems"))),
+        count => Err(CliError::new(Kind::Corrupt, format!("{count} problems"))),
     }
 }

@@ -4,36 +4,36 @@ use std::io::{IsTerminal, Write};
 
 use serde_json::{Value, json};
 use shelf_base::Kind;
-use shelf_engine::{Account, AccountUpdate, Caller, House, Registration};
+use shelf_engine::{Account, AccountUpdate, Caller, Library, Registration};
 
 use crate::{
     cli,
-    outcome::{Outcome, Trouble},
+    outcome::{CliError, Outcome},
     output::{Output, Tone},
 };
 
 /// Accounts that one list shows.
 const MOST: usize = 10_000;
 
-pub(super) fn run(command: &cli::User, house: &House, output: &Output) -> Outcome {
+pub(super) fn run(command: &cli::User, library: &Library, output: &Output) -> Outcome {
     let owner = Caller::owner();
     match command {
         cli::User::Create { username, email, admin } => {
             let password = password(output)?;
             let request = Registration { email: email.clone(), username: username.clone(), password };
-            let made = house.create_user(&owner, request, *admin)?;
+            let made = library.create_user(&owner, request, *admin)?;
             show(&made, output, "made")
         }
-        cli::User::List { query } => list(house, &owner, query.as_deref(), output),
-        cli::User::Show { user } => show(&find(house, &owner, user)?, output, ""),
-        cli::User::Update(command) => update(command, house, &owner, output),
-        cli::User::Delete { user, yes } => delete(house, &owner, user, *yes, output),
+        cli::User::List { query } => list(library, &owner, query.as_deref(), output),
+        cli::User::Show { user } => show(&find(library, &owner, user)?, output, ""),
+        cli::User::Update(command) => update(command, library, &owner, output),
+        cli::User::Delete { user, yes } => delete(library, &owner, user, *yes, output),
     }
 }
 
-fn find(house: &House, owner: &Caller, user: &str) -> Outcome<Account> {
-    let found = house.user(owner, user).or_else(|_| house.user_named(owner, user));
-    found.map_err(|error| Trouble::of(&error).hint("shelf user list shows everybody"))
+fn find(library: &Library, owner: &Caller, user: &str) -> Outcome<Account> {
+    let found = library.user(owner, user).or_else(|_| library.user_named(owner, user));
+    found.map_err(|error| CliError::of(&error).hint("shelf user list shows everybody"))
 }
 
 fn view(account: &Account) -> Value {
@@ -74,8 +74,8 @@ fn show(account: &Account, output: &Output, done: &str) -> Outcome {
     output.table(&HEAD, &[row(account)])
 }
 
-fn list(house: &House, owner: &Caller, query: Option<&str>, output: &Output) -> Outcome {
-    let (found, total) = house.users(owner, query, MOST, 0)?;
+fn list(library: &Library, owner: &Caller, query: Option<&str>, output: &Output) -> Outcome {
+    let (found, total) = library.users(owner, query, MOST, 0)?;
     if output.json {
         let users: Vec<Value> = found.iter().map(view).collect();
         return output.print_json(&json!({ "users": users, "total": total }));
@@ -89,8 +89,8 @@ fn list(house: &House, owner: &Caller, query: Option<&str>, output: &Output) -> 
     output.table(&HEAD, &found.iter().map(row).collect::<Vec<_>>())
 }
 
-fn update(command: &cli::UserUpdate, house: &House, owner: &Caller, output: &Output) -> Outcome {
-    let account = find(house, owner, &command.user)?;
+fn update(command: &cli::UserUpdate, library: &Library, owner: &Caller, output: &Output) -> Outcome {
+    let account = find(library, owner, &command.user)?;
     let password = if command.password { Some(password(output)?) } else { None };
     let update = AccountUpdate {
         email: command.email.clone(),
@@ -99,22 +99,22 @@ fn update(command: &cli::UserUpdate, house: &House, owner: &Caller, output: &Out
         is_active: command.active,
         is_superuser: command.admin,
     };
-    let changed = house.update_user(owner, &account.id.to_string(), update)?;
+    let changed = library.update_user(owner, &account.id.to_string(), update)?;
     show(&changed, output, "changed")
 }
 
-fn delete(house: &House, owner: &Caller, user: &str, yes: bool, output: &Output) -> Outcome {
-    let account = find(house, owner, user)?;
+fn delete(library: &Library, owner: &Caller, user: &str, yes: bool, output: &Output) -> Outcome {
+    let account = find(library, owner, user)?;
     if !yes {
-        let trouble = Trouble::new(
+        let error = CliError::new(
             Kind::Conflict,
             format!("deleting {} deletes all of its collections, documents and tokens", account.username),
         );
         return Err(
-            trouble.hint("say --yes to do it, or close the account: shelf user update NAME --active false")
+            error.hint("say --yes to do it, or close the account: shelf user update NAME --active false")
         );
     }
-    house.delete_user(owner, &account.id.to_string())?;
+    library.delete_user(owner, &account.id.to_string())?;
     if output.json {
         return output
             .print_json(&json!({ "message": "User deleted successfully", "id": account.id.to_string() }));
@@ -134,7 +134,7 @@ fn password(output: &Output) -> Outcome<String> {
     }
     let first = ask(output, "Password: ")?;
     if first != ask(output, "Again: ")? {
-        return Err(Trouble::new(Kind::Invalid, "the two passwords differ"));
+        return Err(CliError::new(Kind::Invalid, "the two passwords differ"));
     }
     Ok(first)
 }

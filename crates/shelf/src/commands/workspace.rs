@@ -3,34 +3,34 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value, json};
 use shelf_base::{Kind, Moment};
-use shelf_engine::{Caller, House, MemoryFault, MemoryFile, MemoryReport};
+use shelf_engine::{Caller, Library, MemoryFault, MemoryFile, MemoryReport};
 use shelf_tools::verbatim;
 
 use super::{given, tool};
 use crate::{
     cli::workspace::{Action, Log, Query, Read},
-    outcome::{Outcome, Trouble},
+    outcome::{CliError, Outcome},
     output::{Output, Tone, text},
     progress,
 };
 
-pub(super) fn run(action: &Action, house: &House, output: &Output) -> Outcome {
+pub(super) fn run(action: &Action, library: &Library, output: &Output) -> Outcome {
     match action {
-        Action::Read(command) => read(command, house, output),
-        Action::Log(command) => log(command, house, output),
-        Action::Query(command) => query(command, house, output),
-        Action::Check => check(house, output),
+        Action::Read(command) => read(command, library, output),
+        Action::Log(command) => log(command, library, output),
+        Action::Query(command) => query(command, library, output),
+        Action::Check => check(library, output),
     }
 }
 
-fn read(command: &Read, house: &House, output: &Output) -> Outcome {
+fn read(command: &Read, library: &Library, output: &Output) -> Outcome {
     let arguments = given(json!({
         "path": command.path,
         "start_line": command.start_line,
         "end_line": command.end_line,
         "tail": command.tail,
     }));
-    let reply = tool(house, "read_repo_file", arguments, &progress::call(output))?;
+    let reply = tool(library, "read_repo_file", arguments, &progress::call(output))?;
     if output.json {
         return output.print_json(&reply);
     }
@@ -47,10 +47,10 @@ fn read(command: &Read, house: &House, output: &Output) -> Outcome {
     }
 }
 
-fn log(command: &Log, house: &House, output: &Output) -> Outcome {
+fn log(command: &Log, library: &Library, output: &Output) -> Outcome {
     let entry = match &command.entry {
         Some(entry) => entry.clone(),
-        None => entry_of(command, house.now())?,
+        None => entry_of(command, library.now())?,
     };
     let mut arguments = format!("{{\"file\":{},\"entry\":{entry}", json!(file(command.decision).name()));
     if let Some(key) = &command.key {
@@ -60,8 +60,8 @@ fn log(command: &Log, house: &House, output: &Output) -> Outcome {
     let name = "write_memory_entry";
     let arguments = verbatim::wrap(name, &arguments, &[]).unwrap_or(arguments);
     let arguments = serde_json::from_str(&arguments)
-        .map_err(|error| Trouble::new(Kind::Invalid, format!("the entry is not valid JSON: {error}")))?;
-    let reply = tool(house, name, arguments, &progress::call(output))?;
+        .map_err(|error| CliError::new(Kind::Invalid, format!("the entry is not valid JSON: {error}")))?;
+    let reply = tool(library, name, arguments, &progress::call(output))?;
     if output.json {
         return output.print_json(&reply);
     }
@@ -92,7 +92,7 @@ fn entry_of(command: &Log, now: Moment) -> Outcome<String> {
 /// A field as its key and the JSON text of its value.
 fn split(field: &str) -> Outcome<(&str, String)> {
     let (key, value) = field.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or_else(|| {
-        Trouble::new(Kind::Invalid, format!("'{field}' is not KEY=VALUE")).hint("such as duration_hours=2")
+        CliError::new(Kind::Invalid, format!("'{field}' is not KEY=VALUE")).hint("such as duration_hours=2")
     })?;
     let is_json = serde_json::from_str::<Value>(value).is_ok();
     Ok((key, if is_json { value.to_owned() } else { json!(value).to_string() }))
@@ -102,7 +102,7 @@ const fn file(decision: bool) -> MemoryFile {
     if decision { MemoryFile::Decisions } else { MemoryFile::Progress }
 }
 
-fn query(command: &Query, house: &House, output: &Output) -> Outcome {
+fn query(command: &Query, library: &Library, output: &Output) -> Outcome {
     let mut fields = Map::new();
     for field in &command.fields {
         let (key, value) = split(field)?;
@@ -117,7 +117,7 @@ fn query(command: &Query, house: &House, output: &Output) -> Outcome {
         "until": command.until,
         "last": command.last,
     }));
-    let reply = tool(house, "query_memory", arguments, &progress::call(output))?;
+    let reply = tool(library, "query_memory", arguments, &progress::call(output))?;
     if output.json {
         return output.print_json(&reply);
     }
@@ -146,8 +146,8 @@ fn plain(value: Value) -> String {
 }
 
 /// Compares the memory files with their side chains.
-pub(super) fn check(house: &House, output: &Output) -> Outcome {
-    let reports = house.check_memory(&Caller::owner()).map_err(|error| Trouble::of(&error))?;
+pub(super) fn check(library: &Library, output: &Output) -> Outcome {
+    let reports = library.check_memory(&Caller::owner()).map_err(|error| CliError::of(&error))?;
     let edits =
         reports.iter().flat_map(|report| &report.findings).filter(|found| found.fault.is_edit()).count();
     if output.json {
@@ -166,8 +166,8 @@ pub(super) fn check(house: &House, output: &Output) -> Outcome {
     }
 }
 
-fn edited(what: &str) -> Trouble {
-    Trouble::new(Kind::Corrupt, format!("{what} from outside"))
+fn edited(what: &str) -> CliError {
+    CliError::new(Kind::Corrupt, format!("{what} from outside"))
         .hint("nothing was changed by this check; the lines are yours to mend")
 }
 

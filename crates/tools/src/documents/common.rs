@@ -4,25 +4,25 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use shelf_engine::{Account, DocumentType, TokenKind};
 
-use crate::family::Trouble;
+use crate::family::ToolError;
 
 /// Items that one page of a list holds at most.
 pub(super) const MOST: usize = 1_000;
 
 /// How many items a page is to hold, and whether that is fewer than were asked for.
-pub(super) fn page_size(limit: u64) -> Result<usize, Trouble> {
+pub(super) fn page_size(limit: u64) -> Result<usize, ToolError> {
     match usize::try_from(limit).unwrap_or(usize::MAX) {
-        0 => Err(Trouble::argument("limit must be at least 1")),
+        0 => Err(ToolError::argument("limit must be at least 1")),
         limit => Ok(limit.min(MOST)),
     }
 }
 
 /// The type that a word means; Markdown when there is none.
-pub(super) fn document_type(word: Option<&str>) -> Result<Option<DocumentType>, Trouble> {
+pub(super) fn document_type(word: Option<&str>) -> Result<Option<DocumentType>, ToolError> {
     let Some(word) = word else { return Ok(None) };
     let words: Vec<&str> = DocumentType::ALL.iter().map(|kind| kind.word()).collect();
     let known = DocumentType::from_word(word).ok_or_else(|| {
-        Trouble::argument(format!("document_type must be one of {}, not '{word}'", words.join(", ")))
+        ToolError::argument(format!("document_type must be one of {}, not '{word}'", words.join(", ")))
     })?;
     Ok(Some(known))
 }

@@ -7,7 +7,7 @@ use shelf_engine::{KeyRequest, Permission};
 use super::common::collection_of;
 use crate::{
     Family, Hints, Tool, arguments,
-    family::Trouble,
+    family::ToolError,
     policy::{Access, Audience},
     registry::reply,
     schema,
@@ -27,10 +27,10 @@ pub(crate) const TOOL: Tool = Tool {
     run: |context, arguments| {
         let arguments: Arguments = arguments::read(arguments)?;
         let permission = Permission::from_word(&arguments.permission)
-            .ok_or_else(|| Trouble::argument("permission must be \"read\" or \"read_write\""))?;
+            .ok_or_else(|| ToolError::argument("permission must be \"read\" or \"read_write\""))?;
         let request = KeyRequest { label: arguments.label, days: arguments.expires_in_days };
         let id = &arguments.collection_id;
-        let minted = context.house.create_collection_token(context.caller, request, id, permission)?;
+        let minted = context.library.create_collection_token(context.caller, request, id, permission)?;
         let token = minted.token;
         reply(&Reply {
             id: token.id.to_string(),

@@ -23,7 +23,7 @@ pub(crate) const TOOL: Tool = Tool {
     output: schema::of::<Reply>,
     run: |context, arguments| {
         let arguments: Arguments = arguments::read(arguments)?;
-        let made = context.house.create_collection(context.caller, &arguments.name)?;
+        let made = context.library.create_collection(context.caller, &arguments.name)?;
         reply(&Reply {
             id: made.id.to_string(),
             name: made.name,

@@ -23,11 +23,11 @@ pub(crate) const TOOL: Tool = Tool {
     output: schema::of::<Reply>,
     run: |context, arguments| {
         let arguments: Arguments = arguments::read(arguments)?;
-        let found = context.house.collection_by_id(context.caller, &arguments.collection_id)?;
+        let found = context.library.collection_by_id(context.caller, &arguments.collection_id)?;
         let collection = found.collection;
         reply(&Reply {
             id: collection.id.to_string(),
-            cat_count: context.house.active_collection_tokens(collection.id)?,
+            cat_count: context.library.active_collection_tokens(collection.id)?,
             name: collection.name,
             user_id: collection.owner.to_string(),
             document_count: found.documents,

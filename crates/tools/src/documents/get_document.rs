@@ -26,7 +26,7 @@ pub(crate) const TOOL: Tool = Tool {
     output: schema::of::<Reply>,
     run: |context, arguments| {
         let arguments: Arguments = arguments::read(arguments)?;
-        let found = context.house.whole_document(context.caller, &arguments.document_id, context.call)?;
+        let found = context.library.whole_document(context.caller, &arguments.document_id, context.call)?;
         let document = found.document;
         reply(&Reply {
             id: document.id.to_string(),

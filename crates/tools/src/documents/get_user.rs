@@ -24,7 +24,7 @@ pub(crate) const TOOL: Tool = Tool {
     output: schema::of::<UserView>,
     run: |context, arguments| {
         let arguments: Arguments = arguments::read(arguments)?;
-        let found = context.house.user(context.caller, &arguments.user_id)?;
+        let found = context.library.user(context.caller, &arguments.user_id)?;
         reply(&UserView::from(&found))
     },
 };

@@ -26,8 +26,8 @@ pub(crate) const TOOL: Tool = Tool {
     output: schema::of::<Vec<TokenView>>,
     run: |context, arguments| {
         let Arguments {} = arguments::read(arguments)?;
-        let now = context.house.now();
-        let found = context.house.collection_tokens(context.caller)?;
+        let now = context.library.now();
+        let found = context.library.collection_tokens(context.caller)?;
         let tokens: Vec<TokenView> = found.iter().map(|token| view(token, now)).collect();
         reply_part(&tokens, tokens.len() as u64, None, false)
     },

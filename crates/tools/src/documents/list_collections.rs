@@ -29,11 +29,11 @@ pub(crate) const TOOL: Tool = Tool {
         let place = |summary: &CollectionSummary| {
             (-summary.collection.created_at.micros(), summary.collection.id.to_string())
         };
-        let (found, total) = context.house.collections_after(context.caller, place, cursor.as_deref())?;
+        let (found, total) = context.library.collections_after(context.caller, place, cursor.as_deref())?;
         let shown = first_that_fit(found.iter().map(view), limit, context.page_chars);
         let next_cursor = match found.get(shown.len().wrapping_sub(1)) {
             Some(last) if shown.len() < found.len() => {
-                Some(context.house.cursor_after_collection(context.caller, &place(last))?)
+                Some(context.library.cursor_after_collection(context.caller, &place(last))?)
             }
             _ => None,
         };

@@ -28,8 +28,13 @@ pub(crate) const TOOL: Tool = Tool {
         let arguments: Arguments = arguments::read(arguments)?;
         let page = (page_size(arguments.limit)?, arguments.offset);
         let collection = arguments.collection_id.as_deref();
-        let (listed, next) =
-            context.house.list_documents(context.caller, collection, page, arguments.cursor, context.call)?;
+        let (listed, next) = context.library.list_documents(
+            context.caller,
+            collection,
+            page,
+            arguments.cursor,
+            context.call,
+        )?;
         let documents: Vec<DocumentView> = listed.documents.iter().map(view).collect();
         reply_part(&documents, listed.total, next, listed.more)
     },

@@ -26,7 +26,7 @@ pub(crate) const TOOL: Tool = Tool {
         let arguments: Arguments = arguments::read(arguments)?;
         let limit = page_size(arguments.limit)?;
         let from = (arguments.offset, arguments.cursor.as_deref());
-        let (found, total, next) = context.house.users_page(context.caller, None, limit, from)?;
+        let (found, total, next) = context.library.users_page(context.caller, None, limit, from)?;
         let users: Vec<UserView> = found.iter().map(UserView::from).collect();
         let is_cut = next.is_some();
         reply_part(&users, total, next, is_cut)

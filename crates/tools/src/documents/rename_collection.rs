@@ -24,7 +24,7 @@ pub(crate) const TOOL: Tool = Tool {
     run: |context, arguments| {
         let arguments: Arguments = arguments::read(arguments)?;
         let renamed =
-            context.house.rename_collection(context.caller, &arguments.collection_id, &arguments.name)?;
+            context.library.rename_collection(context.caller, &arguments.collection_id, &arguments.name)?;
         reply(&Reply {
             id: renamed.id.to_string(),
             name: renamed.name,

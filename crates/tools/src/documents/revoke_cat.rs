@@ -24,7 +24,7 @@ pub(crate) const TOOL: Tool = Tool {
     output: schema::of::<Done>,
     run: |context, arguments| {
         let arguments: Arguments = arguments::read(arguments)?;
-        context.house.revoke_collection_token(context.caller, &arguments.key_id)?;
+        context.library.revoke_collection_token(context.caller, &arguments.key_id)?;
         reply(&Done { message: "CAT revoked successfully" })
     },
 };

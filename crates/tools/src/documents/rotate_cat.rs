@@ -25,7 +25,7 @@ pub(crate) const TOOL: Tool = Tool {
     output: schema::of::<Reply>,
     run: |context, arguments| {
         let arguments: Arguments = arguments::read(arguments)?;
-        let (rotated, key) = context.house.rotate_collection_token(context.caller, &arguments.key_id)?;
+        let (rotated, key) = context.library.rotate_collection_token(context.caller, &arguments.key_id)?;
         let token = rotated.token;
         reply(&Reply {
             id: token.id.to_string(),

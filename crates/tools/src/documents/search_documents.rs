@@ -6,7 +6,7 @@ use shelf_engine::{FoundPassage, PassageRequest};
 
 use crate::{
     Family, Hints, Tool, arguments,
-    family::Trouble,
+    family::ToolError,
     policy::{Access, Audience},
     registry::reply,
     schema,
@@ -28,7 +28,7 @@ pub(crate) const TOOL: Tool = Tool {
     run: |context, arguments| {
         let arguments: Arguments = arguments::read(arguments)?;
         let request = request(arguments)?;
-        let found = context.house.search_passages(context.caller, &request, context.call)?;
+        let found = context.library.search_passages(context.caller, &request, context.call)?;
         reply(&Reply {
             results: found.passages.iter().map(view).collect(),
             total_results: found.total,
@@ -43,15 +43,15 @@ const MOST_RESULTS: u64 = 1_000;
 /// Tokens that one answer holds at most.
 const MOST_TOKENS: u64 = 200_000;
 
-fn request(arguments: Arguments) -> Result<PassageRequest, Trouble> {
+fn request(arguments: Arguments) -> Result<PassageRequest, ToolError> {
     if arguments.max_results == 0 {
-        return Err(Trouble::argument("max_results must be at least 1"));
+        return Err(ToolError::argument("max_results must be at least 1"));
     }
     if arguments.max_results > MOST_RESULTS {
-        return Err(Trouble::argument(format!("max_results must be at most {MOST_RESULTS}")));
+        return Err(ToolError::argument(format!("max_results must be at most {MOST_RESULTS}")));
     }
     if arguments.max_tokens == 0 {
-        return Err(Trouble::argument("max_tokens must be at least 1"));
+        return Err(ToolError::argument("max_tokens must be at least 1"));
     }
     Ok(PassageRequest {
         query: arguments.query,

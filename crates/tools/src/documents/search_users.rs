@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::common::{UserView, page_size};
 use crate::{
     Family, Hints, Tool, arguments,
-    family::Trouble,
+    family::ToolError,
     policy::{Access, Audience},
     registry::reply_part,
     schema,
@@ -28,10 +28,10 @@ pub(crate) const TOOL: Tool = Tool {
         let limit = page_size(arguments.limit)?;
         let query = arguments.query.trim();
         if query.is_empty() {
-            return Err(Trouble::argument("query must not be empty"));
+            return Err(ToolError::argument("query must not be empty"));
         }
         let from = (arguments.offset, arguments.cursor.as_deref());
-        let (found, total, next) = context.house.users_page(context.caller, Some(query), limit, from)?;
+        let (found, total, next) = context.library.users_page(context.caller, Some(query), limit, from)?;
         let users: Vec<UserView> = found.iter().map(UserView::from).collect();
         let is_cut = next.is_some();
         reply_part(&users, total, next, is_cut)

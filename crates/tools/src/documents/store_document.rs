@@ -35,7 +35,7 @@ pub(crate) const TOOL: Tool = Tool {
             metadata: arguments.doc_metadata,
             collection: arguments.collection_id,
         };
-        let stored = context.house.store_document(context.caller, &request, context.call)?;
+        let stored = context.library.store_document(context.caller, &request, context.call)?;
         reply(&Reply {
             document_id: stored.id.to_string(),
             chunk_count: stored.passages as u64,

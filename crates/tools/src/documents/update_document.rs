@@ -34,7 +34,7 @@ pub(crate) const TOOL: Tool = Tool {
             metadata: arguments.doc_metadata,
         };
         let id = &arguments.document_id;
-        let changed = context.house.change_document(context.caller, id, &request, context.call)?;
+        let changed = context.library.change_document(context.caller, id, &request, context.call)?;
         reply(&Reply {
             document_id: changed.id.to_string(),
             chunk_count: changed.passages as u64,

@@ -32,7 +32,7 @@ pub(crate) const TOOL: Tool = Tool {
             is_active: arguments.is_active,
             is_superuser: arguments.is_superuser,
         };
-        let changed = context.house.update_user(context.caller, &arguments.user_id, update)?;
+        let changed = context.library.update_user(context.caller, &arguments.user_id, update)?;
         reply(&UserView::from(&changed))
     },
 };

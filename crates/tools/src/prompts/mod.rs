@@ -12,7 +12,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 use built_in::{BUILT_IN, BuiltIn};
 use files::PromptFile;
 use shelf_base::nearest;
-use shelf_engine::{Caller, Error, House};
+use shelf_engine::{Caller, Error, Library};
 
 use crate::{
     find,
@@ -149,7 +149,7 @@ impl Prompts {
 
 /// Values that complete an argument of a prompt: names of documents and collections.
 pub fn complete(
-    house: &House,
+    library: &Library,
     caller: &Caller,
     argument: &str,
     text: &str,
@@ -157,12 +157,12 @@ pub fn complete(
     let mut complete = true;
     let mut values: Vec<String> = match argument {
         "document_name" | "first" | "second" => {
-            let (found, is_all) = resources::documents_like(house, caller, text)?;
+            let (found, is_all) = resources::documents_like(library, caller, text)?;
             complete = is_all;
             found.into_iter().map(|document| document.path).collect()
         }
         "collection" => {
-            let all = house.collections(caller)?.into_iter().map(|known| known.collection.name);
+            let all = library.collections(caller)?.into_iter().map(|known| known.collection.name);
             all.filter(|name| name.starts_with(text)).collect()
         }
         _ => Vec::new(),

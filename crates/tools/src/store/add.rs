@@ -8,7 +8,7 @@ use shelf_engine::{AddRequest, What};
 use super::common::Pairs;
 use crate::{
     Family, Hints, Tool, arguments,
-    family::Trouble,
+    family::ToolError,
     policy::{Access, Audience},
     registry::reply,
     schema,
@@ -29,7 +29,7 @@ pub(crate) const TOOL: Tool = Tool {
     output: schema::of::<Reply>,
     run: |context, arguments| {
         let request = request(arguments::read(arguments)?)?;
-        let added = context.house.add(context.caller, &request, context.call)?;
+        let added = context.library.add(context.caller, &request, context.call)?;
         let failed_files = added.failed.len() as u64;
         let skipped_files = added.skipped.len() as u64;
         let truncated = added.failed.len().max(added.skipped.len()) > LISTED_FAILURES;
@@ -97,15 +97,17 @@ const fn yes() -> bool {
     true
 }
 
-fn request(arguments: Arguments) -> Result<AddRequest, Trouble> {
+fn request(arguments: Arguments) -> Result<AddRequest, ToolError> {
     let what = match (arguments.path, arguments.content, arguments.name) {
         (Some(path), None, None) => What::Path(path.into()),
         (None, Some(content), Some(name)) => {
             What::Content { name, bytes: bytes(content, arguments.encoding.as_deref())? }
         }
-        (None, Some(_), None) => return Err(Trouble::argument("name is required with content")),
-        (Some(_), _, _) => return Err(Trouble::argument("give either path, or content with name, not both")),
-        (None, None, _) => return Err(Trouble::argument("path is required, or content with name")),
+        (None, Some(_), None) => return Err(ToolError::argument("name is required with content")),
+        (Some(_), _, _) => {
+            return Err(ToolError::argument("give either path, or content with name, not both"));
+        }
+        (None, None, _) => return Err(ToolError::argument("path is required, or content with name")),
     };
     Ok(AddRequest {
         what,
@@ -121,13 +123,13 @@ fn request(arguments: Arguments) -> Result<AddRequest, Trouble> {
     })
 }
 
-fn bytes(content: String, encoding: Option<&str>) -> Result<Vec<u8>, Trouble> {
+fn bytes(content: String, encoding: Option<&str>) -> Result<Vec<u8>, ToolError> {
     match encoding {
         None | Some("utf-8" | "utf8" | "text") => Ok(content.into_bytes()),
         Some("base64") => {
-            STANDARD.decode(content.trim()).map_err(|_| Trouble::argument("content is not valid base64"))
+            STANDARD.decode(content.trim()).map_err(|_| ToolError::argument("content is not valid base64"))
         }
-        Some(other) => Err(Trouble::argument(format!("encoding must be utf-8 or base64, not '{other}'"))),
+        Some(other) => Err(ToolError::argument(format!("encoding must be utf-8 or base64, not '{other}'"))),
     }
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use shelf_engine::{Document, Metadata};
 
-use crate::family::Trouble;
+use crate::family::ToolError;
 
 /// Metadata as an object, or as the contract's `key=value` pairs.
 #[derive(Deserialize)]
@@ -32,7 +32,7 @@ impl JsonSchema for Pairs {
 
 impl Pairs {
     /// The object that is meant; `key=value` sets a string.
-    pub(super) fn object(self) -> Result<Metadata, Trouble> {
+    pub(super) fn object(self) -> Result<Metadata, ToolError> {
         match self {
             Self::Object(object) => Ok(object),
             Self::List(pairs) => pairs.iter().map(|pair| split(pair)).collect(),
@@ -40,10 +40,10 @@ impl Pairs {
     }
 }
 
-fn split(pair: &str) -> Result<(String, Value), Trouble> {
+fn split(pair: &str) -> Result<(String, Value), ToolError> {
     match pair.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), Value::from(value))),
-        _ => Err(Trouble::argument(format!("metadata '{pair}' must be key=value"))),
+        _ => Err(ToolError::argument(format!("metadata '{pair}' must be key=value"))),
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) const TOOL: Tool = Tool {
             collection: arguments.collection,
             dry_run: arguments.dry_run,
         };
-        let (gone, unknown) = context.house.delete(context.caller, &request, context.call)?;
+        let (gone, unknown) = context.library.delete(context.caller, &request, context.call)?;
         let count = gone.len() as u64;
         reply(&Reply {
             count,

@@ -35,7 +35,7 @@ pub(crate) const TOOL: Tool = Tool {
             metadata: arguments.metadata.map_or_else(|| Ok(serde_json::Map::new()), Pairs::object)?,
             snapshot_label: arguments.snapshot_label,
         };
-        let done = context.house.download(context.caller, &request, context.call)?;
+        let done = context.library.download(context.caller, &request, context.call)?;
         reply(&Reply {
             hash: done.added.hash.to_string(),
             path: done.added.path,

@@ -7,7 +7,7 @@ use shelf_engine::{GetRequest, Got, Window};
 
 use crate::{
     Family, Hints, Tool, arguments,
-    family::Trouble,
+    family::ToolError,
     policy::{self, Access, Audience},
     registry::reply,
     schema,
@@ -30,7 +30,7 @@ pub(crate) const TOOL: Tool = Tool {
         let arguments: Arguments = arguments::read(arguments)?;
         // Related documents come with the tool `graph`; until then asking for them must not look answered.
         if arguments.graph {
-            return Err(Trouble::argument("graph is not offered by this version: leave it out"));
+            return Err(ToolError::argument("graph is not offered by this version: leave it out"));
         }
         let _ = arguments.depth;
         let request = GetRequest {
@@ -47,9 +47,9 @@ pub(crate) const TOOL: Tool = Tool {
             },
         };
         if request.output_path.is_some() && context.selection.read_only {
-            return Err(Trouble::Refused(policy::WRITE_NEEDED));
+            return Err(ToolError::Refused(policy::WRITE_NEEDED));
         }
-        match context.house.get(context.caller, &request, context.call)? {
+        match context.library.get(context.caller, &request, context.call)? {
             Some(got) => reply(&found(got)),
             None => reply(&Reply::default()),
         }

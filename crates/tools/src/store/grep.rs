@@ -7,7 +7,7 @@ use shelf_engine::{Filter, GrepReply, GrepRequest, GrepShow, SearchKind, SearchR
 use super::{grep_output, search_output};
 use crate::{
     Family, Hints, Tool, arguments,
-    family::Trouble,
+    family::ToolError,
     policy::{Access, Audience},
     registry::reply,
     schema,
@@ -38,7 +38,7 @@ pub(crate) const TOOL: Tool = Tool {
         let mut request = request(arguments)?;
         request.page_chars = context.page_chars;
         let suggestions = if fast_first { Some(suggest(context, &request)?) } else { None };
-        let found = context.house.grep(context.caller, &request, context.call)?;
+        let found = context.library.grep(context.caller, &request, context.call)?;
         reply(&view(found, &request, &style, suggestions))
     },
 };
@@ -98,9 +98,9 @@ struct Arguments {
     cursor: Option<String>,
 }
 
-fn request(arguments: Arguments) -> Result<GrepRequest, Trouble> {
+fn request(arguments: Arguments) -> Result<GrepRequest, ToolError> {
     if arguments.files_with_matches && arguments.files_without_match {
-        return Err(Trouble::argument("files_with_matches and files_without_match cannot both be true"));
+        return Err(ToolError::argument("files_with_matches and files_without_match cannot both be true"));
     }
     let show = match (arguments.files_with_matches, arguments.files_without_match, arguments.count) {
         (true, _, _) => GrepShow::FilesWithMatches,
@@ -132,7 +132,7 @@ const CONTEXT_LINES: usize = 4_000;
 const SUGGESTIONS: usize = 5;
 
 /// Documents that are near in meaning to the words of the pattern.
-fn suggest(context: &crate::Context<'_>, request: &GrepRequest) -> Result<Vec<SuggestionView>, Trouble> {
+fn suggest(context: &crate::Context<'_>, request: &GrepRequest) -> Result<Vec<SuggestionView>, ToolError> {
     let words = |character: char| if character.is_alphanumeric() { character } else { ' ' };
     let query: String = request.pattern.chars().map(words).collect();
     if query.trim().is_empty() {
@@ -145,7 +145,7 @@ fn suggest(context: &crate::Context<'_>, request: &GrepRequest) -> Result<Vec<Su
         filter: Filter { collection: request.collection.clone(), ..Filter::default() },
         ..SearchRequest::new(query)
     };
-    let found = context.house.search(context.caller, &search, context.call)?;
+    let found = context.library.search(context.caller, &search, context.call)?;
     let style = search_output::Style { line_numbers: false, color: false };
     let views = found.hits.iter().map(|hit| SuggestionView {
         path: hit.document.path.clone(),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use shelf_engine::{GrepLine, GrepReply, GrepRequest, GrepShow};
 
-use crate::family::Trouble;
+use crate::family::ToolError;
 
 /// How lines are dressed.
 pub(super) struct Style {
@@ -20,11 +20,13 @@ const HIT: &str = "\u{1b}[1;31m";
 const PLAIN: &str = "\u{1b}[0m";
 
 /// Whether colours are wanted; `auto` means no, since nobody's terminal is at hand.
-pub(super) fn wants_color(word: Option<&str>) -> Result<bool, Trouble> {
+pub(super) fn wants_color(word: Option<&str>) -> Result<bool, ToolError> {
     match word {
         Some("always") => Ok(true),
         None | Some("never" | "auto") => Ok(false),
-        Some(other) => Err(Trouble::argument(format!("color must be always, never or auto, not '{other}'"))),
+        Some(other) => {
+            Err(ToolError::argument(format!("color must be always, never or auto, not '{other}'")))
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use shelf_engine::{Filter, ListReply, ListRequest, Order, SortBy};
 use super::common::DocumentView;
 use crate::{
     Context, Family, Hints, Tool, arguments,
-    family::Trouble,
+    family::ToolError,
     policy::{Access, Audience},
     registry::reply,
     schema,
@@ -30,8 +30,8 @@ pub(crate) const TOOL: Tool = Tool {
     run: |context, arguments| {
         let arguments: Arguments = arguments::read(arguments)?;
         let paths_only = arguments.paths_only;
-        let request = request(arguments, context.house.now())?;
-        let listed = context.house.list(context.caller, &request, context.call)?;
+        let request = request(arguments, context.library.now())?;
+        let listed = context.library.list(context.caller, &request, context.call)?;
         reply(&page(context, &request, &listed, paths_only)?)
     },
 };
@@ -94,9 +94,9 @@ struct Arguments {
     cursor: Option<String>,
 }
 
-fn request(arguments: Arguments, now: Moment) -> Result<ListRequest, Trouble> {
+fn request(arguments: Arguments, now: Moment) -> Result<ListRequest, ToolError> {
     let time = |text: Option<String>| {
-        text.map(|text| Moment::parse(&text, now).map_err(|error| Trouble::argument(error.to_string())))
+        text.map(|text| Moment::parse(&text, now).map_err(|error| ToolError::argument(error.to_string())))
             .transpose()
     };
     let mut filter = Filter {
@@ -112,7 +112,7 @@ fn request(arguments: Arguments, now: Moment) -> Result<ListRequest, Trouble> {
         ..Filter::default()
     };
     match (arguments.text, arguments.binary) {
-        (Some(true), Some(true)) => return Err(Trouble::argument("text and binary cannot both be true")),
+        (Some(true), Some(true)) => return Err(ToolError::argument("text and binary cannot both be true")),
         (Some(text), _) => filter.is_text = Some(text),
         (None, Some(binary)) => filter.is_text = Some(!binary),
         (None, None) => {}
@@ -126,7 +126,7 @@ fn request(arguments: Arguments, now: Moment) -> Result<ListRequest, Trouble> {
         None | Some("asc") => Order::Ascending,
         Some("desc") => Order::Descending,
         Some(other) => {
-            return Err(Trouble::argument(format!("sort_order must be asc or desc, not '{other}'")));
+            return Err(ToolError::argument(format!("sort_order must be asc or desc, not '{other}'")));
         }
     };
     let sort = if arguments.recent.is_some() && arguments.sort_by.is_none() { SortBy::Indexed } else { sort };
@@ -151,25 +151,25 @@ pub(super) fn extensions(text: &str) -> Vec<String> {
     text.split(',').filter(|part| !part.trim().is_empty()).map(dotted).collect()
 }
 
-fn sort_by(word: Option<&str>) -> Result<SortBy, Trouble> {
+fn sort_by(word: Option<&str>) -> Result<SortBy, ToolError> {
     match word {
         None | Some("name" | "path") => Ok(SortBy::Name),
         Some("size") => Ok(SortBy::Size),
         Some("created") => Ok(SortBy::Created),
         Some("modified") => Ok(SortBy::Modified),
         Some("indexed") => Ok(SortBy::Indexed),
-        Some(other) => Err(Trouble::argument(format!(
+        Some(other) => Err(ToolError::argument(format!(
             "sort_by must be name, size, created, modified or indexed, not '{other}'"
         ))),
     }
 }
 
-fn narrow_to_kind(filter: &mut Filter, kind: &str) -> Result<(), Trouble> {
+fn narrow_to_kind(filter: &mut Filter, kind: &str) -> Result<(), ToolError> {
     let mimes: &[&str] = match kind {
         "text" | "binary" => {
             let is_text = kind == "text";
             if filter.is_text.is_some_and(|asked| asked != is_text) {
-                return Err(Trouble::argument(format!(
+                return Err(ToolError::argument(format!(
                     "type '{kind}' contradicts the arguments text or binary"
                 )));
             }
@@ -226,7 +226,7 @@ fn narrow_to_kind(filter: &mut Filter, kind: &str) -> Result<(), Trouble> {
         ],
         other => {
             let known = "text, binary, image, audio, video, document, archive or code";
-            return Err(Trouble::argument(format!("type must be {known}, not '{other}'")));
+            return Err(ToolError::argument(format!("type must be {known}, not '{other}'")));
         }
     };
     filter.mime_any = mimes.iter().map(|mime| (*mime).to_owned()).collect();
@@ -239,7 +239,7 @@ fn page(
     request: &ListRequest,
     listed: &ListReply,
     paths_only: bool,
-) -> Result<Reply, Trouble> {
+) -> Result<Reply, ToolError> {
     let mut reply = Reply { total: listed.total, ..Reply::default() };
     let (mut documents, mut paths) = (Vec::new(), Vec::new());
     let mut characters = 0;
@@ -260,7 +260,7 @@ fn page(
     if (shown < listed.documents.len() || listed.more)
         && let Some(last) = shown.checked_sub(1).and_then(|at| listed.documents.get(at))
     {
-        reply.next_cursor = Some(context.house.cursor_after(context.caller, request, last)?);
+        reply.next_cursor = Some(context.library.cursor_after(context.caller, request, last)?);
     }
     if paths_only {
         reply.paths = Some(paths);

@@ -28,7 +28,7 @@ pub(crate) const TOOL: Tool = Tool {
         let place = |summary: &shelf_engine::CollectionSummary| {
             (summary.collection.name.clone(), summary.collection.id.to_string())
         };
-        let (found, total) = context.house.collections_after(context.caller, place, cursor.as_deref())?;
+        let (found, total) = context.library.collections_after(context.caller, place, cursor.as_deref())?;
         let view = |summary: &shelf_engine::CollectionSummary| CollectionView {
             name: summary.collection.name.clone(),
             collection_id: summary.collection.id.to_string(),
@@ -43,7 +43,7 @@ pub(crate) const TOOL: Tool = Tool {
         let shown = first_that_fit(found.iter().map(view), limit, context.page_chars);
         let next_cursor = match found.get(shown.len().wrapping_sub(1)) {
             Some(last) if shown.len() < found.len() => {
-                Some(context.house.cursor_after_collection(context.caller, &place(last))?)
+                Some(context.library.cursor_after_collection(context.caller, &place(last))?)
             }
             _ => None,
         };

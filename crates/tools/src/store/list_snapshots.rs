@@ -27,12 +27,12 @@ pub(crate) const TOOL: Tool = Tool {
     run: |context, arguments| {
         let Arguments { collection, limit, cursor } = arguments::read(arguments)?;
         let collection = collection.as_deref();
-        let total = context.house.snapshots(context.caller, collection)?.len() as u64;
-        let found = context.house.snapshots_after(context.caller, collection, cursor.as_deref())?;
+        let total = context.library.snapshots(context.caller, collection)?.len() as u64;
+        let found = context.library.snapshots_after(context.caller, collection, cursor.as_deref())?;
         let shown = first_that_fit(found.iter().map(view), limit, context.page_chars);
         let next_cursor = match found.get(shown.len().wrapping_sub(1)) {
             Some(last) if shown.len() < found.len() => {
-                Some(context.house.cursor_after_snapshot(context.caller, collection, last)?)
+                Some(context.library.cursor_after_snapshot(context.caller, collection, last)?)
             }
             _ => None,
         };

@@ -38,7 +38,7 @@ pub(crate) const TOOL: Tool = Tool {
             create_dirs: arguments.create_dirs,
             dry_run: arguments.dry_run,
         };
-        let done = context.house.restore(context.caller, &request, context.call)?;
+        let done = context.library.restore(context.caller, &request, context.call)?;
         let truncated = [&done.restored, &done.skipped, &done.failed].iter().any(|list| list.len() > LISTED);
         reply(&Reply {
             restored_count: done.restored.len() as u64,

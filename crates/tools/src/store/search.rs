@@ -9,7 +9,7 @@ use shelf_engine::{Filter, SearchHit, SearchKind, SearchReply, SearchRequest};
 use super::{grep_output, list, search_output};
 use crate::{
     Family, Hints, Tool, arguments,
-    family::Trouble,
+    family::ToolError,
     policy::{Access, Audience},
     registry::reply,
     schema,
@@ -38,7 +38,7 @@ pub(crate) const TOOL: Tool = Tool {
         };
         let (paths_only, explain) = (arguments.paths_only, arguments.explain);
         let request = request(arguments)?;
-        let mut found = context.house.search(context.caller, &request, context.call)?;
+        let mut found = context.library.search(context.caller, &request, context.call)?;
         let views = fit(context, &request, &mut found, &style, explain, paths_only)?;
         reply(&view(found, views, paths_only, began))
     },
@@ -109,25 +109,25 @@ struct Arguments {
     cursor: Option<String>,
 }
 
-fn request(arguments: Arguments) -> Result<SearchRequest, Trouble> {
+fn request(arguments: Arguments) -> Result<SearchRequest, ToolError> {
     let kind = match arguments.r#type.as_deref().map(str::to_lowercase).as_deref() {
         None | Some("hybrid") => SearchKind::Hybrid,
         Some("keyword" | "full-text" | "fulltext" | "text") => SearchKind::Keyword,
         Some("semantic") => SearchKind::Semantic,
         Some(other) => {
-            return Err(Trouble::argument(format!(
+            return Err(ToolError::argument(format!(
                 "type must be keyword, semantic or hybrid, not '{other}'"
             )));
         }
     };
     let limit = match arguments.limit {
         None => DEFAULT_LIMIT,
-        Some(0) => return Err(Trouble::argument("limit must be at least 1")),
+        Some(0) => return Err(ToolError::argument("limit must be at least 1")),
         Some(limit) => usize::try_from(limit).unwrap_or(MOST).min(MOST),
     };
     let similarity = arguments.similarity.unwrap_or(0.7);
     if !(0.0..=1.0).contains(&similarity) {
-        return Err(Trouble::argument("similarity must be from 0.0 to 1.0"));
+        return Err(ToolError::argument("similarity must be from 0.0 to 1.0"));
     }
     let lines = |own: usize| if own > 0 { own } else { arguments.context }.min(CONTEXT_LINES);
     Ok(SearchRequest {
@@ -162,7 +162,7 @@ fn fit(
     style: &search_output::Style,
     explain: bool,
     paths_only: bool,
-) -> Result<Vec<HitView>, Trouble> {
+) -> Result<Vec<HitView>, ToolError> {
     let mut room = context.page_chars.saturating_sub(2_000);
     let mut views: Vec<HitView> = Vec::new();
     for hit in &found.hits {
@@ -176,7 +176,7 @@ fn fit(
     }
     if found.hits.len() > views.len() {
         let shown = &found.hits[..views.len()];
-        found.next_cursor = Some(context.house.search_cursor(context.caller, request, shown)?);
+        found.next_cursor = Some(context.library.search_cursor(context.caller, request, shown)?);
     }
     Ok(views)
 }

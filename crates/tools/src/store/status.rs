@@ -28,7 +28,7 @@ pub(crate) const TOOL: Tool = Tool {
     run: |context, arguments| {
         let arguments: Arguments = arguments::read(arguments)?;
         let status =
-            context.house.status(context.caller, arguments.detailed, arguments.file_types, context.call)?;
+            context.library.status(context.caller, arguments.detailed, arguments.file_types, context.call)?;
         let snapshots = status.collections.iter().map(|summary| summary.snapshots).sum();
         let figures = status.figures;
         reply(&Reply {

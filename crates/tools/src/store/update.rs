@@ -8,7 +8,7 @@ use shelf_engine::{TagChange, UpdateRequest};
 use super::common::Pairs;
 use crate::{
     Family, Hints, Tool, arguments,
-    family::Trouble,
+    family::ToolError,
     policy::{Access, Audience},
     registry::reply,
     schema,
@@ -30,7 +30,7 @@ pub(crate) const TOOL: Tool = Tool {
         let arguments: Arguments = arguments::read(arguments)?;
         let verbose = arguments.verbose;
         let request = request(arguments)?;
-        let updated = context.house.update(context.caller, &request, context.call)?;
+        let updated = context.library.update(context.caller, &request, context.call)?;
         reply(&Reply {
             updated: true,
             hash: updated.document.version.hash.to_string(),
@@ -59,9 +59,9 @@ struct Arguments {
     verbose: bool,
 }
 
-fn request(arguments: Arguments) -> Result<UpdateRequest, Trouble> {
+fn request(arguments: Arguments) -> Result<UpdateRequest, ToolError> {
     if arguments.metadata.is_none() && arguments.tags.is_empty() {
-        return Err(Trouble::argument("metadata is required, or tags"));
+        return Err(ToolError::argument("metadata is required, or tags"));
     }
     let (mut add_tags, mut remove_tags) = (Vec::new(), Vec::new());
     // Of a tag that is added and removed, the last word counts.

@@ -26,7 +26,7 @@ pub(crate) const TOOL: Tool = Tool {
     run: |context, arguments| {
         let Arguments { title, practice, category } = arguments::read(arguments)?;
         let practice = Practice { title, text: practice, category };
-        let practice_count = context.house.add_best_practice(context.caller, &practice)?;
+        let practice_count = context.library.add_best_practice(context.caller, &practice)?;
         reply(&Reply { success: true, file: "best_practices.md".into(), practice_count })
     },
 };

@@ -26,7 +26,7 @@ pub(crate) const TOOL: Tool = Tool {
         let Arguments {} = arguments::read(arguments)?;
         reply(&Reply {
             message: "Hello from AI Practitioner Learning OS!".into(),
-            timestamp: context.house.now().to_string(),
+            timestamp: context.library.now().to_string(),
             server: "shelfmark".into(),
             version: env!("CARGO_PKG_VERSION").into(),
         })

@@ -28,7 +28,7 @@ pub(crate) const TOOL: Tool = Tool {
     output: schema::of::<Reply>,
     run: |context, arguments| {
         let Arguments { pattern, limit } = arguments::read(arguments)?;
-        let found = context.house.list_repo_files(context.caller, pattern.as_deref(), context.call)?;
+        let found = context.library.list_repo_files(context.caller, pattern.as_deref(), context.call)?;
         let most = usize::try_from(limit.unwrap_or(USUAL)).unwrap_or(usize::MAX);
         let total = found.files.len();
         let mut characters = 500_usize;

@@ -8,7 +8,7 @@ use shelf_engine::{MemoryFile, MemoryLine, MemoryQuery};
 
 use crate::{
     Family, Hints, Tool, arguments,
-    family::Trouble,
+    family::ToolError,
     policy::{Access, Audience},
     registry::reply,
     schema,
@@ -33,8 +33,8 @@ pub(crate) const TOOL: Tool = Tool {
     run: |context, arguments| {
         let arguments: Arguments = arguments::read(arguments)?;
         let file = MemoryFile::named(&arguments.file)
-            .map_err(|_| Trouble::argument("file must be progress_log.jsonl or decisions.jsonl"))?;
-        let now = context.house.now();
+            .map_err(|_| ToolError::argument("file must be progress_log.jsonl or decisions.jsonl"))?;
+        let now = context.library.now();
         let last = usize::try_from(arguments.last.unwrap_or(USUAL)).unwrap_or(usize::MAX);
         let query = MemoryQuery {
             fields: arguments.fields.unwrap_or_default(),
@@ -43,7 +43,7 @@ pub(crate) const TOOL: Tool = Tool {
             until: arguments.until.map(|text| end("until", &text, now)).transpose()?,
             last: Some(last),
         };
-        let found = context.house.query_memory(context.caller, file, &query)?;
+        let found = context.library.query_memory(context.caller, file, &query)?;
         let entries = newest_that_fit(found.entries, context.page_chars);
         reply(&Reply {
             file: file.name().to_owned(),
@@ -56,12 +56,12 @@ pub(crate) const TOOL: Tool = Tool {
     },
 };
 
-fn moment(field: &str, text: &str, now: Moment) -> Result<Moment, Trouble> {
-    Moment::parse(text, now).map_err(|error| Trouble::argument(format!("{field}: {error}")))
+fn moment(field: &str, text: &str, now: Moment) -> Result<Moment, ToolError> {
+    Moment::parse(text, now).map_err(|error| ToolError::argument(format!("{field}: {error}")))
 }
 
 /// A date as an end includes that day.
-fn end(field: &str, text: &str, now: Moment) -> Result<Moment, Trouble> {
+fn end(field: &str, text: &str, now: Moment) -> Result<Moment, ToolError> {
     let found = moment(field, text, now)?;
     let is_date = text.trim().len() == 10 && text.trim().bytes().filter(|sign| *sign == b'-').count() == 2;
     Ok(if is_date { Moment::from_micros(found.micros() + DAY_MICROS) } else { found })

@@ -30,7 +30,7 @@ pub(crate) const TOOL: Tool = Tool {
             end_line: arguments.end_line,
             tail: arguments.tail,
         };
-        let file = context.house.read_repo_file(context.caller, &arguments.path, window)?;
+        let file = context.library.read_repo_file(context.caller, &arguments.path, window)?;
         reply(&Reply {
             content: file.content,
             path: file.path,

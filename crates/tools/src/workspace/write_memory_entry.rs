@@ -27,7 +27,7 @@ pub(crate) const TOOL: Tool = Tool {
     run: |context, arguments| {
         let arguments: Arguments = arguments::read(arguments)?;
         let file = MemoryFile::named(&arguments.file)?;
-        let appended = context.house.write_memory_entry(
+        let appended = context.library.write_memory_entry(
             context.caller,
             file,
             &verbatim::text_of(arguments.entry),

@@ -1,80 +1,84 @@
 //! Tokens of collections, and what administrators do with users.
 
 use serde_json::{Value, json};
-use shelf_engine::{Door, PersonalScope, Refusal};
-use shelf_testkit::{TestHouse, error_of};
+use shelf_engine::{AuthError, Door, PersonalScope};
+use shelf_testkit::{TestLibrary, error_of};
 
 #[test]
 fn a_collection_token_is_made_rotated_and_revoked() {
-    let house = TestHouse::with_clock();
-    house.user("alice", false);
-    let alice = house.caller("alice");
-    let collection = house.collection_of(&alice, "default");
+    let library = TestLibrary::with_clock();
+    library.user("alice", false);
+    let alice = library.caller("alice");
+    let collection = library.collection_of(&alice, "default");
     let wanted = json!({
         "label": "Work Laptop", "collection_id": collection, "permission": "read_write", "expires_in_days": 30,
     });
-    let made = house.ok_as(&alice, "create_cat_tool", wanted);
+    let made = library.ok_as(&alice, "create_cat_tool", wanted);
     let key = made["key"].as_str().unwrap();
     assert!(key.starts_with("cat_live_") && key.len() == 41, "{key}");
     assert_eq!((&made["permission"], &made["collection_id"]), (&json!("read_write"), &json!(collection)));
-    let colleague = house.admit(key, Door::Protocol).unwrap();
-    house.ok_as(&colleague, "store_document_tool", json!({ "title": "From afar", "content": "hello heron" }));
-    let listed = house.ok_as(&alice, "list_cats_tool", json!({}));
+    let colleague = library.admit(key, Door::Protocol).unwrap();
+    library.ok_as(
+        &colleague,
+        "store_document_tool",
+        json!({ "title": "From afar", "content": "hello heron" }),
+    );
+    let listed = library.ok_as(&alice, "list_cats_tool", json!({}));
     assert_eq!(listed[0]["collection_name"], "default");
     assert_eq!((&listed[0]["is_active"], &listed[0]["label"]), (&json!(true), &json!("Work Laptop")));
     assert!(!listed.to_string().contains(key), "never shown again");
-    house.days_pass(20);
-    let rotated = house.ok_as(&alice, "rotate_cat_tool", json!({ "key_id": made["id"] }));
+    library.days_pass(20);
+    let rotated = library.ok_as(&alice, "rotate_cat_tool", json!({ "key_id": made["id"] }));
     assert_eq!((&rotated["id"], &rotated["label"]), (&made["id"], &made["label"]));
     let fresh = rotated["key"].as_str().unwrap();
     assert!(
-        matches!(house.admit(key, Door::Protocol), Err(Refusal::Collection)),
+        matches!(library.admit(key, Door::Protocol), Err(AuthError::Collection)),
         "the old one stops at once"
     );
-    house.days_pass(29);
-    assert!(house.admit(fresh, Door::Protocol).is_ok(), "as long a life as before");
-    house.days_pass(1);
-    assert!(house.admit(fresh, Door::Protocol).is_err());
-    let listed = house.ok_as(&alice, "list_cats_tool", json!({}));
+    library.days_pass(29);
+    assert!(library.admit(fresh, Door::Protocol).is_ok(), "as long a life as before");
+    library.days_pass(1);
+    assert!(library.admit(fresh, Door::Protocol).is_err());
+    let listed = library.ok_as(&alice, "list_cats_tool", json!({}));
     assert_eq!(listed[0]["is_active"], false);
-    let details = house.ok_as(&alice, "get_collection_tool", json!({ "collection_id": collection }));
+    let details = library.ok_as(&alice, "get_collection_tool", json!({ "collection_id": collection }));
     assert_eq!(details["cat_count"], 0, "an expired one does not count");
-    let (id, key) = house.collection_token(&alice, &collection, "read");
-    let done = house.ok_as(&alice, "revoke_cat_tool", json!({ "key_id": id }));
+    let (id, key) = library.collection_token(&alice, &collection, "read");
+    let done = library.ok_as(&alice, "revoke_cat_tool", json!({ "key_id": id }));
     assert_eq!(done, json!({ "message": "CAT revoked successfully" }));
-    assert!(matches!(house.admit(&key, Door::Protocol), Err(Refusal::Collection)));
+    assert!(matches!(library.admit(&key, Door::Protocol), Err(AuthError::Collection)));
     for tool in ["revoke_cat_tool", "rotate_cat_tool"] {
-        assert_eq!(error_of(house.call_as(&alice, tool, json!({ "key_id": id }))), "CAT not found");
+        assert_eq!(error_of(library.call_as(&alice, tool, json!({ "key_id": id }))), "CAT not found");
     }
     let odd = json!({ "label": "x", "collection_id": collection, "permission": "write" });
-    let refused = error_of(house.call_as(&alice, "create_cat_tool", odd));
+    let refused = error_of(library.call_as(&alice, "create_cat_tool", odd));
     assert_eq!(refused, "permission must be \"read\" or \"read_write\"");
 }
 
 #[test]
 fn administrators_manage_users_and_never_lock_themselves_out() {
-    let house = TestHouse::new();
-    let alice = house.user("alice", true);
-    let bob = house.user("bob", false);
+    let library = TestLibrary::new();
+    let alice = library.user("alice", true);
+    let bob = library.user("bob", false);
     let minted =
-        house.personal("alice", &[PersonalScope::Read, PersonalScope::Write, PersonalScope::Admin], None);
-    let admin = house.admit(minted.text.reveal(), Door::Protocol).unwrap();
-    let users = house.ok_as(&admin, "list_users_tool", json!({}));
+        library.personal("alice", &[PersonalScope::Read, PersonalScope::Write, PersonalScope::Admin], None);
+    let admin = library.admit(minted.text.reveal(), Door::Protocol).unwrap();
+    let users = library.ok_as(&admin, "list_users_tool", json!({}));
     let names: Vec<&str> =
         users.as_array().unwrap().iter().map(|u| u["username"].as_str().unwrap()).collect();
     assert_eq!(names, ["bob", "alice"], "newest first, without the library's own account");
     let fields: Vec<&String> = users[0].as_object().unwrap().keys().collect();
     assert_eq!(fields, ["id", "email", "username", "is_active", "is_superuser", "created_at"]);
-    let search = |query: &str| house.ok_as(&admin, "search_users_tool", json!({ "query": query }));
+    let search = |query: &str| library.ok_as(&admin, "search_users_tool", json!({ "query": query }));
     assert_eq!(search("BOB@ex").as_array().unwrap().len(), 1);
     assert_eq!(search("example.com").as_array().unwrap().len(), 2);
     assert_eq!(search("%"), json!([]), "no wildcards");
     let bob_id = bob.id.to_string();
-    let got = house.ok_as(&admin, "get_user_tool", json!({ "user_id": bob_id }));
+    let got = library.ok_as(&admin, "get_user_tool", json!({ "user_id": bob_id }));
     assert_eq!((&got["email"], &got["is_superuser"]), (&json!("bob@example.com"), &json!(false)));
     let update = |id: &str, mut fields: Value| {
         fields["user_id"] = json!(id);
-        house.call_as(&admin, "update_user_tool", fields)
+        library.call_as(&admin, "update_user_tool", fields)
     };
     assert_eq!(
         error_of(update(&bob_id, json!({ "email": "ALICE@example.com" }))),
@@ -87,50 +91,51 @@ fn administrators_manage_users_and_never_lock_themselves_out() {
     let last = "The last superuser cannot be demoted, deactivated or deleted";
     assert_eq!(error_of(update(&alice_id, json!({ "is_superuser": false }))), last);
     assert_eq!(error_of(update(&alice_id, json!({ "is_active": false }))), last);
-    let own = error_of(house.call_as(&admin, "delete_user_tool", json!({ "user_id": alice_id })));
+    let own = error_of(library.call_as(&admin, "delete_user_tool", json!({ "user_id": alice_id })));
     assert_eq!(own, "You cannot delete your own account");
-    let robert = house.caller("robert");
-    let stored = house.ok_as(&robert, "store_document_tool", json!({ "title": "T", "content": "quokka" }));
-    let done = house.ok_as(&admin, "delete_user_tool", json!({ "user_id": bob_id }));
+    let robert = library.caller("robert");
+    let stored = library.ok_as(&robert, "store_document_tool", json!({ "title": "T", "content": "quokka" }));
+    let done = library.ok_as(&admin, "delete_user_tool", json!({ "user_id": bob_id }));
     assert_eq!(done, json!({ "message": "User deleted successfully" }));
-    let gone = house.call_as(&admin, "get_document_tool", json!({ "document_id": stored["document_id"] }));
+    let gone = library.call_as(&admin, "get_document_tool", json!({ "document_id": stored["document_id"] }));
     assert_eq!(error_of(gone), "Document not found");
     for id in [bob_id.as_str(), "nobody", "00000000-0000-7000-8000-000000000001"] {
         assert_eq!(
-            error_of(house.call_as(&admin, "get_user_tool", json!({ "user_id": id }))),
+            error_of(library.call_as(&admin, "get_user_tool", json!({ "user_id": id }))),
             "User not found"
         );
         assert_eq!(error_of(update(id, json!({ "is_active": false }))), "User not found");
-        let deleted = house.call_as(&admin, "delete_user_tool", json!({ "user_id": id }));
+        let deleted = library.call_as(&admin, "delete_user_tool", json!({ "user_id": id }));
         assert_eq!(error_of(deleted), "User not found");
     }
-    house.user("robert", false);
+    library.user("robert", false);
 }
 
 #[test]
 fn an_administrator_reaches_others_by_id_and_only_so() {
-    let house = TestHouse::new();
-    house.user("alice", true);
-    house.user("bob", false);
-    let bob = house.caller("bob");
+    let library = TestLibrary::new();
+    library.user("alice", true);
+    library.user("bob", false);
+    let bob = library.caller("bob");
     let minted =
-        house.personal("alice", &[PersonalScope::Read, PersonalScope::Write, PersonalScope::Admin], None);
-    let admin = house.admit(minted.text.reveal(), Door::Protocol).unwrap();
-    let collection = house.collection_of(&bob, "default");
-    let stored = house.ok_as(&bob, "store_document_tool", json!({ "title": "Diary", "content": "a quokka" }));
+        library.personal("alice", &[PersonalScope::Read, PersonalScope::Write, PersonalScope::Admin], None);
+    let admin = library.admit(minted.text.reveal(), Door::Protocol).unwrap();
+    let collection = library.collection_of(&bob, "default");
+    let stored =
+        library.ok_as(&bob, "store_document_tool", json!({ "title": "Diary", "content": "a quokka" }));
     let id = json!({ "document_id": stored["document_id"] });
-    assert_eq!(house.ok_as(&admin, "get_document_tool", id.clone())["title"], "Diary");
-    assert_eq!(house.ok_as(&admin, "list_documents_tool", json!({})), json!([]), "not in lists");
-    let found = house.ok_as(&admin, "search_documents_tool", json!({ "query": "quokka" }));
+    assert_eq!(library.ok_as(&admin, "get_document_tool", id.clone())["title"], "Diary");
+    assert_eq!(library.ok_as(&admin, "list_documents_tool", json!({})), json!([]), "not in lists");
+    let found = library.ok_as(&admin, "search_documents_tool", json!({ "query": "quokka" }));
     assert_eq!(found["total_results"], 0, "not in searches");
     let change = json!({ "document_id": stored["document_id"], "title": "Moderated" });
-    house.ok_as(&admin, "update_document_tool", change);
-    assert_eq!(house.ok_as(&bob, "get_document_tool", id.clone())["title"], "Moderated");
-    house.collection_token(&admin, &collection, "read");
-    assert_eq!(house.ok_as(&bob, "list_cats_tool", json!({})).as_array().unwrap().len(), 1);
-    assert_eq!(house.ok_as(&admin, "list_cats_tool", json!({})).as_array().unwrap().len(), 1);
-    let listed = house.ok_as(&admin, "list_documents_tool", json!({ "collection_id": collection }));
+    library.ok_as(&admin, "update_document_tool", change);
+    assert_eq!(library.ok_as(&bob, "get_document_tool", id.clone())["title"], "Moderated");
+    library.collection_token(&admin, &collection, "read");
+    assert_eq!(library.ok_as(&bob, "list_cats_tool", json!({})).as_array().unwrap().len(), 1);
+    assert_eq!(library.ok_as(&admin, "list_cats_tool", json!({})).as_array().unwrap().len(), 1);
+    let listed = library.ok_as(&admin, "list_documents_tool", json!({ "collection_id": collection }));
     assert_eq!(listed[0]["title"], "Moderated", "by the explicit id of the collection");
-    house.ok_as(&admin, "delete_document_tool", id.clone());
-    assert_eq!(error_of(house.call_as(&bob, "get_document_tool", id)), "Document not found");
+    library.ok_as(&admin, "delete_document_tool", id.clone());
+    assert_eq!(error_of(library.call_as(&bob, "get_document_tool", id)), "Document not found");
 }

@@ -2,23 +2,23 @@
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
-use shelf_testkit::{TestHouse, error_of};
+use shelf_testkit::{TestLibrary, error_of};
 
-fn store(house: &TestHouse, title: &str, content: &str) -> String {
-    let stored = house.ok("store_document_tool", json!({ "title": title, "content": content }));
+fn store(library: &TestLibrary, title: &str, content: &str) -> String {
+    let stored = library.ok("store_document_tool", json!({ "title": title, "content": content }));
     stored["document_id"].as_str().unwrap().to_owned()
 }
 
-fn found(house: &TestHouse, query: &str) -> Vec<Value> {
-    let reply = house.ok("search_documents_tool", json!({ "query": query, "max_results": 20 }));
+fn found(library: &TestLibrary, query: &str) -> Vec<Value> {
+    let reply = library.ok("search_documents_tool", json!({ "query": query, "max_results": 20 }));
     reply["results"].as_array().unwrap().clone()
 }
 
 #[test]
 fn a_document_is_stored_found_and_given_back_as_it_came() {
-    let house = TestHouse::new();
+    let library = TestLibrary::new();
     let content = "# Overview\n\nThe heron waits by the river.\r\n\n\tIndented, and ümlauts.";
-    let stored = house.ok(
+    let stored = library.ok(
         "store_document_tool",
         json!({ "title": "Birds", "content": content, "doc_metadata": { "year": 2024, "deep": { "x": [1] } } }),
     );
@@ -26,92 +26,100 @@ fn a_document_is_stored_found_and_given_back_as_it_came() {
     assert_eq!(stored["chunk_count"], 1);
     assert!(stored["token_count"].as_u64().unwrap() > 5);
     let id = &stored["document_id"];
-    let got = house.ok("get_document_tool", json!({ "document_id": id }));
+    let got = library.ok("get_document_tool", json!({ "document_id": id }));
     assert_eq!((&got["id"], &got["title"], &got["content"]), (id, &json!("Birds"), &json!(content)));
     assert_eq!(got["document_type"], "markdown");
     assert_eq!(got["metadata"], json!({ "year": 2024, "deep": { "x": [1] } }));
     assert!(got["created_at"].as_str().unwrap().ends_with('Z'));
     assert!(got.get("encoding").is_none());
-    let hit = &found(&house, "heron")[0];
+    let hit = &found(&library, "heron")[0];
     assert_eq!((&hit["document_id"], &hit["title"], &hit["chunk_index"]), (id, &json!("Birds"), &json!(0)));
     assert_eq!(hit["collection"], "default");
     assert!(hit["score"].as_f64().is_some_and(|score| (0.0..=1.0).contains(&score)));
-    let listed = house.ok("list_documents_tool", json!({}));
+    let listed = library.ok("list_documents_tool", json!({}));
     assert_eq!(listed[0]["id"], *id);
     assert_eq!(
-        house.ok("delete_document_tool", json!({ "document_id": id })),
+        library.ok("delete_document_tool", json!({ "document_id": id })),
         json!({ "message": "Document deleted successfully" })
     );
-    assert!(found(&house, "heron").is_empty());
+    assert!(found(&library, "heron").is_empty());
     for tool in ["get_document_tool", "delete_document_tool", "update_document_tool"] {
-        assert_eq!(error_of(house.call(tool, json!({ "document_id": id }))), "Document not found", "{tool}");
-        assert_eq!(error_of(house.call(tool, json!({ "document_id": "x" }))), "Document not found", "{tool}");
+        assert_eq!(
+            error_of(library.call(tool, json!({ "document_id": id }))),
+            "Document not found",
+            "{tool}"
+        );
+        assert_eq!(
+            error_of(library.call(tool, json!({ "document_id": "x" }))),
+            "Document not found",
+            "{tool}"
+        );
     }
 }
 
 #[test]
 fn the_same_title_and_content_are_the_same_document() {
-    let house = TestHouse::new();
-    let first = store(&house, "Note", "same text");
-    assert_eq!(store(&house, "Note", "same text"), first);
-    assert_ne!(store(&house, "Other", "same text"), first);
-    assert_ne!(store(&house, "Note", "other text"), first);
-    let collection = house.ok("create_collection_tool", json!({ "name": "work" }))["id"].clone();
+    let library = TestLibrary::new();
+    let first = store(&library, "Note", "same text");
+    assert_eq!(store(&library, "Note", "same text"), first);
+    assert_ne!(store(&library, "Other", "same text"), first);
+    assert_ne!(store(&library, "Note", "other text"), first);
+    let collection = library.ok("create_collection_tool", json!({ "name": "work" }))["id"].clone();
     let arguments = json!({ "title": "Note", "content": "same text", "collection_id": collection });
-    let elsewhere = house.ok("store_document_tool", arguments);
+    let elsewhere = library.ok("store_document_tool", arguments);
     assert_ne!(elsewhere["document_id"], json!(first));
     let again = json!({ "title": "Note", "content": "same text", "doc_metadata": { "seen": true } });
-    assert_eq!(house.ok("store_document_tool", again)["document_id"], json!(first));
-    let got = house.ok("get_document_tool", json!({ "document_id": first }));
+    assert_eq!(library.ok("store_document_tool", again)["document_id"], json!(first));
+    let got = library.ok("get_document_tool", json!({ "document_id": first }));
     assert_eq!(got["metadata"], json!({}), "it is given back as it is");
-    house.ok("delete_document_tool", json!({ "document_id": first }));
-    assert_ne!(store(&house, "Note", "same text"), first, "deleted is deleted");
+    library.ok("delete_document_tool", json!({ "document_id": first }));
+    assert_ne!(store(&library, "Note", "same text"), first, "deleted is deleted");
 }
 
 #[test]
 fn an_update_changes_what_is_given_and_search_follows_at_once() {
-    let house = TestHouse::new();
+    let library = TestLibrary::new();
     let arguments =
         json!({ "title": "Walrus", "content": "tusks and ice", "doc_metadata": { "a": 1, "b": 2 } });
-    let id = house.ok("store_document_tool", arguments)["document_id"].clone();
+    let id = library.ok("store_document_tool", arguments)["document_id"].clone();
     let update = |mut fields: Value| {
         fields["document_id"] = id.clone();
-        house.ok("update_document_tool", fields)
+        library.ok("update_document_tool", fields)
     };
-    assert_eq!(found(&house, "walrus").len(), 1);
+    assert_eq!(found(&library, "walrus").len(), 1);
     assert_eq!(update(json!({ "title": "Penguin" }))["message"], "Document updated successfully");
-    let got = house.ok("get_document_tool", json!({ "document_id": id }));
+    let got = library.ok("get_document_tool", json!({ "document_id": id }));
     assert_eq!((&got["title"], &got["content"]), (&json!("Penguin"), &json!("tusks and ice")));
-    assert_eq!(found(&house, "penguin").len(), 1);
-    let by_words = |query: &str| house.ok("search", json!({ "query": query, "type": "keyword" }));
+    assert_eq!(found(&library, "penguin").len(), 1);
+    let by_words = |query: &str| library.ok("search", json!({ "query": query, "type": "keyword" }));
     assert_eq!(by_words("walrus")["total"], 0, "the old title is gone: {}", by_words("walrus"));
     update(json!({ "content": "feathers and fish", "doc_metadata": { "c": 3 } }));
-    let got = house.ok("get_document_tool", json!({ "document_id": id }));
+    let got = library.ok("get_document_tool", json!({ "document_id": id }));
     assert_eq!((&got["content"], &got["metadata"]), (&json!("feathers and fish"), &json!({ "c": 3 })));
     assert_eq!(got["title"], "Penguin");
     assert_eq!(by_words("tusks")["total"], 0);
-    assert_eq!(found(&house, "feathers").len(), 1);
+    assert_eq!(found(&library, "feathers").len(), 1);
     update(json!({ "content": "<p>snow <b>fox</b></p>", "document_type": "html" }));
-    assert_eq!(found(&house, "fox")[0]["content"], "snow fox", "understood as HTML");
+    assert_eq!(found(&library, "fox")[0]["content"], "snow fox", "understood as HTML");
     update(json!({ "document_type": "text" }));
-    assert_eq!(found(&house, "fox")[0]["content"], "<p>snow <b>fox</b></p>", "and now as text");
+    assert_eq!(found(&library, "fox")[0]["content"], "<p>snow <b>fox</b></p>", "and now as text");
     assert_eq!(update(json!({}))["message"], "Document updated successfully");
 }
 
 #[test]
 fn files_come_as_base64_and_go_back_so() {
-    let house = TestHouse::new();
+    let library = TestLibrary::new();
     let pdf = minimal_pdf("Quarterly turtle report");
     let content = STANDARD.encode(&pdf);
     let arguments = json!({ "title": "Report", "content": content, "document_type": "pdf" });
-    let stored = house.ok("store_document_tool", arguments);
-    let got = house.ok("get_document_tool", json!({ "document_id": stored["document_id"] }));
+    let stored = library.ok("store_document_tool", arguments);
+    let got = library.ok("get_document_tool", json!({ "document_id": stored["document_id"] }));
     assert_eq!((&got["content"], &got["encoding"]), (&json!(content), &json!("base64")));
     assert_eq!(got["document_type"], "pdf");
-    assert!(found(&house, "turtle")[0]["content"].as_str().unwrap().contains("turtle report"));
+    assert!(found(&library, "turtle")[0]["content"].as_str().unwrap().contains("turtle report"));
     let text = json!({ "title": "Extract", "content": "plain words of a PDF", "document_type": "pdf" });
-    let stored = house.ok("store_document_tool", text);
-    let got = house.ok("get_document_tool", json!({ "document_id": stored["document_id"] }));
+    let stored = library.ok("store_document_tool", text);
+    let got = library.ok("get_document_tool", json!({ "document_id": stored["document_id"] }));
     assert_eq!((&got["content"], &got["document_type"]), (&json!("plain words of a PDF"), &json!("pdf")));
     assert!(got.get("encoding").is_none());
 }
@@ -148,14 +156,14 @@ fn minimal_pdf(text: &str) -> Vec<u8> {
 
 #[test]
 fn the_budget_holds_and_the_total_does_not_depend_on_it() {
-    let house = TestHouse::new();
+    let library = TestLibrary::new();
     for number in 0..12 {
         let body = format!("The otter number {number} swims. ").repeat(60);
-        store(&house, &format!("Otter {number}"), &format!("# Otters {number}\n\n{body}"));
+        store(&library, &format!("Otter {number}"), &format!("# Otters {number}\n\n{body}"));
     }
     let ask = |results: u64, tokens: u64| {
         let arguments = json!({ "query": "otter swims", "max_results": results, "max_tokens": tokens });
-        house.ok("search_documents_tool", arguments)
+        library.ok("search_documents_tool", arguments)
     };
     let total = ask(5, 2_000)["total_results"].clone();
     assert!(total.as_u64().unwrap() >= 12, "{total}");
@@ -186,25 +194,25 @@ fn the_budget_holds_and_the_total_does_not_depend_on_it() {
 
 #[test]
 fn lists_are_newest_first_and_page_without_gaps() {
-    let house = TestHouse::new();
-    let ids: Vec<String> = (0..7).map(|n| store(&house, &format!("T{n}"), &format!("text {n}"))).collect();
+    let library = TestLibrary::new();
+    let ids: Vec<String> = (0..7).map(|n| store(&library, &format!("T{n}"), &format!("text {n}"))).collect();
     let mut seen = Vec::new();
     for offset in [0, 3, 6] {
-        let page = house.ok("list_documents_tool", json!({ "limit": 3, "offset": offset }));
+        let page = library.ok("list_documents_tool", json!({ "limit": 3, "offset": offset }));
         seen.extend(page.as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_owned()));
     }
     assert_eq!(seen, ids.into_iter().rev().collect::<Vec<_>>());
-    let page = house.ok("list_documents_tool", json!({ "limit": 1 }));
+    let page = library.ok("list_documents_tool", json!({ "limit": 1 }));
     let fields: Vec<&String> = page[0].as_object().unwrap().keys().collect();
     assert_eq!(fields, ["id", "title", "collection_id", "document_type", "created_at"]);
-    assert_eq!(house.ok("list_documents_tool", json!({ "offset": 100 })), json!([]));
-    assert!(error_of(house.call("list_documents_tool", json!({ "limit": 0 }))).contains("at least 1"));
+    assert_eq!(library.ok("list_documents_tool", json!({ "offset": 100 })), json!([]));
+    assert!(error_of(library.call("list_documents_tool", json!({ "limit": 0 }))).contains("at least 1"));
 }
 
 #[test]
 fn wrong_arguments_are_refused_in_bare_sentences() {
-    let house = TestHouse::new();
-    let says = |tool: &str, arguments: Value| error_of(house.call(tool, arguments));
+    let library = TestLibrary::new();
+    let says = |tool: &str, arguments: Value| error_of(library.call(tool, arguments));
     assert_eq!(says("store_document_tool", json!({ "content": "x" })), "title is required");
     assert_eq!(
         says("store_document_tool", json!({ "title": "t", "content": " " })),
@@ -221,38 +229,39 @@ fn wrong_arguments_are_refused_in_bare_sentences() {
 
 #[test]
 fn collections_are_made_renamed_and_deleted() {
-    let house = TestHouse::new();
-    let made = house.ok("create_collection_tool", json!({ "name": "work" }));
+    let library = TestLibrary::new();
+    let made = library.ok("create_collection_tool", json!({ "name": "work" }));
     let fields: Vec<&String> = made.as_object().unwrap().keys().collect();
     assert_eq!(fields, ["id", "name", "user_id", "created_at"]);
     let id = made["id"].as_str().unwrap();
-    let taken = error_of(house.call("create_collection_tool", json!({ "name": "work" })));
+    let taken = error_of(library.call("create_collection_tool", json!({ "name": "work" })));
     assert_eq!(taken, "You already have a collection named 'work'");
     for name in ["", " ", &"x".repeat(101)] {
         assert!(
-            error_of(house.call("create_collection_tool", json!({ "name": name }))).starts_with("name must")
+            error_of(library.call("create_collection_tool", json!({ "name": name })))
+                .starts_with("name must")
         );
     }
     let stored = json!({ "title": "In work", "content": "walrus", "collection_id": id });
-    house.ok("store_document_tool", stored);
-    let (key, _) = house.collection_token(&shelf_engine::Caller::owner(), id, "read_write");
-    let got = house.ok("get_collection_tool", json!({ "collection_id": id }));
+    library.ok("store_document_tool", stored);
+    let (key, _) = library.collection_token(&shelf_engine::Caller::owner(), id, "read_write");
+    let got = library.ok("get_collection_tool", json!({ "collection_id": id }));
     assert_eq!(
         (&got["document_count"], &got["cat_count"], &got["name"]),
         (&json!(1), &json!(1), &json!("work"))
     );
-    let renamed = house.ok("rename_collection_tool", json!({ "collection_id": id, "name": "personal" }));
+    let renamed = library.ok("rename_collection_tool", json!({ "collection_id": id, "name": "personal" }));
     assert_eq!((&renamed["id"], &renamed["name"]), (&json!(id), &json!("personal")));
-    assert_eq!(found(&house, "walrus")[0]["collection"], "personal");
-    let active = error_of(house.call("delete_collection_tool", json!({ "collection_id": id })));
+    assert_eq!(found(&library, "walrus")[0]["collection"], "personal");
+    let active = error_of(library.call("delete_collection_tool", json!({ "collection_id": id })));
     assert_eq!(active, "Cannot delete collection with active CATs");
-    house.ok("revoke_cat_tool", json!({ "key_id": key }));
-    let done = house.ok("delete_collection_tool", json!({ "collection_id": id }));
+    library.ok("revoke_cat_tool", json!({ "key_id": key }));
+    let done = library.ok("delete_collection_tool", json!({ "collection_id": id }));
     assert_eq!(done, json!({ "message": "Collection deleted successfully" }));
-    assert!(found(&house, "walrus").is_empty(), "its documents went with it");
-    let gone = error_of(house.call("get_collection_tool", json!({ "collection_id": id })));
+    assert!(found(&library, "walrus").is_empty(), "its documents went with it");
+    let gone = error_of(library.call("get_collection_tool", json!({ "collection_id": id })));
     assert_eq!(gone, "Collection not found");
-    assert_eq!(house.ok("list_cats_tool", json!({})), json!([]), "and its tokens");
-    let again = house.ok("create_collection_tool", json!({ "name": "personal" }));
+    assert_eq!(library.ok("list_cats_tool", json!({})), json!([]), "and its tokens");
+    let again = library.ok("create_collection_tool", json!({ "name": "personal" }));
     assert_ne!(again["id"], json!(id), "its name is free again");
 }

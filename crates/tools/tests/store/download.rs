@@ -12,9 +12,9 @@ use std::{
 };
 
 use serde_json::json;
-use shelf_base::{Call, Digest};
-use shelf_engine::{Caller, DownloadRequest, DownloadSettings, Options, Reach};
-use shelf_testkit::{TestHouse, error_of};
+use shelf_base::{CallContext, Digest};
+use shelf_engine::{Caller, DownloadRequest, DownloadSettings, FileAccess, Options};
+use shelf_testkit::{TestLibrary, error_of};
 
 /// What every whole answer holds.
 fn content() -> Vec<u8> {
@@ -162,26 +162,27 @@ fn answer(mut stream: TcpStream, asked: &AtomicUsize) -> Option<()> {
     Some(())
 }
 
-fn house(settings: DownloadSettings) -> TestHouse {
-    TestHouse::with(Options { download: settings, ..Options::default() })
+fn library(settings: DownloadSettings) -> TestLibrary {
+    TestLibrary::with(Options { download: settings, ..Options::default() })
 }
 
 fn open() -> DownloadSettings {
     DownloadSettings { private_addresses: true, ..DownloadSettings::default() }
 }
 
-fn documents(house: &TestHouse) -> u64 {
-    house.ok("list", json!({}))["total"].as_u64().unwrap()
+fn documents(library: &TestLibrary) -> u64 {
+    library.ok("list", json!({}))["total"].as_u64().unwrap()
 }
 
 #[test]
 fn what_is_downloaded_is_stored_with_its_name_and_origin() {
-    let (web, house) = (Web::start(), house(open()));
+    let (web, library) = (Web::start(), library(open()));
     let hash = Digest::of(&content()).to_string();
-    let whole = house.ok("download", json!({ "url": web.url("/files/whole.bin?v=2#part"), "tags": ["web"] }));
+    let whole =
+        library.ok("download", json!({ "url": web.url("/files/whole.bin?v=2#part"), "tags": ["web"] }));
     assert_eq!((&whole["hash"], &whole["path"]), (&json!(hash), &json!("whole.bin")));
     assert_eq!((whole["size"].as_u64(), whole.get("checksum_ok")), (Some(1_200_000), None));
-    let got = house.ok("get", json!({ "name": "whole.bin" }));
+    let got = library.ok("get", json!({ "name": "whole.bin" }));
     assert_eq!(got["metadata"]["source_url"], web.url("/files/whole.bin?v=2"));
     assert_eq!((&got["tags"], &got["size"]), (&json!(["web"]), &json!(1_200_000)));
     let sums = [
@@ -190,21 +191,21 @@ fn what_is_downloaded_is_stored_with_its_name_and_origin() {
         format!("blake3:{}", blake3::hash(&content()).to_hex()),
     ];
     for sum in sums {
-        let reply = house.ok("download", json!({ "url": web.url("/files/whole.bin"), "checksum": sum }));
+        let reply = library.ok("download", json!({ "url": web.url("/files/whole.bin"), "checksum": sum }));
         assert_eq!(reply["checksum_ok"], true, "{sum}");
     }
-    let named = house.ok("download", json!({ "url": web.url("/named"), "collection": "papers" }));
+    let named = library.ok("download", json!({ "url": web.url("/named"), "collection": "papers" }));
     assert_eq!((&named["path"], &named["collection"]), (&json!("named"), &json!("papers")));
-    let named = house.ok("get", json!({ "name": "named" }));
+    let named = library.ok("get", json!({ "name": "named" }));
     assert_eq!(named["metadata"]["filename"], ".._quarterly report.txt");
-    let moved = house.ok("download", json!({ "url": web.url("/moved"), "name": "notes/moved.bin" }));
+    let moved = library.ok("download", json!({ "url": web.url("/moved"), "name": "notes/moved.bin" }));
     assert_eq!((&moved["path"], &moved["hash"]), (&json!("notes/moved.bin"), &json!(hash)));
-    let moved = house.ok("get", json!({ "name": "notes/moved.bin" }));
+    let moved = library.ok("get", json!({ "name": "notes/moved.bin" }));
     assert_eq!(moved["metadata"]["final_url"], web.url("/files/whole.bin?x=1"));
-    let rootless = house.ok("download", json!({ "url": web.address }));
+    let rootless = library.ok("download", json!({ "url": web.address }));
     assert_eq!(rootless["path"], "127.0.0.1");
     assert_eq!(
-        std::fs::read_dir(house.path("library/downloads")).unwrap().count(),
+        std::fs::read_dir(library.path("library/downloads")).unwrap().count(),
         0,
         "nothing is left over"
     );
@@ -212,31 +213,31 @@ fn what_is_downloaded_is_stored_with_its_name_and_origin() {
 
 #[test]
 fn what_breaks_off_is_taken_up_where_it_ended() {
-    let (web, house) = (Web::start(), house(open()));
-    let reply = house.ok("download", json!({ "url": web.url("/broken") }));
+    let (web, library) = (Web::start(), library(open()));
+    let reply = library.ok("download", json!({ "url": web.url("/broken") }));
     assert_eq!(reply["hash"], Digest::of(&content()).to_string());
     assert_eq!(web.asked.load(Ordering::SeqCst), 2, "once for the beginning, once for the rest");
-    let error = error_of(house.call("download", json!({ "url": web.url("/always-broken") })));
-    assert!(error.contains("127.0.0.1") && documents(&house) == 1, "{error}");
+    let error = error_of(library.call("download", json!({ "url": web.url("/always-broken") })));
+    assert!(error.contains("127.0.0.1") && documents(&library) == 1, "{error}");
 }
 
 #[test]
 fn two_contents_are_never_glued_together() {
     for path in ["/other-tag", "/no-tag", "/other-total", "/unknown-total", "/weak", "/longer"] {
-        let (web, house) = (Web::start(), house(open()));
-        match house.call("download", json!({ "url": web.url(path) })) {
+        let (web, library) = (Web::start(), library(open()));
+        match library.call("download", json!({ "url": web.url(path) })) {
             Ok(reply) => assert_eq!(reply["hash"], Digest::of(&content()).to_string(), "{path}"),
-            Err(_) => assert_eq!(documents(&house), 0, "{path}"),
+            Err(_) => assert_eq!(documents(&library), 0, "{path}"),
         }
     }
-    let (web, house) = (Web::start(), house(open()));
-    assert!(house.call("download", json!({ "url": web.url("/unasked") })).is_err());
-    let reply = house.ok("download", json!({ "url": web.url("/small-steps") }));
+    let (web, library) = (Web::start(), library(open()));
+    assert!(library.call("download", json!({ "url": web.url("/unasked") })).is_err());
+    let reply = library.ok("download", json!({ "url": web.url("/small-steps") }));
     assert_eq!(reply["hash"], Digest::of(&content()).to_string());
-    let packed = house.ok("download", json!({ "url": web.url("/packed.html") }));
-    assert_eq!(house.ok("get", json!({ "hash": packed["hash"] }))["metadata"]["content_encoding"], "gzip");
+    let packed = library.ok("download", json!({ "url": web.url("/packed.html") }));
+    assert_eq!(library.ok("get", json!({ "hash": packed["hash"] }))["metadata"]["content_encoding"], "gzip");
     assert_eq!(
-        std::fs::read_dir(house.path("library/downloads")).unwrap().count(),
+        std::fs::read_dir(library.path("library/downloads")).unwrap().count(),
         0,
         "nothing is left over"
     );
@@ -244,10 +245,10 @@ fn two_contents_are_never_glued_together() {
 
 #[test]
 fn silent_machines_hold_nobody_up() {
-    let (web, house) = (Web::start(), house(open()));
-    let calls: Vec<Call> = (0..5).map(|_| Call::new()).collect();
+    let (web, library) = (Web::start(), library(open()));
+    let calls: Vec<CallContext> = (0..5).map(|_| CallContext::new()).collect();
     thread::scope(|scope| {
-        let house = &house;
+        let library = &library;
         let web = &web;
         let running: Vec<_> = calls
             .iter()
@@ -257,12 +258,12 @@ fn silent_machines_hold_nobody_up() {
                     url: web.url(&format!("/silent?{number}")),
                     ..DownloadRequest::default()
                 };
-                scope.spawn(move || house.house.download(&Caller::owner(), &request, call))
+                scope.spawn(move || library.library.download(&Caller::owner(), &request, call))
             })
             .collect();
         thread::sleep(Duration::from_millis(400));
         let began = Instant::now();
-        calls.iter().for_each(Call::cancel);
+        calls.iter().for_each(CallContext::cancel);
         let ended: Vec<String> =
             running.into_iter().map(|one| one.join().unwrap().unwrap_err().to_string()).collect();
         assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
@@ -273,10 +274,10 @@ fn silent_machines_hold_nobody_up() {
 
 #[test]
 fn what_was_said_of_another_download_does_not_stay() {
-    let (web, house) = (Web::start(), house(open()));
-    house.ok("download", json!({ "url": web.url("/named"), "name": "x", "metadata": { "mine": 1 } }));
-    house.ok("download", json!({ "url": web.url("/moved"), "name": "x" }));
-    let metadata = house.ok("get", json!({ "name": "x" }))["metadata"].clone();
+    let (web, library) = (Web::start(), library(open()));
+    library.ok("download", json!({ "url": web.url("/named"), "name": "x", "metadata": { "mine": 1 } }));
+    library.ok("download", json!({ "url": web.url("/moved"), "name": "x" }));
+    let metadata = library.ok("get", json!({ "name": "x" }))["metadata"].clone();
     assert_eq!(metadata["source_url"], web.url("/moved"));
     assert_eq!((&metadata["filename"], &metadata["mine"]), (&json!("moved"), &json!(1)));
     assert_eq!(metadata["content_type"], "application/octet-stream");
@@ -284,15 +285,15 @@ fn what_was_said_of_another_download_does_not_stay() {
 
 #[test]
 fn a_wrong_sum_stores_nothing() {
-    let (web, house) = (Web::start(), house(open()));
+    let (web, library) = (Web::start(), library(open()));
     let sum = format!("sha256:{}", "0".repeat(64));
-    let error = error_of(house.call("download", json!({ "url": web.url("/named"), "checksum": sum })));
+    let error = error_of(library.call("download", json!({ "url": web.url("/named"), "checksum": sum })));
     assert!(error.contains("instead of sha256:0000") && error.contains("nothing was stored"), "{error}");
-    assert_eq!(documents(&house), 0);
+    assert_eq!(documents(&library), 0);
     for checksum in ["sha1:00", "sha256:12", "e3b0c442"] {
         let asked = web.asked.load(Ordering::SeqCst);
         let error =
-            error_of(house.call("download", json!({ "url": web.url("/named"), "checksum": checksum })));
+            error_of(library.call("download", json!({ "url": web.url("/named"), "checksum": checksum })));
         assert!(error.starts_with("Error: checksum must be"), "{error}");
         assert_eq!(web.asked.load(Ordering::SeqCst), asked, "nobody was asked");
     }
@@ -301,7 +302,7 @@ fn a_wrong_sum_stores_nothing() {
 #[test]
 fn bounds_hold() {
     let web = Web::start();
-    let small = house(DownloadSettings { most_bytes: 1 << 20, time: Duration::from_secs(2), ..open() });
+    let small = library(DownloadSettings { most_bytes: 1 << 20, time: Duration::from_secs(2), ..open() });
     for path in ["/large", "/files/whole.bin", "/endless"] {
         let error = error_of(small.call("download", json!({ "url": web.url(path) })));
         assert!(error.contains("larger than 1 MiB"), "{path}: {error}");
@@ -310,22 +311,22 @@ fn bounds_hold() {
     let error = error_of(small.call("download", json!({ "url": web.url("/silent") })));
     assert!(error.contains("longer than 2 s") && began.elapsed() < Duration::from_secs(10), "{error}");
     assert_eq!(documents(&small), 0);
-    let cancelled = house(DownloadSettings { time: Duration::from_secs(60), ..open() });
-    let call = Call::new();
+    let cancelled = library(DownloadSettings { time: Duration::from_secs(60), ..open() });
+    let call = CallContext::new();
     let stop = call.clone();
     let stopper = thread::spawn(move || {
         thread::sleep(Duration::from_millis(300));
         stop.cancel();
     });
     let request = DownloadRequest { url: web.url("/endless"), ..DownloadRequest::default() };
-    let outcome = cancelled.house.download(&Caller::owner(), &request, &call);
+    let outcome = cancelled.library.download(&Caller::owner(), &request, &call);
     assert!(matches!(outcome, Err(shelf_engine::Error::Stopped(_))), "{outcome:?}");
     stopper.join().unwrap();
 }
 
 #[test]
 fn hostile_addresses_are_refused() {
-    let (web, closed) = (Web::start(), house(DownloadSettings::default()));
+    let (web, closed) = (Web::start(), library(DownloadSettings::default()));
     let port = web.address.rsplit(':').next().unwrap();
     for host in [
         "127.0.0.1",
@@ -344,7 +345,7 @@ fn hostile_addresses_are_refused() {
         assert!(error.contains("private") || error.contains("no host"), "{url}: {error}");
     }
     assert_eq!(web.asked.load(Ordering::SeqCst), 0, "none was asked");
-    let open = house(open());
+    let open = library(open());
     let refused = |url: String| error_of(open.call("download", json!({ "url": url })));
     for (url, part) in [
         ("file:///etc/passwd".to_owned(), "must begin with http"),
@@ -374,9 +375,9 @@ fn hostile_addresses_are_refused() {
 fn over_http_it_must_be_switched_on() {
     let web = Web::start();
     for over_http in [false, true] {
-        let house = house(DownloadSettings { over_http, ..open() });
-        let caller = Caller { reach: Reach::Configured, ..Caller::owner() };
-        let outcome = house.call_as(&caller, "download", json!({ "url": web.url("/named") }));
+        let library = library(DownloadSettings { over_http, ..open() });
+        let caller = Caller { file_access: FileAccess::Configured, ..Caller::owner() };
+        let outcome = library.call_as(&caller, "download", json!({ "url": web.url("/named") }));
         match outcome {
             Ok(reply) => assert_eq!((over_http, &reply["size"]), (true, &json!(2))),
             Err(failure) => {

@@ -3,15 +3,16 @@
 use std::process::Command;
 
 use serde_json::{Value, json};
-use shelf_testkit::{TestHouse, error_of};
+use shelf_testkit::{TestLibrary, error_of};
 
-fn library() -> TestHouse {
-    let house = TestHouse::new();
-    house.ok("add", json!({ "content": "one two\nTwo three\n\ntwo_four\nfive", "name": "a.txt" }));
-    house.ok("add", json!({ "content": "fn two() {}\r\n// Zwölf\r\n", "name": "src/b.rs" }));
-    house.ok("add", json!({ "content": "nothing here\n", "name": "src/deep/c.txt", "collection": "other" }));
-    house.ok("add", json!({ "content": "AHR3bwo=", "encoding": "base64", "name": "d.bin" }));
-    house
+fn library() -> TestLibrary {
+    let library = TestLibrary::new();
+    library.ok("add", json!({ "content": "one two\nTwo three\n\ntwo_four\nfive", "name": "a.txt" }));
+    library.ok("add", json!({ "content": "fn two() {}\r\n// Zwölf\r\n", "name": "src/b.rs" }));
+    library
+        .ok("add", json!({ "content": "nothing here\n", "name": "src/deep/c.txt", "collection": "other" }));
+    library.ok("add", json!({ "content": "AHR3bwo=", "encoding": "base64", "name": "d.bin" }));
+    library
 }
 
 fn lines(reply: &Value) -> Vec<(String, u64)> {
@@ -24,9 +25,9 @@ fn lines(reply: &Value) -> Vec<(String, u64)> {
 
 #[test]
 fn flags_do_what_they_say() {
-    let house = library();
+    let library = library();
     let check = |arguments: Value, expected: &[(&str, u64)]| {
-        let reply = house.ok("grep", arguments.clone());
+        let reply = library.ok("grep", arguments.clone());
         let expected: Vec<(String, u64)> =
             expected.iter().map(|(path, line)| ((*path).to_owned(), *line)).collect();
         assert_eq!(lines(&reply), expected, "{arguments}");
@@ -51,13 +52,13 @@ fn flags_do_what_they_say() {
 
 #[test]
 fn a_line_is_shown_where_it_matches_and_without_its_end() {
-    let house = library();
-    let reply = house.ok("grep", json!({ "pattern": "two", "paths": ["src/b.rs"], "context": 1 }));
+    let library = library();
+    let reply = library.ok("grep", json!({ "pattern": "two", "paths": ["src/b.rs"], "context": 1 }));
     let found = &reply["matches"][0];
     assert_eq!((&found["line"], &found["after"][0]), (&json!("fn two() {}"), &json!("// Zwölf")));
     let long = format!("{}needle{}\nshort needle", "ä".repeat(100_000), "y".repeat(100_000));
-    house.ok("add", json!({ "content": long, "name": "long.txt" }));
-    let reply = house.ok("grep", json!({ "pattern": "needle", "color": "always" }));
+    library.ok("add", json!({ "content": long, "name": "long.txt" }));
+    let reply = library.ok("grep", json!({ "pattern": "needle", "color": "always" }));
     let (first, second) = (&reply["matches"][0], &reply["matches"][1]);
     let line = first["line"].as_str().unwrap();
     assert!(line.contains("äneedley") && line.chars().count() <= 2_000, "{line}");
@@ -67,10 +68,10 @@ fn a_line_is_shown_where_it_matches_and_without_its_end() {
 
 #[test]
 fn a_match_with_its_context_fits_a_page() {
-    let house = TestHouse::new();
+    let library = TestLibrary::new();
     let lines: Vec<String> = (1..=5_000).map(|number| format!("row {number} {}", "x".repeat(290))).collect();
-    house.ok("add", json!({ "content": lines.join("\n"), "name": "rows.txt" }));
-    let reply = house.ok("grep", json!({ "pattern": "row 2500 ", "context": 2_000 }));
+    library.ok("add", json!({ "content": lines.join("\n"), "name": "rows.txt" }));
+    let reply = library.ok("grep", json!({ "pattern": "row 2500 ", "context": 2_000 }));
     assert!(reply.to_string().len() < 40_000, "{}", reply.to_string().len());
     let found = &reply["matches"][0];
     let (before, after) = (found["before"].as_array().unwrap(), found["after"].as_array().unwrap());
@@ -78,7 +79,7 @@ fn a_match_with_its_context_fits_a_page() {
     assert!(before.last().unwrap().as_str().unwrap().starts_with("row 2499 "));
     assert!(after[0].as_str().unwrap().starts_with("row 2501 "));
     assert_eq!(found["truncated"], true);
-    let few = house.ok("grep", json!({ "pattern": "row 4999 ", "context": 3 }));
+    let few = library.ok("grep", json!({ "pattern": "row 4999 ", "context": 3 }));
     let found = &few["matches"][0];
     assert_eq!((found["before"].as_array().unwrap().len(), found["after"].as_array().unwrap().len()), (3, 1));
     assert_eq!((&found["truncated"], &found["after"][0]), (&Value::Null, &json!(lines[4_999])));
@@ -86,40 +87,40 @@ fn a_match_with_its_context_fits_a_page() {
 
 #[test]
 fn files_counts_and_output() {
-    let house = library();
-    let with = house.ok("grep", json!({ "pattern": "two", "files_with_matches": true }));
+    let library = library();
+    let with = library.ok("grep", json!({ "pattern": "two", "files_with_matches": true }));
     assert_eq!(
         (&with["output"], &with["matches"], &with["total_files"]),
         (&json!("a.txt\nsrc/b.rs\n"), &json!([]), &json!(2))
     );
-    let without = house.ok("grep", json!({ "pattern": "two", "files_without_match": true }));
+    let without = library.ok("grep", json!({ "pattern": "two", "files_without_match": true }));
     assert_eq!(without["files"], json!([{ "path": "src/deep/c.txt", "count": 0 }]));
-    let counts = house.ok("grep", json!({ "pattern": "two", "count": true, "with_filename": true }));
+    let counts = library.ok("grep", json!({ "pattern": "two", "count": true, "with_filename": true }));
     assert_eq!((&counts["output"], &counts["total_matches"]), (&json!("a.txt:2\nsrc/b.rs:1\n"), &json!(3)));
-    let context = house
+    let context = library
         .ok("grep", json!({ "pattern": "^$|four", "context": 1, "line_numbers": true, "paths": ["a.txt"] }));
     assert_eq!(context["output"], "2-Two three\n3:\n4:two_four\n5-five\n");
     assert_eq!(
         (&context["matches"][0]["before"], &context["matches"][0]["after"]),
         (&json!(["Two three"]), &json!(["two_four"]))
     );
-    let color = house.ok("grep", json!({ "pattern": "three", "color": "always" }));
+    let color = library.ok("grep", json!({ "pattern": "three", "color": "always" }));
     assert!(color["output"].as_str().unwrap().contains("\u{1b}[1;31mthree\u{1b}[0m"));
 }
 
 #[test]
 fn slips_are_explained_and_hostile_patterns_end() {
-    let house = library();
-    let says = |arguments| error_of(house.call("grep", arguments));
+    let library = library();
+    let says = |arguments| error_of(library.call("grep", arguments));
     assert!(says(json!({ "pattern": "(" })).contains("is not a regular expression"));
     assert!(says(json!({ "pattern": "" })).contains("must not be empty"));
     assert!(says(json!({ "pattern": "a".repeat(5_000) })).contains("larger than 4096 bytes"));
     assert!(says(json!({ "pattern": "((a{1000}){1000}){1000}" })).contains("is not a regular expression"));
     assert!(says(json!({ "pattern": "x", "color": "pink" })).contains("color must be"));
-    house.ok("add", json!({ "content": format!("{}b", "a".repeat(200_000)), "name": "long.txt" }));
-    let found = house.ok("grep", json!({ "pattern": "(a+)+$", "paths": ["long.txt"] }));
+    library.ok("add", json!({ "content": format!("{}b", "a".repeat(200_000)), "name": "long.txt" }));
+    let found = library.ok("grep", json!({ "pattern": "(a+)+$", "paths": ["long.txt"] }));
     assert_eq!(found["total_matches"], 0);
-    let long = house.ok("grep", json!({ "pattern": "^a", "paths": ["long.txt"] }));
+    let long = library.ok("grep", json!({ "pattern": "^a", "paths": ["long.txt"] }));
     assert_eq!(
         (long["total_matches"].as_u64(), long["matches"][0]["truncated"].as_bool()),
         (Some(1), Some(true))
@@ -129,19 +130,19 @@ fn slips_are_explained_and_hostile_patterns_end() {
 
 #[test]
 fn counts_names_and_pages_hold_in_the_corners() {
-    let house = TestHouse::new();
-    house.ok("add", json!({ "content": "foo\nfoo\nfoo\nfoo\nx\n", "name": "dir/sp ace [x].txt" }));
-    let one = house.ok(
+    let library = TestLibrary::new();
+    library.ok("add", json!({ "content": "foo\nfoo\nfoo\nfoo\nx\n", "name": "dir/sp ace [x].txt" }));
+    let one = library.ok(
         "grep",
         json!({ "pattern": "foo", "max_count": 1, "after_context": 2, "paths": ["sp ace [x].txt"] }),
     );
     assert_eq!((&one["total_matches"], &one["matches"][0]["after"]), (&json!(1), &json!(["foo", "foo"])));
     let ugly: String = (0..300).map(|_| format!("{}z\n", "\"".repeat(3_000))).collect();
-    house.ok("add", json!({ "content": ugly, "name": "ugly.txt" }));
+    library.ok("add", json!({ "content": ugly, "name": "ugly.txt" }));
     for more in [json!({}), json!({ "context": 50 }), json!({ "color": "always" })] {
         let mut arguments = json!({ "pattern": "\"", "paths": ["ugly.txt"] });
         arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let page = house.ok("grep", arguments);
+        let page = library.ok("grep", arguments);
         assert!(page.to_string().len() <= 45_000, "{more}: {}", page.to_string().len());
         assert_eq!(page["total_matches"], 300);
     }
@@ -149,12 +150,12 @@ fn counts_names_and_pages_hold_in_the_corners() {
 
 #[test]
 fn pages_are_complete() {
-    let house = TestHouse::new();
+    let library = TestLibrary::new();
     for file in 0..30 {
         let text: String = (0..200).map(|line| format!("needle {file} {line}\nhay\n")).collect();
-        house.write(&format!("tree/{file:02}.txt"), text);
+        library.write(&format!("tree/{file:02}.txt"), text);
     }
-    house.ok("add", json!({ "path": house.path("tree") }));
+    library.ok("add", json!({ "path": library.path("tree") }));
     for more in
         [json!({}), json!({ "context": 2 }), json!({ "files_with_matches": true }), json!({ "max_count": 7 })]
     {
@@ -163,7 +164,7 @@ fn pages_are_complete() {
         let expected = if more.get("max_count").is_some() { 210 } else { 6_000 };
         let (mut seen, mut files) = (std::collections::BTreeSet::new(), 0);
         loop {
-            let page = house.ok("grep", arguments.clone());
+            let page = library.ok("grep", arguments.clone());
             assert!(page.to_string().len() <= 40_000, "{}", page.to_string().len());
             assert_eq!(
                 (page["total_matches"].as_u64(), page["total_files"].as_u64()),
@@ -193,7 +194,7 @@ fn the_output_is_that_of_ripgrep() {
     if Command::new("rg").arg("--version").output().is_err() {
         return;
     }
-    let house = TestHouse::new();
+    let library = TestLibrary::new();
     let words = ["alpha", "beta", "Gamma_1", "delta", "foo_bar", "Ünïcode", "x1", "", "the end"];
     let mut state = 12_345_u64;
     for file in 0..12 {
@@ -209,10 +210,10 @@ fn the_output_is_that_of_ripgrep() {
         if file % 3 == 0 {
             text.pop();
         }
-        house.write(&format!("tree/{file:02}.txt"), text);
+        library.write(&format!("tree/{file:02}.txt"), text);
     }
-    let folder = house.path("tree");
-    house.ok("add", json!({ "path": folder }));
+    let folder = library.path("tree");
+    library.ok("add", json!({ "path": folder }));
     let patterns =
         ["alpha", "gamma", "foo", r"\bx\d", "^$", "a$", "(beta|delta) ", "ünï", "[A-Z]", "e.*e", "zzz"];
     let flags: &[(&str, &str)] = &[
@@ -264,7 +265,7 @@ fn the_output_is_that_of_ripgrep() {
                 let (mut output, mut pages) = (String::new(), 0);
                 let mut question = arguments.clone();
                 loop {
-                    let page = house.ok("grep", question.clone());
+                    let page = library.ok("grep", question.clone());
                     output.push_str(page["output"].as_str().unwrap());
                     pages += 1;
                     match page.get("next_cursor").filter(|cursor| !cursor.is_null()) {

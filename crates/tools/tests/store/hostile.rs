@@ -1,8 +1,8 @@
 //! Hostile input to every tool: each gets an answer, and no answer shows SQL, a path of the server, or a stack.
 
 use serde_json::{Map, Value, json};
-use shelf_engine::{Caller, Reach};
-use shelf_testkit::TestHouse;
+use shelf_engine::{Caller, FileAccess};
+use shelf_testkit::TestLibrary;
 use shelf_tools::{Tool, registry};
 
 /// What must not stand in any text that a caller sees.
@@ -94,14 +94,14 @@ fn attacks(tool: &Tool) -> Vec<Value> {
 
 #[test]
 fn no_answer_shows_sql_paths_or_stacks() {
-    let house = TestHouse::new();
-    house.ok("add", json!({ "content": "Call the printer.", "name": "notes/monday.txt" }));
-    let remote = Caller { reach: Reach::Configured, ..Caller::owner() };
-    let place = house.path("").display().to_string().to_lowercase();
+    let library = TestLibrary::new();
+    library.ok("add", json!({ "content": "Call the printer.", "name": "notes/monday.txt" }));
+    let remote = Caller { file_access: FileAccess::Configured, ..Caller::owner() };
+    let place = library.path("").display().to_string().to_lowercase();
     let mut errors = 0;
     for tool in registry() {
         for arguments in attacks(tool) {
-            let Err(failure) = house.call_as(&remote, tool.name, arguments.clone()) else { continue };
+            let Err(failure) = library.call_as(&remote, tool.name, arguments.clone()) else { continue };
             errors += 1;
             let shown =
                 format!("{} {} {}", failure.text, failure.message, failure.hints.join(" ")).to_lowercase();

@@ -2,8 +2,8 @@
 //! anybody else. Made from the registry, so that a new tool cannot slip past.
 
 use serde_json::{Map, Value, json};
-use shelf_engine::{Caller, Door, Options, PersonalScope, Refusal, WorkspaceSettings};
-use shelf_testkit::{TestHouse, error_of};
+use shelf_engine::{AuthError, Caller, Door, Options, PersonalScope, WorkspaceSettings};
+use shelf_testkit::{TestLibrary, error_of};
 use shelf_tools::{Tool, policy, policy::Selection, registry, resources};
 
 use PersonalScope::{Admin, Read, Write};
@@ -35,7 +35,7 @@ fn expected_refusal(identity: &str, tool: &Tool) -> Option<&'static str> {
 }
 
 struct World {
-    house: TestHouse,
+    library: TestLibrary,
     /// Identities that get in, with what they show.
     callers: Vec<(&'static str, Caller)>,
     /// Identities that do not, with the sentence they hear at the protocol's door.
@@ -47,28 +47,28 @@ struct World {
 const MARKER: &str = "quokka7741";
 
 fn world() -> World {
-    let house = TestHouse::with_clock();
+    let library = TestLibrary::with_clock();
     for (name, is_superuser) in [("alice", false), ("bob", false), ("root", true), ("closed", false)] {
-        house.user(name, is_superuser);
+        library.user(name, is_superuser);
     }
-    let expired = house.personal("alice", &[Read, Write], Some(1));
-    house.days_pass(2);
-    let revoked = house.personal("alice", &[Read], None);
-    let person = house.admit(&house.session("alice"), Door::Rest).unwrap();
-    house.house.revoke_personal(&person, &revoked.token.id.to_string()).unwrap();
-    let closed = house.personal("closed", &[Read, Write], None);
-    let closed_id = house.house.user_named(&Caller::owner(), "closed").unwrap().id;
-    house.ok("update_user_tool", json!({ "user_id": closed_id.to_string(), "is_active": false }));
-    let alice = house.caller("alice");
-    let secret_ids = fill(&house, &alice);
-    let bob = house.caller("bob");
-    let bobs = house.collection_of(&bob, "default");
-    let cat = |permission| house.collection_token(&bob, &bobs, permission).1;
+    let expired = library.personal("alice", &[Read, Write], Some(1));
+    library.days_pass(2);
+    let revoked = library.personal("alice", &[Read], None);
+    let person = library.admit(&library.session("alice"), Door::Rest).unwrap();
+    library.library.revoke_personal(&person, &revoked.token.id.to_string()).unwrap();
+    let closed = library.personal("closed", &[Read, Write], None);
+    let closed_id = library.library.user_named(&Caller::owner(), "closed").unwrap().id;
+    library.ok("update_user_tool", json!({ "user_id": closed_id.to_string(), "is_active": false }));
+    let alice = library.caller("alice");
+    let secret_ids = fill(&library, &alice);
+    let bob = library.caller("bob");
+    let bobs = library.collection_of(&bob, "default");
+    let cat = |permission| library.collection_token(&bob, &bobs, permission).1;
     let (read_cat, write_cat) = (cat("read"), cat("read_write"));
-    let admin = house.personal("root", &[Read, Write, Admin], None);
-    let reader = house.personal("bob", &[Read], None);
-    let admit = |text: &str| house.admit(text, Door::Protocol).unwrap();
-    let jwt = house.session("bob");
+    let admin = library.personal("root", &[Read, Write, Admin], None);
+    let reader = library.personal("bob", &[Read], None);
+    let admit = |text: &str| library.admit(text, Door::Protocol).unwrap();
+    let jwt = library.session("bob");
     let callers = vec![
         ("owner PAT", alice),
         ("other PAT", bob),
@@ -76,7 +76,7 @@ fn world() -> World {
         ("read CAT", admit(&read_cat)),
         ("write CAT", admit(&write_cat)),
         ("admin PAT", admit(admin.text.reveal())),
-        ("JWT", house.admit(&jwt, Door::Rest).unwrap()),
+        ("JWT", library.admit(&jwt, Door::Rest).unwrap()),
         ("local", Caller::owner()),
     ];
     let text = |minted: &shelf_engine::Minted| minted.text.reveal().to_owned();
@@ -88,27 +88,27 @@ fn world() -> World {
         ("deactivated", text(&closed), "Invalid PAT token"),
         ("made up", format!("cat_live_{}", "a".repeat(32)), "Invalid CAT"),
     ];
-    World { house, callers, outside, secret_ids }
+    World { library, callers, outside, secret_ids }
 }
 
 /// Puts the marker into everything that Alice can write to, and gives the ids of it all.
-fn fill(house: &TestHouse, alice: &Caller) -> Vec<String> {
+fn fill(library: &TestLibrary, alice: &Caller) -> Vec<String> {
     let name = format!("{MARKER} shelf");
-    let collection = house.ok_as(alice, "create_collection_tool", json!({ "name": name }))["id"].clone();
+    let collection = library.ok_as(alice, "create_collection_tool", json!({ "name": name }))["id"].clone();
     let stored = json!({
         "title": format!("{MARKER} title"), "content": format!("A zebrafish called {MARKER}."),
         "doc_metadata": { MARKER: MARKER }, "collection_id": collection,
     });
-    let document = house.ok_as(alice, "store_document_tool", stored)["document_id"].clone();
+    let document = library.ok_as(alice, "store_document_tool", stored)["document_id"].clone();
     let added = json!({
         "content": format!("Another zebrafish, {MARKER} too."), "name": format!("{MARKER}/zebrafish.txt"),
         "tags": [MARKER], "metadata": { "who": MARKER }, "resource_id": format!("{MARKER}-r"),
         "snapshot_label": format!("{MARKER}-label"),
     });
-    let added = house.ok_as(alice, "add", added);
+    let added = library.ok_as(alice, "add", added);
     let wanted =
         json!({ "label": format!("{MARKER} key"), "collection_id": collection, "permission": "read" });
-    let key = house.ok_as(alice, "create_cat_tool", wanted)["id"].clone();
+    let key = library.ok_as(alice, "create_cat_tool", wanted)["id"].clone();
     [&document, &collection, &key, &added["document_id"], &added["hash"], &added["snapshot_id"]]
         .iter()
         .map(|id| id.as_str().unwrap().to_owned())
@@ -119,9 +119,9 @@ fn fill(house: &TestHouse, alice: &Caller) -> Vec<String> {
 fn hidden_means_refused_and_refused_means_hidden() {
     let world = world();
     for (_, text, sentence) in &world.outside {
-        let refusal = world.house.admit(text, Door::Protocol).unwrap_err();
+        let refusal = world.library.admit(text, Door::Protocol).unwrap_err();
         assert_eq!(refusal.to_string(), *sentence);
-        assert!(!matches!(refusal, Refusal::Catalog(_)));
+        assert!(!matches!(refusal, AuthError::Catalog(_)));
     }
     let selection = Selection::default();
     for (identity, caller) in &world.callers {
@@ -130,7 +130,7 @@ fn hidden_means_refused_and_refused_means_hidden() {
             let expected = expected_refusal(identity, tool);
             assert_eq!(visible.contains(&tool.name), expected.is_none(), "{identity} sees {}", tool.name);
             // The policy speaks before anything looks at the arguments, so wrong ones do no harm.
-            let outcome = world.house.call_as(caller, tool.name, json!({ "no such argument": 1 }));
+            let outcome = world.library.call_as(caller, tool.name, json!({ "no such argument": 1 }));
             let text = error_of(outcome);
             match expected {
                 Some(sentence) => assert!(text.contains(sentence), "{identity} {}: {text}", tool.name),
@@ -194,7 +194,7 @@ fn nothing_of_one_person_reaches_another() {
     let world = world();
     let selection = Selection::default();
     let alice_sees = |tool: &str, arguments: Value| {
-        world.house.ok_as(&world.callers[0].1, tool, arguments).to_string().contains(MARKER)
+        world.library.ok_as(&world.callers[0].1, tool, arguments).to_string().contains(MARKER)
     };
     assert!(alice_sees("list", json!({})) && alice_sees("search", json!({ "query": "zebrafish" })));
     assert!(alice_sees("search_documents_tool", json!({ "query": "zebrafish" })));
@@ -205,17 +205,17 @@ fn nothing_of_one_person_reaches_another() {
         }
         for tool in policy::visible(&caller.pass, &selection).collect::<Vec<_>>() {
             for arguments in attempts(tool, &world.secret_ids) {
-                let outcome = world.house.call_as(caller, tool.name, arguments.clone());
+                let outcome = world.library.call_as(caller, tool.name, arguments.clone());
                 let text = outcome.map_or_else(|failure| failure.text, |reply| reply.to_string());
                 assert!(!text.contains(MARKER), "{identity}: {} {arguments} gave {text}", tool.name);
             }
         }
-        let call = shelf_base::Call::new();
-        let (listed, _) = resources::list(&world.house.house, caller, None, &call).unwrap();
+        let call = shelf_base::CallContext::new();
+        let (listed, _) = resources::list(&world.library.library, caller, None, &call).unwrap();
         assert!(!format!("{listed:?}").contains(MARKER), "{identity}: resources");
         for id in &world.secret_ids {
             for uri in [format!("shelf://documents/{id}"), format!("shelf://snapshots/{id}")] {
-                let read = resources::read(&world.house.house, caller, &uri, &call).unwrap();
+                let read = resources::read(&world.library.library, caller, &uri, &call).unwrap();
                 assert!(read.is_none(), "{identity}: {uri}");
             }
         }
@@ -223,14 +223,14 @@ fn nothing_of_one_person_reaches_another() {
             [(resources::DOCUMENT_TEMPLATE, "document_id"), (resources::SNAPSHOT_TEMPLATE, "snapshot_id")]
         {
             let (values, _) =
-                resources::complete(&world.house.house, caller, template, argument, "").unwrap();
+                resources::complete(&world.library.library, caller, template, argument, "").unwrap();
             let leaked = values.iter().any(|value| world.secret_ids.contains(value));
             assert!(!leaked, "{identity}: {template}");
         }
     }
     // After all those attempts everything of Alice's is still there.
     assert!(alice_sees("list", json!({})) && alice_sees("list_cats_tool", json!({})));
-    let kept = world.house.ok_as(&world.callers[0].1, "list_documents_tool", json!({}));
+    let kept = world.library.ok_as(&world.callers[0].1, "list_documents_tool", json!({}));
     assert_eq!(kept.as_array().unwrap().len(), 2, "{kept}");
 }
 
@@ -239,43 +239,44 @@ fn over_http_the_workspace_is_for_administrators_and_those_who_are_named() {
     let root = tempfile::tempdir().unwrap();
     let settings =
         WorkspaceSettings { root: root.path().to_owned(), also: Vec::new(), accounts: vec!["alice".into()] };
-    let house = TestHouse::with(Options { workspace: Some(settings), ..Options::default() });
+    let library = TestLibrary::with(Options { workspace: Some(settings), ..Options::default() });
     for (name, is_superuser) in [("alice", false), ("bob", false), ("root", true)] {
-        house.user(name, is_superuser);
+        library.user(name, is_superuser);
     }
-    let read = |caller: &Caller| house.call_as(caller, "read_repo_file", json!({ "path": "docs/README.md" }));
-    assert!(read(&house.caller("alice")).is_ok());
-    let admin = house.personal("root", &[Admin], None);
-    assert!(read(&house.admit(admin.text.reveal(), Door::Protocol).unwrap()).is_ok());
-    assert!(read(&house.caller("root")).is_ok(), "an administrator's plain token");
-    let refused = error_of(read(&house.caller("bob")));
+    let read =
+        |caller: &Caller| library.call_as(caller, "read_repo_file", json!({ "path": "docs/README.md" }));
+    assert!(read(&library.caller("alice")).is_ok());
+    let admin = library.personal("root", &[Admin], None);
+    assert!(read(&library.admit(admin.text.reveal(), Door::Protocol).unwrap()).is_ok());
+    assert!(read(&library.caller("root")).is_ok(), "an administrator's plain token");
+    let refused = error_of(read(&library.caller("bob")));
     assert!(refused.contains("PATH_NOT_ALLOWED") && refused.contains("workspace.accounts"), "{refused}");
     let entry = json!({ "file": "progress_log.jsonl", "entry": { "note": "x" } });
-    let written = error_of(house.call_as(&house.caller("bob"), "write_memory_entry", entry));
+    let written = error_of(library.call_as(&library.caller("bob"), "write_memory_entry", entry));
     assert!(written.contains("workspace.accounts"), "{written}");
-    assert!(house.call_as(&house.caller("bob"), "hello", json!({})).is_ok(), "it touches nothing");
+    assert!(library.call_as(&library.caller("bob"), "hello", json!({})).is_ok(), "it touches nothing");
 }
 
 #[test]
 fn figures_do_not_tell_of_others() {
-    let house = TestHouse::new();
-    house.user("alice", false);
-    house.user("bob", false);
-    let (alice, bob) = (house.caller("alice"), house.caller("bob"));
+    let library = TestLibrary::new();
+    library.user("alice", false);
+    library.user("bob", false);
+    let (alice, bob) = (library.caller("alice"), library.caller("bob"));
     let content = "the same bytes for both ".repeat(50);
     let store =
-        |caller: &Caller| house.ok_as(caller, "add", json!({ "content": content, "name": "same.txt" }));
+        |caller: &Caller| library.ok_as(caller, "add", json!({ "content": content, "name": "same.txt" }));
     let first = store(&alice);
     let second = store(&bob);
     assert_eq!(first["bytes_stored"], second["bytes_stored"], "what others have stored does not show");
     assert_eq!(second["bytes_deduped"], 0);
-    let status = |caller: &Caller| house.ok_as(caller, "status", json!({}));
+    let status = |caller: &Caller| library.ok_as(caller, "status", json!({}));
     assert_eq!(status(&alice)["total_objects"], 1);
-    house.ok_as(&alice, "add", json!({ "content": "more", "name": "more.txt" }));
+    library.ok_as(&alice, "add", json!({ "content": "more", "name": "more.txt" }));
     assert_eq!(status(&bob)["total_objects"], 1);
-    let cursor_owner = house.ok_as(&alice, "list", json!({ "limit": 1 }));
+    let cursor_owner = library.ok_as(&alice, "list", json!({ "limit": 1 }));
     let cursor = &cursor_owner["next_cursor"];
     assert!(cursor.is_string());
-    let stolen = error_of(house.call_as(&bob, "list", json!({ "limit": 1, "cursor": cursor })));
+    let stolen = error_of(library.call_as(&bob, "list", json!({ "limit": 1, "cursor": cursor })));
     assert!(stolen.contains("cursor is not one"), "{stolen}");
 }

@@ -3,29 +3,29 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use shelf_testkit::{TestHouse, error_of};
+use shelf_testkit::{TestLibrary, error_of};
 
 fn paths(reply: &Value) -> Vec<&str> {
     reply["documents"].as_array().unwrap().iter().map(|document| document["path"].as_str().unwrap()).collect()
 }
 
-fn library() -> TestHouse {
-    let house = TestHouse::new();
-    house.ok("add", json!({ "content": "# a", "name": "src/a.md", "tags": ["x", "y"] }));
-    house.ok("add", json!({ "content": "fn b() {}", "name": "src/deep/b.rs", "tags": ["x"] }));
-    house.ok(
+fn library() -> TestLibrary {
+    let library = TestLibrary::new();
+    library.ok("add", json!({ "content": "# a", "name": "src/a.md", "tags": ["x", "y"] }));
+    library.ok("add", json!({ "content": "fn b() {}", "name": "src/deep/b.rs", "tags": ["x"] }));
+    library.ok(
         "add",
         json!({ "content": "iVBORw0KGgoAAAANSUhEUg==", "encoding": "base64", "name": "img/c.png" }),
     );
-    house.ok("add", json!({ "content": "print(1)", "name": "other/d.py", "collection": "scripts" }));
-    house
+    library.ok("add", json!({ "content": "print(1)", "name": "other/d.py", "collection": "scripts" }));
+    library
 }
 
 #[test]
 fn filters_do_what_they_say() {
-    let house = library();
+    let library = library();
     let check = |arguments: Value, expected: &[&str]| {
-        let reply = house.ok("list", arguments.clone());
+        let reply = library.ok("list", arguments.clone());
         assert_eq!(paths(&reply), expected, "{arguments}");
         assert_eq!(reply["total"], expected.len(), "{arguments}");
     };
@@ -57,8 +57,8 @@ fn filters_do_what_they_say() {
 
 #[test]
 fn slips_are_explained() {
-    let house = library();
-    let says = |arguments| error_of(house.call("list", arguments));
+    let library = library();
+    let says = |arguments| error_of(library.call("list", arguments));
     assert!(says(json!({ "type": "novel" })).contains("type must be text, binary, image"));
     assert!(says(json!({ "sort_by": "mood" })).contains("sort_by must be name, size"));
     assert!(says(json!({ "created_after": "soon" })).contains("'soon' is not a time"));
@@ -69,18 +69,19 @@ fn slips_are_explained() {
 
 #[test]
 fn pages_are_complete_and_bounded() {
-    let house = TestHouse::new();
+    let library = TestLibrary::new();
     for number in 0..700 {
-        house.write(&format!("tree/{:02}/file-{number:04}.txt", number % 7), format!("{number}"));
+        library.write(&format!("tree/{:02}/file-{number:04}.txt", number % 7), format!("{number}"));
     }
-    house.ok("add", json!({ "path": house.path("tree"), "tags": ["a rather long tag to fill the page"] }));
+    library
+        .ok("add", json!({ "path": library.path("tree"), "tags": ["a rather long tag to fill the page"] }));
     for sort in ["name", "size", "created", "modified", "indexed"] {
         for order in ["asc", "desc"] {
             let mut seen = BTreeSet::new();
             let mut arguments = json!({ "sort_by": sort, "sort_order": order, "limit": 1000 });
             let mut pages = 0;
             loop {
-                let page = house.ok("list", arguments.clone());
+                let page = library.ok("list", arguments.clone());
                 assert!(page.to_string().len() <= 40_000);
                 assert_eq!(page["total"], 700);
                 for path in paths(&page) {
@@ -95,42 +96,44 @@ fn pages_are_complete_and_bounded() {
             assert!(pages > 3 && seen.len() == 700, "{sort} {order}: {} in {pages} pages", seen.len());
         }
     }
-    let cursor = house.ok("list", json!({ "limit": 5 }))["next_cursor"].clone();
-    let other = error_of(house.call("list", json!({ "limit": 5, "sort_by": "size", "cursor": cursor })));
+    let cursor = library.ok("list", json!({ "limit": 5 }))["next_cursor"].clone();
+    let other = error_of(library.call("list", json!({ "limit": 5, "sort_by": "size", "cursor": cursor })));
     assert!(other.contains("for the same arguments"), "{other}");
-    let forged = error_of(house.call("list", json!({ "cursor": format!("x{}", cursor.as_str().unwrap()) })));
+    let forged =
+        error_of(library.call("list", json!({ "cursor": format!("x{}", cursor.as_str().unwrap()) })));
     assert!(forged.contains("start again"), "{forged}");
 }
 
 #[test]
 fn a_name_means_paths_ends_of_paths_and_titles_and_joins_other_filters() {
-    let house = TestHouse::new();
-    house.ok("add", json!({ "name": "notes/plan.md", "content": "one" }));
-    house.ok("add", json!({ "name": "plan.md", "content": "two" }));
-    house.ok("store_document_tool", json!({ "title": "plan.md", "content": "three" }));
-    let paths = |arguments: Value| house.ok("list", arguments)["total"].as_u64().unwrap();
+    let library = TestLibrary::new();
+    library.ok("add", json!({ "name": "notes/plan.md", "content": "one" }));
+    library.ok("add", json!({ "name": "plan.md", "content": "two" }));
+    library.ok("store_document_tool", json!({ "title": "plan.md", "content": "three" }));
+    let paths = |arguments: Value| library.ok("list", arguments)["total"].as_u64().unwrap();
     assert_eq!(paths(json!({ "name": "plan.md" })), 3);
     assert_eq!(paths(json!({ "name": "plan.md", "pattern": "notes/*" })), 1);
     assert_eq!(paths(json!({ "name": "an.md" })), 0);
-    let error = error_of(house.call("list", json!({ "collection": "nowhere" })));
+    let error = error_of(library.call("list", json!({ "collection": "nowhere" })));
     assert!(error.starts_with("Error: no collection 'nowhere'"), "{error}");
 }
 
 #[test]
 fn a_hash_and_a_name_must_mean_one_document() {
-    let house = TestHouse::new();
-    let hash = house.ok("add", json!({ "name": "a/one.txt", "content": "same" }))["hash"].clone();
-    house.ok("add", json!({ "name": "two.txt", "content": "same" }));
-    house.ok("add", json!({ "name": "three.txt", "content": "other" }));
-    let get = |name: &str| house.ok("get", json!({ "hash": hash, "name": name, "graph": false, "depth": 2 }));
+    let library = TestLibrary::new();
+    let hash = library.ok("add", json!({ "name": "a/one.txt", "content": "same" }))["hash"].clone();
+    library.ok("add", json!({ "name": "two.txt", "content": "same" }));
+    library.ok("add", json!({ "name": "three.txt", "content": "other" }));
+    let get =
+        |name: &str| library.ok("get", json!({ "hash": hash, "name": name, "graph": false, "depth": 2 }));
     assert_eq!((&get("one.txt")["path"], &get("two.txt")["path"]), (&json!("a/one.txt"), &json!("two.txt")));
     for tool in ["get", "update"] {
         let mut arguments = json!({ "hash": hash, "name": "three.txt" });
         if tool == "update" {
             arguments["metadata"] = json!(["a=1"]);
         }
-        let error = error_of(house.call(tool, arguments));
+        let error = error_of(library.call(tool, arguments));
         assert!(error.contains("'three.txt' is not the document with hash"), "{error}");
     }
-    house.ok("update", json!({ "hash": hash, "name": "two.txt", "metadata": ["a=1"] }));
+    library.ok("update", json!({ "hash": hash, "name": "two.txt", "metadata": ["a=1"] }));
 }

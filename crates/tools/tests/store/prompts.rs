@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use shelf_engine::{Caller, PersonalScope::Read};
-use shelf_testkit::TestHouse;
+use shelf_testkit::TestLibrary;
 use shelf_tools::{
     policy::Selection,
     prompts::{Prompts, Speaker},
@@ -102,15 +102,15 @@ fn files_are_prompts_and_are_reread() {
 
 #[test]
 fn a_prompt_is_for_those_who_may_use_its_tools() {
-    let house = TestHouse::new();
+    let library = TestLibrary::new();
     let (prompts, all) = (Prompts::default(), Selection::default());
-    house.user("alice", false);
-    let reader = house.personal("alice", &[Read], None);
-    let reader = house.admit(reader.text.reveal(), shelf_engine::Door::Protocol).unwrap();
-    let alice = house.caller("alice");
-    let collection = house.collection_of(&alice, "default");
-    let cat = house.collection_token(&alice, &collection, "read").1;
-    let cat = house.admit(&cat, shelf_engine::Door::Protocol).unwrap();
+    library.user("alice", false);
+    let reader = library.personal("alice", &[Read], None);
+    let reader = library.admit(reader.text.reveal(), shelf_engine::Door::Protocol).unwrap();
+    let alice = library.caller("alice");
+    let collection = library.collection_of(&alice, "default");
+    let cat = library.collection_token(&alice, &collection, "read").1;
+    let cat = library.admit(&cat, shelf_engine::Door::Protocol).unwrap();
     let arguments = given(&[]);
     assert!(prompts.get(&alice, &all, "organize_library", &arguments).is_ok());
     for (caller, selection) in [

@@ -1,7 +1,7 @@
 //! The table itself: every tool is documented, its schemas are portable, its example runs and fits its schema.
 
 use serde_json::{Map, Value, json};
-use shelf_testkit::TestHouse;
+use shelf_testkit::TestLibrary;
 use shelf_tools::registry;
 
 #[test]
@@ -79,25 +79,25 @@ fn names_are_those_of_the_contracts() {
 fn every_example_runs_and_fits_the_output_schema() {
     // What asks the world outside is tried against a server of its own test.
     for tool in registry().filter(|tool| !tool.hints.open_world) {
-        let house = TestHouse::new();
-        let example = with_real_ids(&house, tool.example);
-        let reply = house.ok(tool.name, serde_json::from_str(&example).unwrap());
+        let library = TestLibrary::new();
+        let example = with_real_ids(&library, tool.example);
+        let reply = library.ok(tool.name, serde_json::from_str(&example).unwrap());
         check(tool.name, &tool.output_schema(), &reply);
     }
 }
 
 /// Examples name things by the contract's ids; here they are things that exist.
-fn with_real_ids(house: &TestHouse, example: &str) -> String {
-    house.ok("add", json!({ "content": "Call the printer.", "name": "notes/monday.txt" }));
-    let user = house.user("alice", false);
-    let collection = house.ok("create_collection_tool", json!({ "name": "contract" }))["id"].clone();
+fn with_real_ids(library: &TestLibrary, example: &str) -> String {
+    library.ok("add", json!({ "content": "Call the printer.", "name": "notes/monday.txt" }));
+    let user = library.user("alice", false);
+    let collection = library.ok("create_collection_tool", json!({ "name": "contract" }))["id"].clone();
     let collection = collection.as_str().unwrap();
     let stored =
         json!({ "title": "Project", "content": "How authentication works.", "collection_id": collection });
-    let document = house.ok("store_document_tool", stored)["document_id"].clone();
-    let (key, _) = house.collection_token(&shelf_engine::Caller::owner(), collection, "read");
+    let document = library.ok("store_document_tool", stored)["document_id"].clone();
+    let (key, _) = library.collection_token(&shelf_engine::Caller::owner(), collection, "read");
     if example.contains("446655440002") && !example.contains("label") {
-        house.ok("revoke_cat_tool", json!({ "key_id": key }));
+        library.ok("revoke_cat_tool", json!({ "key_id": key }));
     }
     let id = |last: char| format!("550e8400-e29b-41d4-a716-44665544000{last}");
     example
@@ -138,7 +138,7 @@ fn check(place: &str, schema: &Map<String, Value>, value: &Value) {
 
 #[test]
 fn hello_says_what_the_contract_says() {
-    let reply = TestHouse::new().ok("hello", json!({}));
+    let reply = TestLibrary::new().ok("hello", json!({}));
     assert_eq!(reply["message"], "Hello from AI Practitioner Learning OS!");
     assert!(reply["timestamp"].as_str().unwrap().ends_with('Z'));
 }

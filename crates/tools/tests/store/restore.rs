@@ -8,8 +8,8 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use shelf_engine::{Caller, Options, Pass, Reach};
-use shelf_testkit::{TestHouse, error_of, tree};
+use shelf_engine::{Caller, FileAccess, Options, Pass};
+use shelf_testkit::{TestLibrary, error_of, tree};
 
 fn targets(reply: &Value, list: &str) -> Vec<String> {
     reply[list].as_array().unwrap().iter().map(|file| file["target"].as_str().unwrap().to_owned()).collect()
@@ -17,25 +17,25 @@ fn targets(reply: &Value, list: &str) -> Vec<String> {
 
 #[test]
 fn a_folder_comes_back_as_it_was() {
-    let house = TestHouse::new();
-    house.write("tree/a.txt", "alpha");
-    house.write("tree/bin/run.sh", "#!/bin/sh\n");
-    house.write("tree/bin/data", [0_u8, 255, 10, 13]);
-    house.write("tree/empty", "");
-    fs::set_permissions(house.path("tree/bin/run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+    let library = TestLibrary::new();
+    library.write("tree/a.txt", "alpha");
+    library.write("tree/bin/run.sh", "#!/bin/sh\n");
+    library.write("tree/bin/data", [0_u8, 255, 10, 13]);
+    library.write("tree/empty", "");
+    fs::set_permissions(library.path("tree/bin/run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
     let time = SystemTime::UNIX_EPOCH + Duration::from_micros(1_600_000_000_123_456);
-    fs::File::options().write(true).open(house.path("tree/a.txt")).unwrap().set_modified(time).unwrap();
-    house.ok("add", json!({ "path": house.path("tree"), "snapshot_label": "v1" }));
-    house.write("tree/a.txt", "changed");
-    house.ok("add", json!({ "path": house.path("tree"), "snapshot_label": "v2" }));
-    house.ok("delete_by_name", json!({ "pattern": "*" }));
-    let out = house.path("out");
+    fs::File::options().write(true).open(library.path("tree/a.txt")).unwrap().set_modified(time).unwrap();
+    library.ok("add", json!({ "path": library.path("tree"), "snapshot_label": "v1" }));
+    library.write("tree/a.txt", "changed");
+    library.ok("add", json!({ "path": library.path("tree"), "snapshot_label": "v2" }));
+    library.ok("delete_by_name", json!({ "pattern": "*" }));
+    let out = library.path("out");
     let arguments = json!({ "snapshot_label": "v1", "output_directory": out });
     let mut preview_arguments = arguments.clone();
     preview_arguments["dry_run"] = json!(true);
-    let preview = house.ok("restore", preview_arguments);
+    let preview = library.ok("restore", preview_arguments);
     assert!(!out.exists());
-    let done = house.ok("restore", arguments.clone());
+    let done = library.ok("restore", arguments.clone());
     assert_eq!(targets(&preview, "restored"), targets(&done, "restored"));
     let files = tree(&out);
     let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
@@ -46,21 +46,21 @@ fn a_folder_comes_back_as_it_was() {
     assert_eq!(fs::metadata(out.join("a.txt")).unwrap().modified().unwrap(), time);
     // Again: everything exists.
     fs::write(out.join("a.txt"), "mine").unwrap();
-    let again = house.ok("restore", arguments);
+    let again = library.ok("restore", arguments);
     assert_eq!((targets(&again, "restored").len(), targets(&again, "skipped").len()), (0, 4));
     assert_eq!(again["skipped"][0]["reason"], "exists");
     assert_eq!(fs::read(out.join("a.txt")).unwrap(), b"mine");
-    house.ok("restore", json!({ "snapshot_label": "v1", "output_directory": out, "overwrite": true }));
+    library.ok("restore", json!({ "snapshot_label": "v1", "output_directory": out, "overwrite": true }));
     assert_eq!(fs::read(out.join("a.txt")).unwrap(), b"alpha");
 }
 
 #[test]
 fn patterns_and_templates_choose_and_place() {
-    let house = TestHouse::new();
+    let library = TestLibrary::new();
     for name in ["src/a.rs", "src/b.md", "doc/c.md"] {
-        house.ok("add", json!({ "content": name, "name": name }));
+        library.ok("add", json!({ "content": name, "name": name }));
     }
-    let out = house.path("out");
+    let out = library.path("out");
     let arguments = json!({
         "collection": "default",
         "output_directory": out,
@@ -68,9 +68,9 @@ fn patterns_and_templates_choose_and_place() {
         "exclude_patterns": ["doc/"],
         "layout_template": "{collection}/{ext}/{stem}-{name}",
     });
-    assert_eq!(targets(&house.ok("restore", arguments), "restored"), ["default/md/b-b.md"]);
+    assert_eq!(targets(&library.ok("restore", arguments), "restored"), ["default/md/b-b.md"]);
     assert_eq!(tree(&out)[0].0, "default/md/b-b.md");
-    let says = |arguments| error_of(house.call("restore", arguments));
+    let says = |arguments| error_of(library.call("restore", arguments));
     assert!(
         says(json!({ "collection": "default", "output_directory": out, "layout_template": "{nam}" }))
             .contains("{path} {name}")
@@ -82,14 +82,14 @@ fn patterns_and_templates_choose_and_place() {
     );
     assert_eq!(says(json!({ "snapshot_label": "v9", "output_directory": out })), "Error: no snapshot 'v9'");
     assert_eq!(says(json!({ "collection": "default" })), "Error: output_directory is required");
-    let flat = house.ok(
+    let flat = library.ok(
         "restore",
         json!({ "collection": "default", "output_directory": out, "layout_template": "same" }),
     );
     assert_eq!((targets(&flat, "restored").len(), targets(&flat, "failed").len()), (1, 2));
-    let deep = house.path("deep");
+    let deep = library.path("deep");
     fs::create_dir(&deep).unwrap();
-    let none = house
+    let none = library
         .ok("restore", json!({ "collection": "default", "output_directory": deep, "create_dirs": false }));
     assert_eq!(targets(&none, "failed").len(), 3);
     assert!(tree(&deep).is_empty());
@@ -97,49 +97,49 @@ fn patterns_and_templates_choose_and_place() {
 
 #[test]
 fn no_template_or_name_leads_out() {
-    let house = TestHouse::new();
-    house.ok("add", json!({ "content": "x", "name": "a/b.txt" }));
-    house.ok("add", json!({ "content": "x", "name": "c.txt", "collection": ".." }));
-    let out = house.path("out/inner");
+    let library = TestLibrary::new();
+    library.ok("add", json!({ "content": "x", "name": "a/b.txt" }));
+    library.ok("add", json!({ "content": "x", "name": "c.txt", "collection": ".." }));
+    let out = library.path("out/inner");
     fs::create_dir_all(&out).unwrap();
     for template in ["/abs/{name}", "//x/{name}", "{name}/", "/"] {
         let arguments =
             json!({ "collection": "default", "output_directory": out, "layout_template": template });
-        assert!(error_of(house.call("restore", arguments)).contains("relative path"), "{template}");
+        assert!(error_of(library.call("restore", arguments)).contains("relative path"), "{template}");
     }
     let templates = ["../{name}", "{path}/../../../x", "x/../../{name}", "..", "./../{name}", "a\0b"];
     for template in templates {
         let arguments =
             json!({ "collection": "default", "output_directory": out, "layout_template": template });
-        let reply = house.ok("restore", arguments);
+        let reply = library.ok("restore", arguments);
         assert_eq!(
             (targets(&reply, "restored").len(), targets(&reply, "failed").len()),
             (0, 1),
             "{template}"
         );
     }
-    let reply = house.ok(
+    let reply = library.ok(
         "restore",
         json!({ "collection": "..", "output_directory": out, "layout_template": "{collection}/{name}" }),
     );
     assert_eq!(targets(&reply, "failed").len(), 1);
-    assert_eq!(tree(&house.path("out")).len(), 0);
+    assert_eq!(tree(&library.path("out")).len(), 0);
 }
 
 #[test]
 fn no_link_leads_out() {
-    let house = TestHouse::new();
-    house.ok("add", json!({ "content": "new", "name": "way/file" }));
-    house.ok("add", json!({ "content": "new", "name": "direct" }));
-    let victim = house.path("victim");
+    let library = TestLibrary::new();
+    library.ok("add", json!({ "content": "new", "name": "way/file" }));
+    library.ok("add", json!({ "content": "new", "name": "direct" }));
+    let victim = library.path("victim");
     fs::create_dir(&victim).unwrap();
     fs::write(victim.join("target"), "old").unwrap();
-    let out = house.path("out");
+    let out = library.path("out");
     fs::create_dir(&out).unwrap();
     symlink(&victim, out.join("way")).unwrap();
     symlink(victim.join("target"), out.join("direct")).unwrap();
     let reply =
-        house.ok("restore", json!({ "collection": "default", "output_directory": out, "overwrite": true }));
+        library.ok("restore", json!({ "collection": "default", "output_directory": out, "overwrite": true }));
     assert_eq!(targets(&reply, "failed"), ["way/file"]);
     assert_eq!(targets(&reply, "restored"), ["direct"]);
     // The link itself was replaced; what it pointed at was not touched.
@@ -150,12 +150,12 @@ fn no_link_leads_out() {
 
 #[test]
 fn a_folder_swapped_for_a_link_meanwhile_leads_nowhere() {
-    let house = TestHouse::new();
+    let library = TestLibrary::new();
     for number in 0..200 {
-        house.write(&format!("tree/race/file-{number}"), "x");
+        library.write(&format!("tree/race/file-{number}"), "x");
     }
-    house.ok("add", json!({ "path": house.path("tree") }));
-    let (victim, out) = (house.path("victim"), house.path("out"));
+    library.ok("add", json!({ "path": library.path("tree") }));
+    let (victim, out) = (library.path("victim"), library.path("out"));
     fs::create_dir(&victim).unwrap();
     fs::create_dir(&out).unwrap();
     let stop = AtomicBool::new(false);
@@ -170,8 +170,8 @@ fn a_folder_swapped_for_a_link_meanwhile_leads_nowhere() {
             }
         });
         for _ in 0..20 {
-            let id = house.ok("list_snapshots", json!({}))["snapshots"][0]["snapshot_id"].clone();
-            house.ok("restore", json!({ "snapshot_id": id, "output_directory": out, "overwrite": true }));
+            let id = library.ok("list_snapshots", json!({}))["snapshots"][0]["snapshot_id"].clone();
+            library.ok("restore", json!({ "snapshot_id": id, "output_directory": out, "overwrite": true }));
         }
         stop.store(true, Ordering::Relaxed);
     });
@@ -180,8 +180,8 @@ fn a_folder_swapped_for_a_link_meanwhile_leads_nowhere() {
 
 #[test]
 fn over_http_only_export_roots_are_written() {
-    let remote = Caller { pass: Pass::owner(), reach: Reach::Configured };
-    let closed = TestHouse::new();
+    let remote = Caller { pass: Pass::owner(), file_access: FileAccess::Configured };
+    let closed = TestLibrary::new();
     closed.ok("add", json!({ "content": "x", "name": "a" }));
     let arguments = json!({ "collection": "default", "output_directory": closed.path("out") });
     let refused = error_of(closed.call_as(&remote, "restore", arguments));
@@ -190,10 +190,11 @@ fn over_http_only_export_roots_are_written() {
         error_of(closed.call_as(&remote, "get", json!({ "name": "a", "outputPath": closed.path("x") })));
     assert!(refused.contains("off over HTTP"), "{refused}");
     let root = tempfile::tempdir().unwrap();
-    let house = TestHouse::with(Options { export_roots: vec![root.path().to_owned()], ..Options::default() });
-    house.ok("add", json!({ "content": "x", "name": "a" }));
+    let library =
+        TestLibrary::with(Options { export_roots: vec![root.path().to_owned()], ..Options::default() });
+    library.ok("add", json!({ "content": "x", "name": "a" }));
     for path in ["/tmp/elsewhere-shelf-test", "../up", "in/../../up"] {
-        let refused = error_of(house.call_as(
+        let refused = error_of(library.call_as(
             &remote,
             "restore",
             json!({ "collection": "default", "output_directory": path }),
@@ -201,35 +202,35 @@ fn over_http_only_export_roots_are_written() {
         assert_eq!(refused, "Error: the path is outside the configured export roots", "{path}");
     }
     for path in ["inside".to_owned(), root.path().join("absolute").display().to_string()] {
-        house
+        library
             .call_as(&remote, "restore", json!({ "collection": "default", "output_directory": path }))
             .unwrap();
     }
-    house.call_as(&remote, "get", json!({ "name": "a", "outputPath": "one/a" })).unwrap();
+    library.call_as(&remote, "get", json!({ "name": "a", "outputPath": "one/a" })).unwrap();
     let names: Vec<String> = tree(root.path()).into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["absolute/a", "inside/a", "one/a"]);
 }
 
 #[test]
 fn targets_that_meet_are_told_and_a_preview_agrees() {
-    let house = TestHouse::new();
+    let library = TestLibrary::new();
     for name in ["/q/z", "q/z", "dup", "dup/child", "plain", "none"] {
-        house.ok("add", json!({ "content": name, "name": name }));
+        library.ok("add", json!({ "content": name, "name": name }));
     }
     assert!(
-        error_of(house.call("add", json!({ "content": "x", "name": "q//z" }))).contains("empty segments")
+        error_of(library.call("add", json!({ "content": "x", "name": "q//z" }))).contains("empty segments")
     );
     assert!(
-        error_of(house.call("add", json!({ "content": "x", "name": "trail/" }))).contains("empty segments")
+        error_of(library.call("add", json!({ "content": "x", "name": "trail/" }))).contains("empty segments")
     );
     for template in ["{path}", "./{path}", "{ext}/{path}"] {
-        let out = house.path(&format!("out-{}", template.len()));
+        let out = library.path(&format!("out-{}", template.len()));
         let arguments =
             json!({ "collection": "default", "output_directory": out, "layout_template": template });
         let mut preview = arguments.clone();
         preview["dry_run"] = json!(true);
-        let preview = house.ok("restore", preview);
-        let done = house.ok("restore", arguments);
+        let preview = library.ok("restore", preview);
+        let done = library.ok("restore", arguments);
         for list in ["restored", "skipped", "failed"] {
             assert_eq!(preview[list], done[list], "{template} {list}");
         }

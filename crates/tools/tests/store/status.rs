@@ -1,20 +1,20 @@
 //! `status`, `list_collections`, `list_snapshots`.
 
 use serde_json::json;
-use shelf_testkit::{TestHouse, error_of};
+use shelf_testkit::{TestLibrary, error_of};
 
 #[test]
 fn the_five_figures_are_true() {
-    let house = TestHouse::new();
-    let empty = house.ok("status", json!({}));
+    let library = TestLibrary::new();
+    let empty = library.ok("status", json!({}));
     assert_eq!(
         empty,
         json!({ "total_objects": 0, "total_bytes": 0, "unique_blocks": 0, "deduplicated_bytes": 0, "dedup_ratio": 0.0 })
     );
     for name in ["a", "b", "c", "d"] {
-        house.ok("add", json!({ "content": "twelve bytes", "name": name }));
+        library.ok("add", json!({ "content": "twelve bytes", "name": name }));
     }
-    let full = house.ok("status", json!({ "detailed": true, "file_types": true }));
+    let full = library.ok("status", json!({ "detailed": true, "file_types": true }));
     assert_eq!(
         (&full["total_objects"], &full["total_bytes"], &full["unique_blocks"]),
         (&json!(4), &json!(48), &json!(1))
@@ -23,19 +23,19 @@ fn the_five_figures_are_true() {
     assert_eq!(full["details"]["snapshots"], 4);
     // One content and the listings of four snapshots wait; a fold empties the queue.
     assert_eq!(full["details"]["queue"]["pending"], 5);
-    house.house.fold_now().unwrap();
-    assert_eq!(house.ok("status", json!({ "detailed": true }))["details"]["queue"]["pending"], 0);
+    library.library.fold_now().unwrap();
+    assert_eq!(library.ok("status", json!({ "detailed": true }))["details"]["queue"]["pending"], 0);
     assert_eq!(full["file_types"]["by_mime"], json!([{ "type": "text/plain", "count": 4, "bytes": 48 }]));
-    house.ok("delete_by_name", json!({ "name": "a" }));
-    assert_eq!(house.ok("status", json!({}))["total_bytes"], 36);
+    library.ok("delete_by_name", json!({ "name": "a" }));
+    assert_eq!(library.ok("status", json!({}))["total_bytes"], 36);
 }
 
 #[test]
 fn collections_and_snapshots_are_listed() {
-    let house = TestHouse::new();
-    house.ok("add", json!({ "content": "1", "name": "a" }));
-    house.ok("add", json!({ "content": "22", "name": "b", "collection": "other", "snapshot_label": "v1" }));
-    let collections = house.ok("list_collections", json!({}));
+    let library = TestLibrary::new();
+    library.ok("add", json!({ "content": "1", "name": "a" }));
+    library.ok("add", json!({ "content": "22", "name": "b", "collection": "other", "snapshot_label": "v1" }));
+    let collections = library.ok("list_collections", json!({}));
     let names: Vec<_> = collections["collections"]
         .as_array()
         .unwrap()
@@ -44,7 +44,7 @@ fn collections_and_snapshots_are_listed() {
         .collect();
     let plain = json!("plain");
     assert_eq!(names, [(&json!("default"), &json!(1), &plain), (&json!("other"), &json!(2), &plain)]);
-    let snapshots = house.ok("list_snapshots", json!({ "collection": "other" }));
+    let snapshots = library.ok("list_snapshots", json!({ "collection": "other" }));
     let snapshot = &snapshots["snapshots"][0];
     assert_eq!(
         (&snapshot["label"], &snapshot["file_count"], &snapshot["bytes"]),
@@ -53,15 +53,15 @@ fn collections_and_snapshots_are_listed() {
     let id = snapshot["snapshot_id"].as_str().unwrap();
     assert_eq!((id.len(), id.ends_with('Z')), ("2026-11-15T02:07:09.123456Z".len(), true));
     assert_eq!(
-        error_of(house.call("list_snapshots", json!({ "collection": "othr" }))),
+        error_of(library.call("list_snapshots", json!({ "collection": "othr" }))),
         "Error: no collection 'othr'\ndid you mean other?"
     );
     for number in 0..300 {
-        house.ok("add", json!({ "content": "x", "name": format!("n{number}") }));
+        library.ok("add", json!({ "content": "x", "name": format!("n{number}") }));
     }
     let (mut seen, mut cursor) = (0, None);
     loop {
-        let page = house.ok("list_snapshots", json!({ "cursor": cursor }));
+        let page = library.ok("list_snapshots", json!({ "cursor": cursor }));
         assert!(page.to_string().len() <= 40_000);
         seen += page["snapshots"].as_array().unwrap().len();
         match page.get("next_cursor").filter(|cursor| !cursor.is_null()) {

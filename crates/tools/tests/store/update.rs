@@ -1,20 +1,20 @@
 //! `update`.
 
 use serde_json::json;
-use shelf_testkit::{TestHouse, error_of};
+use shelf_testkit::{TestLibrary, error_of};
 
 #[test]
 fn metadata_and_tags_change_and_content_stays() {
-    let house = TestHouse::new();
-    let added =
-        house.ok("add", json!({ "content": "x", "name": "a", "tags": ["old"], "metadata": { "keep": [1] } }));
+    let library = TestLibrary::new();
+    let added = library
+        .ok("add", json!({ "content": "x", "name": "a", "tags": ["old"], "metadata": { "keep": [1] } }));
     let update = json!({
         "hash": added["hash"],
         "metadata": ["status=completed", "formula=a=b"],
         "tags": ["+new", "-old", "plain"],
         "verbose": true,
     });
-    let reply = house.ok("update", update.clone());
+    let reply = library.ok("update", update.clone());
     assert_eq!(
         (&reply["updated"], &reply["hash"], &reply["document_id"]),
         (&json!(true), &added["hash"], &added["document_id"])
@@ -24,23 +24,23 @@ fn metadata_and_tags_change_and_content_stays() {
         reply["changes"][0],
         json!({ "field": "metadata.status", "action": "set", "new": "completed" })
     );
-    let got = house.ok("get", json!({ "name": "a" }));
+    let got = library.ok("get", json!({ "name": "a" }));
     assert_eq!(got["metadata"], json!({ "keep": [1], "status": "completed", "formula": "a=b" }));
     assert_eq!((&got["tags"], &got["version"]), (&json!(["new", "plain"]), &json!(1)));
-    assert_eq!(house.ok("update", update)["changes"], json!([]), "the same update again changes nothing");
-    let object = house.ok("update", json!({ "name": "a", "metadata": { "status": { "deep": true } } }));
+    assert_eq!(library.ok("update", update)["changes"], json!([]), "the same update again changes nothing");
+    let object = library.ok("update", json!({ "name": "a", "metadata": { "status": { "deep": true } } }));
     assert_eq!(object["changes"], json!([{ "field": "metadata.status", "action": "set" }]));
 }
 
 #[test]
 fn unknown_and_ambiguous_documents_are_refused() {
-    let house = TestHouse::new();
-    house.ok("add", json!({ "content": "x", "name": "one/a" }));
-    house.ok("add", json!({ "content": "x", "name": "two/a" }));
-    let says = |arguments| error_of(house.call("update", arguments));
+    let library = TestLibrary::new();
+    library.ok("add", json!({ "content": "x", "name": "one/a" }));
+    library.ok("add", json!({ "content": "x", "name": "two/a" }));
+    let says = |arguments| error_of(library.call("update", arguments));
     assert_eq!(says(json!({ "name": "b", "metadata": ["k=v"] })), "Error: no document 'b'");
     assert!(says(json!({ "name": "a", "metadata": ["k=v"] })).contains("means 2 documents"));
-    let hash = house.ok("get", json!({ "name": "one/a" }))["hash"].clone();
+    let hash = library.ok("get", json!({ "name": "one/a" }))["hash"].clone();
     assert!(says(json!({ "hash": hash, "metadata": ["k=v"] })).contains("means 2 documents"));
     assert_eq!(says(json!({ "name": "one/a" })), "Error: metadata is required, or tags");
     assert_eq!(

@@ -3,10 +3,10 @@
 use std::{fs, os::unix::fs::symlink, time::Duration};
 
 use serde_json::{Value, json};
-use shelf_testkit::TestHouse;
+use shelf_testkit::TestLibrary;
 
-fn house() -> TestHouse {
-    let house = TestHouse::new();
+fn library() -> TestLibrary {
+    let library = TestLibrary::new();
     for (name, text) in [
         ("workspace/paths/Beginner/README.md", "# Beginner Dashboard\nTwo\nThree\n"),
         ("workspace/docs/secretary.md", "fine"),
@@ -18,27 +18,27 @@ fn house() -> TestHouse {
         ("workspacex/docs/evil.md", "sibling"),
         ("outside.txt", "outside"),
     ] {
-        house.write(name, text);
+        library.write(name, text);
     }
-    house
+    library
 }
 
 /// The code and message of a call that must fail.
-fn refused(house: &TestHouse, tool: &str, arguments: Value) -> (String, String) {
-    let text = house.call(tool, arguments).expect_err("a failure").text;
+fn refused(library: &TestLibrary, tool: &str, arguments: Value) -> (String, String) {
+    let text = library.call(tool, arguments).expect_err("a failure").text;
     let error: Value = serde_json::from_str(&text).unwrap();
     let field = |name: &str| error["error"][name].as_str().unwrap().to_owned();
     (field("code"), field("message"))
 }
 
-fn code(house: &TestHouse, path: &str) -> String {
-    refused(house, "read_repo_file", json!({ "path": path })).0
+fn code(library: &TestLibrary, path: &str) -> String {
+    refused(library, "read_repo_file", json!({ "path": path })).0
 }
 
 #[test]
 fn files_are_read_as_the_contract_says() {
-    let house = house();
-    let reply = house.ok("read_repo_file", json!({ "path": "paths/Beginner/README.md" }));
+    let library = library();
+    let reply = library.ok("read_repo_file", json!({ "path": "paths/Beginner/README.md" }));
     assert_eq!(
         reply,
         json!({ "content": "# Beginner Dashboard\nTwo\nThree\n", "path": "paths/Beginner/README.md", "size_bytes": 31 })
@@ -46,38 +46,38 @@ fn files_are_read_as_the_contract_says() {
     let lines = |window: Value| {
         let mut arguments = json!({ "path": "./paths/Beginner/README.md" });
         arguments.as_object_mut().unwrap().extend(window.as_object().unwrap().clone());
-        house.ok("read_repo_file", arguments)["content"].as_str().unwrap().to_owned()
+        library.ok("read_repo_file", arguments)["content"].as_str().unwrap().to_owned()
     };
     assert_eq!(lines(json!({ "start_line": 2, "end_line": 2 })), "Two\n");
     assert_eq!(lines(json!({ "tail": 1 })), "Three\n");
     assert_eq!(lines(json!({ "start_line": 99 })), "");
-    assert_eq!(code(&house, &format!("docs/{}", "x".repeat(300))), "FILE_NOT_FOUND");
-    assert_eq!(house.ok("read_repo_file", json!({ "path": "docs/secretary.md" }))["content"], "fine");
-    house.write("workspace/docs/bytes.bin", [0xFF, 0xFE, 0x00]);
-    let binary = house.ok("read_repo_file", json!({ "path": "docs/bytes.bin" }));
+    assert_eq!(code(&library, &format!("docs/{}", "x".repeat(300))), "FILE_NOT_FOUND");
+    assert_eq!(library.ok("read_repo_file", json!({ "path": "docs/secretary.md" }))["content"], "fine");
+    library.write("workspace/docs/bytes.bin", [0xFF, 0xFE, 0x00]);
+    let binary = library.ok("read_repo_file", json!({ "path": "docs/bytes.bin" }));
     assert_eq!((binary["encoding"].as_str(), binary["content"].as_str()), (Some("base64"), Some("//4A")));
-    house.write("workspace/docs/large.txt", "é".repeat(600_000));
-    let large = house.ok("read_repo_file", json!({ "path": "docs/large.txt" }));
+    library.write("workspace/docs/large.txt", "é".repeat(600_000));
+    let large = library.ok("read_repo_file", json!({ "path": "docs/large.txt" }));
     assert_eq!((large["truncated"].as_bool(), large["size_bytes"].as_u64()), (Some(true), Some(1_200_000)));
     assert!(large["content"].as_str().unwrap().len() <= 1_000_000);
 }
 
 #[test]
 fn what_is_closed_says_nothing_about_being_there() {
-    let house = house();
-    symlink("../../outside.txt", house.path("workspace/docs/out")).unwrap();
-    symlink("../../absent.txt", house.path("workspace/docs/out-dangling")).unwrap();
-    symlink("../.git", house.path("workspace/docs/git")).unwrap();
-    symlink("secrets/plan.txt", house.path("workspace/docs/alias.md")).unwrap();
-    symlink("/etc", house.path("workspace/docs/etc")).unwrap();
-    symlink("chain2", house.path("workspace/docs/chain1")).unwrap();
-    symlink("../../outside.txt", house.path("workspace/docs/chain2")).unwrap();
-    symlink("secrets/none.txt", house.path("workspace/docs/alias-dangling.md")).unwrap();
-    symlink("secrets", house.path("workspace/docs/plans")).unwrap();
-    symlink("loop2", house.path("workspace/docs/loop1")).unwrap();
-    symlink("loop1", house.path("workspace/docs/loop2")).unwrap();
-    symlink("../src", house.path("workspace/docs/source")).unwrap();
-    symlink("../../workspacex/docs", house.path("workspace/docs/sibling")).unwrap();
+    let library = library();
+    symlink("../../outside.txt", library.path("workspace/docs/out")).unwrap();
+    symlink("../../absent.txt", library.path("workspace/docs/out-dangling")).unwrap();
+    symlink("../.git", library.path("workspace/docs/git")).unwrap();
+    symlink("secrets/plan.txt", library.path("workspace/docs/alias.md")).unwrap();
+    symlink("/etc", library.path("workspace/docs/etc")).unwrap();
+    symlink("chain2", library.path("workspace/docs/chain1")).unwrap();
+    symlink("../../outside.txt", library.path("workspace/docs/chain2")).unwrap();
+    symlink("secrets/none.txt", library.path("workspace/docs/alias-dangling.md")).unwrap();
+    symlink("secrets", library.path("workspace/docs/plans")).unwrap();
+    symlink("loop2", library.path("workspace/docs/loop1")).unwrap();
+    symlink("loop1", library.path("workspace/docs/loop2")).unwrap();
+    symlink("../src", library.path("workspace/docs/source")).unwrap();
+    symlink("../../workspacex/docs", library.path("workspace/docs/sibling")).unwrap();
     let attacks = [
         "../outside.txt",
         "docs/../../outside.txt",
@@ -162,7 +162,7 @@ fn what_is_closed_says_nothing_about_being_there() {
         "C:\\x",
     ];
     for path in attacks {
-        assert_eq!(code(&house, path), "PATH_NOT_ALLOWED", "{path:?}");
+        assert_eq!(code(&library, path), "PATH_NOT_ALLOWED", "{path:?}");
     }
     // Word for word the same, whether the file is there or not.
     for (there, absent) in [
@@ -182,30 +182,30 @@ fn what_is_closed_says_nothing_about_being_there() {
         ("docs/server.key", "docs/absent.key"),
     ] {
         let message =
-            |path: &str| refused(&house, "read_repo_file", json!({ "path": path })).1.replace(path, "");
+            |path: &str| refused(&library, "read_repo_file", json!({ "path": path })).1.replace(path, "");
         assert_eq!(message(there), message(absent));
     }
-    assert_eq!(code(&house, "docs/absent.md"), "FILE_NOT_FOUND");
-    assert_eq!(code(&house, "docs/secretary.md/x"), "FILE_NOT_FOUND");
+    assert_eq!(code(&library, "docs/absent.md"), "FILE_NOT_FOUND");
+    assert_eq!(code(&library, "docs/secretary.md/x"), "FILE_NOT_FOUND");
     // A link to what may be read is read, and what it lacks is missing.
-    symlink("../paths", house.path("workspace/docs/ways")).unwrap();
-    let read = house.ok("read_repo_file", json!({ "path": "docs/ways/Beginner/README.md" }));
+    symlink("../paths", library.path("workspace/docs/ways")).unwrap();
+    let read = library.ok("read_repo_file", json!({ "path": "docs/ways/Beginner/README.md" }));
     assert_eq!(read["path"], "paths/Beginner/README.md");
-    assert_eq!(code(&house, "docs/ways/Beginner/absent.md"), "FILE_NOT_FOUND");
-    let (_, message) = refused(&house, "read_repo_file", json!({ "path": "paths/beginner/README.md" }));
+    assert_eq!(code(&library, "docs/ways/Beginner/absent.md"), "FILE_NOT_FOUND");
+    let (_, message) = refused(&library, "read_repo_file", json!({ "path": "paths/beginner/README.md" }));
     assert!(message.contains("paths/Beginner/README.md"), "{message}");
-    assert_eq!(refused(&house, "read_repo_file", json!({})).0, "INVALID_INPUT");
-    assert_eq!(refused(&house, "read_repo_file", json!({ "path": 5 })).0, "INVALID_INPUT");
-    let pipe = house.path("workspace/docs/pipe");
+    assert_eq!(refused(&library, "read_repo_file", json!({})).0, "INVALID_INPUT");
+    assert_eq!(refused(&library, "read_repo_file", json!({ "path": 5 })).0, "INVALID_INPUT");
+    let pipe = library.path("workspace/docs/pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    assert_eq!(code(&house, "docs/pipe"), "INVALID_INPUT");
+    assert_eq!(code(&library, "docs/pipe"), "INVALID_INPUT");
 }
 
 #[test]
 fn a_link_that_is_swapped_meanwhile_leads_nowhere() {
-    let house = house();
-    house.write("workspace/.git/HEAD", "hidden");
-    let (place, folder) = (house.path("workspace/docs/swap.md"), house.path("workspace/docs/swapped"));
+    let library = library();
+    library.write("workspace/.git/HEAD", "hidden");
+    let (place, folder) = (library.path("workspace/docs/swap.md"), library.path("workspace/docs/swapped"));
     let mut read = 0;
     let end = std::time::Instant::now() + Duration::from_secs(10);
     std::thread::scope(|scope| {
@@ -226,12 +226,12 @@ fn a_link_that_is_swapped_meanwhile_leads_nowhere() {
         });
         while std::time::Instant::now() < end {
             for path in ["docs/swap.md", "docs/swapped/config"] {
-                if let Ok(reply) = house.call("read_repo_file", json!({ "path": path })) {
+                if let Ok(reply) = library.call("read_repo_file", json!({ "path": path })) {
                     assert!(["inside", ""].contains(&reply["content"].as_str().unwrap()), "{reply}");
                     read += 1;
                 }
             }
-            let listed = house.ok("list_repo_files", json!({ "pattern": "docs/swapped/" })).to_string();
+            let listed = library.ok("list_repo_files", json!({ "pattern": "docs/swapped/" })).to_string();
             assert!(!listed.contains("HEAD"), "{listed}");
         }
     });
@@ -240,11 +240,11 @@ fn a_link_that_is_swapped_meanwhile_leads_nowhere() {
 
 #[test]
 fn a_lock_of_another_program_is_not_waited_for_for_ever() {
-    let house = house();
+    let library = library();
     let write =
-        || house.call("write_memory_entry", json!({ "file": "progress_log.jsonl", "entry": entry(1) }));
+        || library.call("write_memory_entry", json!({ "file": "progress_log.jsonl", "entry": entry(1) }));
     write().unwrap();
-    let held = fs::File::open(house.path("workspace/.claude/memory/progress_log.jsonl")).unwrap();
+    let held = fs::File::open(library.path("workspace/.claude/memory/progress_log.jsonl")).unwrap();
     held.lock_shared().unwrap();
     let refused = write().unwrap_err();
     assert!(refused.text.contains("locked by another program"), "{}", refused.text);
@@ -259,10 +259,10 @@ fn entry(number: usize) -> Value {
 
 #[test]
 fn entries_are_appended_and_counted() {
-    let house = house();
-    let file = house.path("workspace/.claude/memory/progress_log.jsonl");
+    let library = library();
+    let file = library.path("workspace/.claude/memory/progress_log.jsonl");
     let write = |entry: Value| {
-        house.ok("write_memory_entry", json!({ "file": "progress_log.jsonl", "entry": entry }))
+        library.ok("write_memory_entry", json!({ "file": "progress_log.jsonl", "entry": entry }))
     };
     assert_eq!(write(entry(1)), json!({ "success": true, "file": "progress_log.jsonl", "entry_count": 1 }));
     assert_eq!(
@@ -281,9 +281,9 @@ fn entries_are_appended_and_counted() {
 
 #[test]
 fn what_may_not_be_written_is_refused_with_its_code() {
-    let house = house();
+    let library = library();
     let refuse = |file: &str, entry: Value| {
-        refused(&house, "write_memory_entry", json!({ "file": file, "entry": entry }))
+        refused(&library, "write_memory_entry", json!({ "file": file, "entry": entry }))
     };
     for file in
         ["learner_profile.json", "best_practices.md", "../decisions.jsonl", "other.jsonl", "/etc/passwd"]
@@ -303,37 +303,37 @@ fn what_may_not_be_written_is_refused_with_its_code() {
         assert_eq!(refuse("decisions.jsonl", wrong.clone()).0, "INVALID_INPUT", "{wrong}");
     }
     let arguments = json!({ "file": "decisions.jsonl", "entry": "text" });
-    assert_eq!(refused(&house, "write_memory_entry", arguments).0, "INVALID_INPUT");
+    assert_eq!(refused(&library, "write_memory_entry", arguments).0, "INVALID_INPUT");
     let sized = |length: usize| json!({ "timestamp": "2026-01-07T14:00:00Z", "event": "x".repeat(length) });
     let frame = sized(0).to_string().len();
-    house.ok("write_memory_entry", json!({ "file": "decisions.jsonl", "entry": sized(10_240 - frame) }));
+    library.ok("write_memory_entry", json!({ "file": "decisions.jsonl", "entry": sized(10_240 - frame) }));
     assert_eq!(refuse("decisions.jsonl", sized(10_241 - frame)).0, "ENTRY_TOO_LARGE");
     let secret = json!({ "timestamp": "2026-01-07T14:00:00Z", "event": "x", "note": "AKIAIOSFODNN7EXAMPLE" });
     let (code, message) = refuse("decisions.jsonl", secret);
     assert!(code == "INVALID_INPUT" && message.contains("entry.note") && !message.contains("AKIA"));
-    fs::remove_file(house.path("workspace/.claude/memory/decisions.jsonl")).unwrap();
-    symlink("../../../outside.txt", house.path("workspace/.claude/memory/decisions.jsonl")).unwrap();
+    fs::remove_file(library.path("workspace/.claude/memory/decisions.jsonl")).unwrap();
+    symlink("../../../outside.txt", library.path("workspace/.claude/memory/decisions.jsonl")).unwrap();
     assert_eq!(refuse("decisions.jsonl", entry(1)).0, "WRITE_NOT_ALLOWED");
-    assert_eq!(fs::read_to_string(house.path("outside.txt")).unwrap(), "outside");
+    assert_eq!(fs::read_to_string(library.path("outside.txt")).unwrap(), "outside");
 }
 
 #[test]
 fn many_writers_leave_whole_lines() {
-    let house = house();
+    let library = library();
     // Threads of one process; processes are tried where the program is.
     let (writers, each) = (16, 50);
     std::thread::scope(|scope| {
         for writer in 0..writers {
-            let house = &house;
+            let library = &library;
             scope.spawn(move || {
                 for number in 0..each {
                     let entry = entry(writer * each + number);
-                    house.ok("write_memory_entry", json!({ "file": "decisions.jsonl", "entry": entry }));
+                    library.ok("write_memory_entry", json!({ "file": "decisions.jsonl", "entry": entry }));
                 }
             });
         }
     });
-    let text = fs::read_to_string(house.path("workspace/.claude/memory/decisions.jsonl")).unwrap();
+    let text = fs::read_to_string(library.path("workspace/.claude/memory/decisions.jsonl")).unwrap();
     let mut numbers: Vec<u64> = text
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap()["zeta"].as_u64().unwrap())
@@ -344,9 +344,9 @@ fn many_writers_leave_whole_lines() {
 
 #[test]
 fn the_same_key_adds_nothing_twice() {
-    let house = house();
+    let library = library();
     let write = |key: &str, number: usize| {
-        house.call(
+        library.call(
             "write_memory_entry",
             json!({ "file": "decisions.jsonl", "entry": entry(number), "idempotency_key": key }),
         )
@@ -357,6 +357,6 @@ fn the_same_key_adds_nothing_twice() {
     assert_eq!(write("other", 1).unwrap()["entry_count"], 2);
     assert!(write("other", 2).is_err() && write("", 3).is_err());
     // A key whose line never came to be is as good as new.
-    fs::write(house.path("workspace/.claude/memory/decisions.jsonl"), "").unwrap();
+    fs::write(library.path("workspace/.claude/memory/decisions.jsonl"), "").unwrap();
     assert_eq!(write("other", 1).unwrap()["entry_count"], 1);
 }

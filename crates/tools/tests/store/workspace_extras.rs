@@ -4,16 +4,16 @@ use std::{fs, os::unix::fs::symlink};
 
 use serde_json::{Value, json};
 use shelf_engine::{Options, WorkspaceSettings};
-use shelf_testkit::TestHouse;
+use shelf_testkit::TestLibrary;
 
-fn code(house: &TestHouse, tool: &str, arguments: Value) -> String {
-    let text = house.call(tool, arguments).expect_err("a failure").text;
+fn code(library: &TestLibrary, tool: &str, arguments: Value) -> String {
+    let text = library.call(tool, arguments).expect_err("a failure").text;
     let error: Value = serde_json::from_str(&text).unwrap();
     error["error"]["code"].as_str().unwrap().to_owned()
 }
 
-fn with_memory() -> TestHouse {
-    let house = TestHouse::new();
+fn with_memory() -> TestLibrary {
+    let library = TestLibrary::new();
     let lines = [
         r#"{"timestamp":"2026-01-05T08:00:00Z","event":"task_started","task":"EDA","n":1}"#,
         r#"{"timestamp":"2026-01-06T08:00:00+02:00","event":"task_completed","task":"EDA","n":2,"in":{"deep":true}}"#,
@@ -22,17 +22,17 @@ fn with_memory() -> TestHouse {
         r#"{"event":"no time","n":4}"#,
         r#"{"timestamp":"2026-01-07T23:30:00Z","event":"note","n":5}"#,
     ];
-    house.write("workspace/.claude/memory/progress_log.jsonl", lines.join("\n") + "\n");
-    house
+    library.write("workspace/.claude/memory/progress_log.jsonl", lines.join("\n") + "\n");
+    library
 }
 
 #[test]
 fn memory_is_asked_by_field_words_and_time() {
-    let house = with_memory();
+    let library = with_memory();
     let ask = |question: Value| {
         let mut arguments = json!({ "file": "progress_log.jsonl" });
         arguments.as_object_mut().unwrap().extend(question.as_object().unwrap().clone());
-        house.ok("query_memory", arguments)
+        library.ok("query_memory", arguments)
     };
     let numbers = |question: Value| {
         let reply = ask(question);
@@ -61,11 +61,11 @@ fn memory_is_asked_by_field_words_and_time() {
         })
     );
     let spelled = r#"{"event":"spelled","v":1.10,"n":123456789012345678901234567890}"#;
-    house.write("workspace/.claude/memory/decisions.jsonl", spelled);
-    let reply = house.ok("query_memory", json!({ "file": "decisions.jsonl" }));
+    library.write("workspace/.claude/memory/decisions.jsonl", spelled);
+    let reply = library.ok("query_memory", json!({ "file": "decisions.jsonl" }));
     assert_eq!(reply["entries"][0]["text"], spelled);
-    fs::remove_file(house.path("workspace/.claude/memory/decisions.jsonl")).unwrap();
-    let absent = house.ok("query_memory", json!({ "file": "decisions.jsonl" }));
+    fs::remove_file(library.path("workspace/.claude/memory/decisions.jsonl")).unwrap();
+    let absent = library.ok("query_memory", json!({ "file": "decisions.jsonl" }));
     assert_eq!((absent["total"].as_u64(), absent["entries"].as_array().map(Vec::len)), (Some(0), Some(0)));
     for wrong in [
         json!({ "file": "learner_profile.json" }),
@@ -73,13 +73,13 @@ fn memory_is_asked_by_field_words_and_time() {
         json!({ "file": "decisions.jsonl", "last": 0 }),
         json!({}),
     ] {
-        assert_eq!(code(&house, "query_memory", wrong.clone()), "INVALID_INPUT", "{wrong}");
+        assert_eq!(code(&library, "query_memory", wrong.clone()), "INVALID_INPUT", "{wrong}");
     }
 }
 
 #[test]
 fn a_long_memory_is_answered_within_a_page() {
-    let house = TestHouse::new();
+    let library = TestLibrary::new();
     let line = |number: usize| {
         format!(
             "{{\"timestamp\":\"2026-01-05T08:00:00Z\",\"event\":\"{}\",\"n\":{number}}}\n",
@@ -87,8 +87,8 @@ fn a_long_memory_is_answered_within_a_page() {
         )
     };
     let text: String = (0..500).map(line).collect();
-    house.write("workspace/.claude/memory/decisions.jsonl", text);
-    let reply = house.ok("query_memory", json!({ "file": "decisions.jsonl", "last": 1_000 }));
+    library.write("workspace/.claude/memory/decisions.jsonl", text);
+    let reply = library.ok("query_memory", json!({ "file": "decisions.jsonl", "last": 1_000 }));
     let entries = reply["entries"].as_array().unwrap();
     assert!(reply.to_string().len() < 40_000 && entries.len() > 10, "{}", entries.len());
     assert_eq!(entries.last().unwrap()["entry"]["n"], 499, "the newest come first to their place");
@@ -125,9 +125,9 @@ fn only_what_may_be_read_is_listed() {
     symlink("../src/main.rs", root.join("docs/link.md")).unwrap();
     symlink("../.git", root.join("docs/folder-link")).unwrap();
     let workspace = Some(WorkspaceSettings { root, also: vec!["notes/*.txt".into()], accounts: Vec::new() });
-    let house = TestHouse::with(Options { workspace, ..Options::default() });
+    let library = TestLibrary::with(Options { workspace, ..Options::default() });
     let list = |arguments: Value| {
-        let reply = house.ok("list_repo_files", arguments);
+        let reply = library.ok("list_repo_files", arguments);
         let paths = |file: &Value| file["path"].as_str().unwrap().to_owned();
         (reply["files"].as_array().unwrap().iter().map(paths).collect::<Vec<_>>(), reply)
     };
@@ -150,7 +150,7 @@ fn only_what_may_be_read_is_listed() {
     assert_eq!(reply["files"][3]["size_bytes"], 5);
     // Whatever is listed can be read.
     for path in &all {
-        house.ok("read_repo_file", json!({ "path": path }));
+        library.ok("read_repo_file", json!({ "path": path }));
     }
     assert_eq!(list(json!({ "pattern": "docs/" })).0.len(), 5);
     assert_eq!(list(json!({ "pattern": "README.md" })).0, ["docs/README.md", "paths/Beginner/README.md"]);
@@ -159,15 +159,15 @@ fn only_what_may_be_read_is_listed() {
     for closed in ["src/", ".git/**", "**/.env", "../**", "/etc/*"] {
         assert_eq!(list(json!({ "pattern": closed })).0, Vec::<String>::new(), "{closed}");
     }
-    assert_eq!(code(&house, "list_repo_files", json!({ "pattern": "[" })), "INVALID_INPUT");
+    assert_eq!(code(&library, "list_repo_files", json!({ "pattern": "[" })), "INVALID_INPUT");
 }
 
 #[test]
 fn practices_are_sections_of_a_page() {
-    let house = TestHouse::new();
-    let page = house.path("workspace/.claude/memory/best_practices.md");
+    let library = TestLibrary::new();
+    let page = library.path("workspace/.claude/memory/best_practices.md");
     let add = |title: &str, practice: &str| {
-        house.call("add_best_practice", json!({ "title": title, "practice": practice, "category": "data" }))
+        library.call("add_best_practice", json!({ "title": title, "practice": practice, "category": "data" }))
     };
     let reply = add("Look first", "Plot *every* column.\n\n### Why\n\nBecause.").unwrap();
     assert_eq!(reply, json!({ "success": true, "file": "best_practices.md", "practice_count": 1 }));
@@ -180,7 +180,7 @@ fn practices_are_sections_of_a_page() {
     let now = fs::read_to_string(&page).unwrap();
     assert!(now.starts_with(&text) && now.contains("\n## By hand\n\n## Third\n\n"), "{now}");
     assert_eq!(
-        house.ok("read_repo_file", json!({ "path": ".claude/memory/best_practices.md" }))["content"],
+        library.ok("read_repo_file", json!({ "path": ".claude/memory/best_practices.md" }))["content"],
         now
     );
     for (title, practice) in [
@@ -199,5 +199,5 @@ fn practices_are_sections_of_a_page() {
     fs::remove_file(&page).unwrap();
     symlink("../../../outside.txt", &page).unwrap();
     assert!(add("a", "b").unwrap_err().text.contains("WRITE_NOT_ALLOWED"));
-    assert!(!house.path("outside.txt").exists());
+    assert!(!library.path("outside.txt").exists());
 }

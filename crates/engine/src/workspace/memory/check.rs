@@ -9,7 +9,7 @@ use super::{
     chain::{Chain, Record, State},
     count, lines, parse,
 };
-use crate::{Caller, House};
+use crate::{Caller, Library};
 
 /// How a memory file differs from what is known of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +73,7 @@ pub struct MemoryReport {
     pub findings: Vec<MemoryFinding>,
 }
 
-impl House {
+impl Library {
     /// Compares every memory file of the workspace with its side chain. Changes nothing.
     pub fn check_memory(&self, caller: &Caller) -> Result<Vec<MemoryReport>, WorkspaceError> {
         caller.must_read().map_err(|_| WorkspaceError::PathNotAllowed(super::FOLDER.to_owned()))?;

@@ -26,7 +26,7 @@ use serde_json::{Map, Value};
 use shelf_base::Digest;
 
 use super::{Workspace, WorkspaceError};
-use crate::{Caller, House};
+use crate::{Caller, Library};
 
 /// Where the files are.
 pub(super) const FOLDER: &str = ".claude/memory";
@@ -78,7 +78,7 @@ pub struct Appended {
     pub was_there: bool,
 }
 
-impl House {
+impl Library {
     /// Appends an entry to a memory file of the workspace. `entry` is the JSON text of an object; its numbers are
     /// written as they are spelled there.
     pub fn write_memory_entry(

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use shelf_base::Moment;
 
 use super::{MemoryFile, WorkspaceError, count, lines, parse};
-use crate::{Caller, House};
+use crate::{Caller, Library};
 
 /// What is asked for; entries must fulfil all of it.
 #[derive(Clone, Debug, Default)]
@@ -45,7 +45,7 @@ pub struct MemoryMatches {
     pub invalid_lines: u64,
 }
 
-impl House {
+impl Library {
     /// Looks for entries of a memory file.
     pub fn query_memory(
         &self,

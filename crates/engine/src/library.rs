@@ -1,4 +1,4 @@
-//! The house itself: one open library.
+//! One open library.
 
 use std::{
     fs, io,
@@ -9,7 +9,7 @@ use std::{
 
 use parking_lot::Mutex;
 use shelf_accounts::Pass;
-use shelf_base::{Call, Clock, Moment, SystemClock};
+use shelf_base::{CallContext, Clock, Moment, SystemClock};
 use shelf_blocks::{
     Store,
     objects::{Folder, Objects},
@@ -18,7 +18,7 @@ use shelf_catalog::{Catalog, Scope, sqlite::SqliteCatalog};
 
 use crate::{
     Error, Result,
-    accounts::Desk,
+    accounts::TokenUse,
     blobs::Blobs,
     budget::Budget,
     download::{DownloadSettings, UnderWay},
@@ -49,7 +49,7 @@ pub struct Options {
 
 /// Which files of the machine a caller reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub enum FileAccess {
     /// Whatever the OS user may: stdio and the command line.
     OperatingSystem,
     /// The configured roots only: HTTP.
@@ -58,7 +58,7 @@ pub enum Reach {
 
 /// For how long nobody has asked for anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rest {
+pub enum Idle {
     /// Some seconds: only what comes again at once is given back.
     Short,
     /// A minute: whatever can be had again.
@@ -71,13 +71,13 @@ pub struct Caller {
     /// The checked identity.
     pub pass: Pass,
     /// The reach.
-    pub reach: Reach,
+    pub file_access: FileAccess,
 }
 
 impl Caller {
     /// The owner of the data directory, at the machine itself.
     pub const fn owner() -> Self {
-        Self { pass: Pass::owner(), reach: Reach::OperatingSystem }
+        Self { pass: Pass::owner(), file_access: FileAccess::OperatingSystem }
     }
 
     pub(crate) fn must_read(&self) -> Result<()> {
@@ -110,13 +110,13 @@ fn keep_to_the_owner(folder: &Path) -> Result<()> {
 }
 
 /// An open library.
-pub struct House {
+pub struct Library {
     pub(crate) catalog: Arc<dyn Catalog>,
     pub(crate) blocks: Arc<Store>,
     pub(crate) blobs: Blobs,
     pub(crate) indexing: Arc<Indexing>,
     pub(crate) workspace: Option<Workspace>,
-    pub(crate) desk: Desk,
+    pub(crate) token_use: TokenUse,
     pub(crate) locks: Locks,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) options: Options,
@@ -130,13 +130,13 @@ pub struct House {
     folder: PathBuf,
 }
 
-impl House {
+impl Library {
     /// Opens the library in `folder`, making it when it is not there. One whose catalog has lost records is refused: what
     /// would be written to it could not be joined with what it has lost.
     pub fn open(folder: &Path, options: Options) -> Result<Self> {
-        let house = Self::open_anyway(folder, options)?;
-        match house.lost_records()? {
-            None => Ok(house),
+        let library = Self::open_anyway(folder, options)?;
+        match library.lost_records()? {
+            None => Ok(library),
             Some(what) => Err(Error::Unavailable {
                 what: format!("the journal of this library is not whole: {what}"),
                 hint: "run `shelf recover` to go back to the recovery copy, or `shelf recover --keep-catalog` to go on \
@@ -186,7 +186,7 @@ impl House {
             )?),
             blobs,
             workspace: options.workspace.as_ref().map(Workspace::open).transpose()?,
-            desk: Desk::default(),
+            token_use: TokenUse::default(),
             locks,
             clock,
             options,
@@ -206,7 +206,7 @@ impl House {
         &self.folder
     }
 
-    /// The present moment by the house's clock.
+    /// The present moment by the clock of the library.
     pub fn now(&self) -> Moment {
         self.clock.now()
     }
@@ -232,24 +232,24 @@ impl House {
         if self.reserve.is_disk_full() {
             return Some("the disk is full: reads work, writes fail".into());
         }
-        let soon = Call::new().within(std::time::Duration::from_millis(50));
+        let soon = CallContext::new().within(std::time::Duration::from_millis(50));
         self.locks.write(&soon).err().map(|_| "garbage collection keeps writers waiting".into())
     }
 
     /// Gives back memory: what was kept is read or made again when it is needed.
-    pub fn rest(&self, rest: Rest) {
-        self.indexing.rest(rest);
+    pub fn release_memory(&self, idle: Idle) {
+        self.indexing.release_memory(idle);
         self.blobs.texts.shrink();
-        if rest == Rest::Long {
+        if idle == Idle::Long {
             self.blobs.texts.clear();
             self.blobs.manifests.clear();
-            self.blocks.rest();
-            self.catalog.rest();
+            self.blocks.release_memory();
+            self.catalog.release_memory();
         }
     }
 
     /// Begins to write: until the guard is dropped, no stored block that is relied on goes away.
-    pub(crate) fn writing(&self, call: &Call) -> Result<crate::locks::Guard> {
+    pub(crate) fn writing(&self, call: &CallContext) -> Result<crate::locks::Guard> {
         self.locks.write(call)
     }
 }

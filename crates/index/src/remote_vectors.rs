@@ -27,7 +27,7 @@ const SUM: usize = 8;
 type Key = (i64, u32);
 
 /// The vectors of one model.
-pub struct Deep {
+pub struct RemoteVectors {
     path: PathBuf,
     model: String,
     /// Bytes of the file that have been read.
@@ -57,7 +57,7 @@ pub struct Missing {
     pub place: (usize, usize),
 }
 
-impl Deep {
+impl RemoteVectors {
     /// The vectors of `model` in the folder of an index. Nothing is read yet.
     pub fn new(folder: &Path, model: &str) -> Self {
         let name = format!("deep-{}.vectors", &blake3::hash(model.as_bytes()).to_hex()[..16]);
@@ -258,11 +258,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let index = Index::new(folder.path().to_owned(), "test", Box::new(|_| None));
         let lease = index.lease().unwrap();
-        let mut deep = Deep::new(folder.path(), "model@host");
+        let mut deep = RemoteVectors::new(folder.path(), "model@host");
         deep.append(&lease, &[(missing(1), vec![0.6, 0.8, 0.0]), (missing(2), vec![0.0, 0.0, 1.0])]).unwrap();
         let whole = fs::read(&deep.path).unwrap();
         fs::write(&deep.path, [&whole[..], b"torn"].concat()).unwrap();
-        let mut other = Deep::new(folder.path(), "model@host");
+        let mut other = RemoteVectors::new(folder.path(), "model@host");
         other.refresh().unwrap();
         assert_eq!(other.vectors.len(), 2);
         other.append(&lease, &[(missing(3), vec![1.0, 0.0, 0.0])]).unwrap();

@@ -28,13 +28,13 @@ pub enum Stopped {
 
 /// A call in progress. Cheap to clone; every clone sees the same cancellation.
 #[derive(Clone, Default)]
-pub struct Call {
+pub struct CallContext {
     cancelled: Arc<AtomicBool>,
     deadline: Option<Instant>,
     progress: Option<Arc<dyn Progress>>,
 }
 
-impl Call {
+impl CallContext {
     /// A call without deadline or progress.
     pub fn new() -> Self {
         Self::default()
@@ -78,7 +78,7 @@ impl Call {
     }
 }
 
-impl fmt::Debug for Call {
+impl fmt::Debug for CallContext {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Call").field("state", &self.check()).finish_non_exhaustive()
     }
@@ -90,11 +90,11 @@ mod tests {
 
     #[test]
     fn clones_share_cancellation_and_deadlines_pass() {
-        let call = Call::new();
+        let call = CallContext::new();
         let other = call.clone();
         assert_eq!(call.check(), Ok(()));
         other.cancel();
         assert_eq!(call.check(), Err(Stopped::Cancelled));
-        assert_eq!(Call::new().within(Duration::ZERO).check(), Err(Stopped::TimedOut));
+        assert_eq!(CallContext::new().within(Duration::ZERO).check(), Err(Stopped::TimedOut));
     }
 }

@@ -20,19 +20,19 @@ pub(super) const REFUSED: &str = "address is not of the public internet";
 
 /// Looks names up and leaves out machines that may not be asked.
 #[derive(Debug)]
-pub(super) struct Public {
+pub(super) struct AddressPolicy {
     names: DefaultResolver,
     all: bool,
 }
 
-impl Public {
+impl AddressPolicy {
     /// With `all` every machine may be asked.
     pub(super) fn new(all: bool) -> Self {
         Self { names: DefaultResolver::default(), all }
     }
 }
 
-impl Resolver for Public {
+impl Resolver for AddressPolicy {
     fn resolve(
         &self,
         uri: &Uri,

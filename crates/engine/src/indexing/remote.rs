@@ -6,14 +6,14 @@
 use std::{collections::HashMap, path::Path, sync::Arc};
 
 use parking_lot::Mutex;
-use shelf_base::{Call, Digest, Fault, ids::CollectionId};
+use shelf_base::{CallContext, Digest, ErrorInfo, ids::CollectionId};
 use shelf_catalog::Scope;
 pub use shelf_embed::EndpointSettings;
 use shelf_embed::{BUILT_IN, Cached, Embedder, Endpoint};
-use shelf_index::{Cosines, Deep, Filter, Missing, View};
+use shelf_index::{Cosines, Filter, Missing, RemoteVectors, View};
 
 use super::Indexing;
-use crate::{Caller, Error, House, Result};
+use crate::{Caller, Error, Library, Result};
 
 /// Passages that are embedded before their vectors are written.
 const BATCH: usize = 256;
@@ -21,7 +21,7 @@ const BATCH: usize = 256;
 /// A configured model and its vectors.
 pub(crate) struct OtherModel {
     embedder: Box<dyn Embedder>,
-    vectors: Mutex<Deep>,
+    vectors: Mutex<RemoteVectors>,
 }
 
 impl OtherModel {
@@ -29,7 +29,7 @@ impl OtherModel {
         let endpoint = Endpoint::new(settings)?;
         std::fs::create_dir_all(index).map_err(|error| Error::writing(index.display().to_string(), error))?;
         let embedder = Cached::open(index, endpoint)?;
-        let vectors = Mutex::new(Deep::new(index, embedder.model()));
+        let vectors = Mutex::new(RemoteVectors::new(index, embedder.model()));
         Ok(Self { embedder: Box::new(embedder), vectors })
     }
 
@@ -37,7 +37,7 @@ impl OtherModel {
         self.embedder.model()
     }
 
-    fn embed_one(&self, text: &str, call: &Call) -> Result<Vec<f32>> {
+    fn embed_one(&self, text: &str, call: &CallContext) -> Result<Vec<f32>> {
         Ok(self.embedder.embed(&[text], call)?.pop().unwrap_or_default())
     }
 }
@@ -57,7 +57,7 @@ impl Indexing {
         filter: &Filter,
         scope: &Scope,
         query: &str,
-        call: &Call,
+        call: &CallContext,
     ) -> Result<Meant> {
         let built_in = |note: Option<String>| Meant { cosines: None, model: BUILT_IN.to_owned(), note };
         let Some(other) = &self.other else { return Ok(built_in(None)) };
@@ -88,7 +88,7 @@ impl Indexing {
     }
 
     /// Makes the vectors that collections with the configured model still lack; how many it made.
-    pub(crate) fn embed_missing(&self, view: &View, call: &Call) -> Result<u64> {
+    pub(crate) fn embed_missing(&self, view: &View, call: &CallContext) -> Result<u64> {
         let Some(other) = &self.other else { return Ok(0) };
         let models = self.blobs.catalog.models(&Scope::Library)?;
         let ours =
@@ -116,7 +116,7 @@ impl Indexing {
         }
     }
 
-    fn texts_of(&self, view: &View, missing: &[Missing], call: &Call) -> Result<Vec<String>> {
+    fn texts_of(&self, view: &View, missing: &[Missing], call: &CallContext) -> Result<Vec<String>> {
         let mut whole: HashMap<Digest, Arc<str>> = HashMap::new();
         let mut texts = Vec::new();
         for passage in missing {
@@ -138,7 +138,7 @@ impl Indexing {
     }
 }
 
-impl House {
+impl Library {
     /// The model that is configured beside the built-in one.
     pub fn configured_model(&self) -> Option<&str> {
         self.indexing.other.as_ref().map(OtherModel::name)
@@ -146,7 +146,13 @@ impl House {
 
     /// Lets a collection be searched with the configured model, or with the built-in one again, and makes the vectors
     /// it needs; how many were made.
-    pub fn set_model(&self, caller: &Caller, collection: &str, configured: bool, call: &Call) -> Result<u64> {
+    pub fn set_model(
+        &self,
+        caller: &Caller,
+        collection: &str,
+        configured: bool,
+        call: &CallContext,
+    ) -> Result<u64> {
         caller.must_write()?;
         self.known_collection(caller, collection)?;
         let found = self.catalog.collection(caller.pass.scope(), collection)?;

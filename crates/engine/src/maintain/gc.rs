@@ -5,12 +5,12 @@ use std::{
     time::Duration,
 };
 
-use shelf_base::{Call, Digest, Fault, Kind, Moment};
+use shelf_base::{CallContext, Digest, ErrorInfo, Kind, Moment};
 use shelf_blocks::{BlockId, Manifest, gc};
 use shelf_catalog::{Actor, Purge, Snapshot};
 
 use super::recovery::short_blocks;
-use crate::{Error, House, Result};
+use crate::{Error, Library, Result};
 
 /// How long garbage collection waits for another process that writes a recovery copy.
 const COPY_WAIT: Duration = Duration::from_secs(60);
@@ -72,7 +72,7 @@ impl Retention {
 
 /// What garbage collection will do.
 #[derive(Clone, Debug, Default)]
-pub struct CollectPlan {
+pub struct GcPlan {
     /// Snapshots that go.
     pub snapshots: Vec<Snapshot>,
     /// Snapshots that stay.
@@ -89,26 +89,26 @@ pub struct CollectPlan {
     read: HashSet<Digest>,
 }
 
-impl House {
+impl Library {
     /// Says what a garbage collection would do now. Others may go on writing.
-    pub fn plan_collection(&self, retention: &Retention, call: &Call) -> Result<CollectPlan> {
-        self.plan_after(CollectPlan::default(), retention, call)
+    pub fn plan_gc(&self, retention: &Retention, call: &CallContext) -> Result<GcPlan> {
+        self.plan_after(GcPlan::default(), retention, call)
     }
 
     /// Plans once more. What the snapshots that stay need was found out before and still holds: a snapshot does not
     /// change, and nobody else drops one.
-    fn plan_after(&self, before: CollectPlan, retention: &Retention, call: &Call) -> Result<CollectPlan> {
+    fn plan_after(&self, before: GcPlan, retention: &Retention, call: &CallContext) -> Result<GcPlan> {
         let snapshots = self.catalog.all_snapshots()?;
         let gone = retention.lets_go(&snapshots, self.now());
         let gone_ids: HashSet<Moment> = gone.iter().map(|snapshot| snapshot.at).collect();
         let kept: Vec<&Snapshot> =
             snapshots.iter().filter(|snapshot| !gone_ids.contains(&snapshot.at)).collect();
-        let mut plan = CollectPlan {
+        let mut plan = GcPlan {
             kept_snapshots: kept.len() as u64,
             snapshots: gone,
             keep: before.keep,
             read: before.read,
-            ..CollectPlan::default()
+            ..GcPlan::default()
         };
         self.add_needed(&kept, &mut plan, call)?;
         let mut unreadable = None;
@@ -133,14 +133,14 @@ impl House {
 
     /// Frees what nothing needs. Looking and copying need no lock; then it waits up to `patience` for writers to finish,
     /// keeps new ones out, plans once more, and deletes.
-    pub fn collect(&self, retention: &Retention, patience: Duration, call: &Call) -> Result<CollectPlan> {
+    pub fn gc(&self, retention: &Retention, patience: Duration, call: &CallContext) -> Result<GcPlan> {
         self.must_be_trusted()?;
         let _one_at_a_time = self.locks.alone("gc", patience, call)?;
         // A full disk must not keep this from freeing it.
         self.clear_downloads();
         let _room = self.reserve.give_up_when_needed();
         call.report(0, None, "planning");
-        let first = self.plan_collection(retention, call)?;
+        let first = self.plan_gc(retention, call)?;
         call.check()?;
         call.report(1, None, "copying what is still needed");
         let copied = first.packs.copy(&self.blocks, &first.live, &mut || call.check().is_ok());
@@ -150,7 +150,7 @@ impl House {
             Err(error) if error.kind() == Kind::StorageFull => true,
             other => other.map(|_| false)?,
         };
-        let _alone = self.locks.collect(patience, call)?;
+        let _alone = self.locks.exclusive(patience, call)?;
         let mut plan = self.plan_after(first, retention, call)?;
         if is_cramped {
             plan.packs.rewrite.clear();
@@ -168,7 +168,7 @@ impl House {
 
     /// The catalog's part: from here on nothing refers to what is about to be deleted. Whether the copy from which a lost
     /// catalog would be rebuilt does not either: on a full disk it can be written only afterwards.
-    fn forget_unneeded(&self, plan: &CollectPlan, call: &Call) -> Result<bool> {
+    fn forget_unneeded(&self, plan: &GcPlan, call: &CallContext) -> Result<bool> {
         let purge = Purge {
             snapshots: plan.snapshots.iter().map(|snapshot| snapshot.at).collect(),
             keep: plan.keep.clone(),
@@ -181,7 +181,7 @@ impl House {
     }
 
     /// Renews the recovery copy, after whoever is writing one already; whether it worked.
-    fn copy_for_gc(&self, call: &Call) -> bool {
+    fn copy_for_gc(&self, call: &CallContext) -> bool {
         let written =
             self.locks.alone("recovery", COPY_WAIT, call).and_then(|_alone| self.write_copy_alone());
         if let Err(error) = &written {
@@ -191,7 +191,7 @@ impl House {
     }
 
     /// Adds content of live documents in every version, and content and listings of kept snapshots.
-    fn add_needed(&self, kept: &[&Snapshot], plan: &mut CollectPlan, call: &Call) -> Result<()> {
+    fn add_needed(&self, kept: &[&Snapshot], plan: &mut GcPlan, call: &CallContext) -> Result<()> {
         let versions = self.catalog.version_hashes()?;
         plan.keep.extend(versions.into_iter().filter(|(_, live)| *live).map(|(hash, _)| hash));
         for snapshot in kept {

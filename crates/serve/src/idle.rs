@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use shelf_engine::Rest;
+use shelf_engine::Idle;
 
 use crate::App;
 
@@ -46,17 +46,17 @@ async fn watch(app: Weak<App>) {
         let Some(app) = app.upgrade() else { return };
         let calls = app.watch.calls.load(Ordering::Relaxed);
         let copied = app.clone();
-        let _ = tokio::task::spawn_blocking(move || copied.house.copy_when_due()).await;
+        let _ = tokio::task::spawn_blocking(move || copied.library.copy_when_due()).await;
         if calls != seen {
             (seen, quiet) = (calls, 0);
             continue;
         }
         quiet += 1;
         if quiet == SHORT {
-            give_back(&app, Rest::Short).await;
+            give_back(&app, Idle::Short).await;
         }
         if quiet == LONG {
-            give_back(&app, Rest::Long).await;
+            give_back(&app, Idle::Long).await;
             app.watch.is_on.store(false, Ordering::Release);
             // A call that came in between saw the watch on and left it to this one.
             let is_left = app.watch.calls.load(Ordering::Relaxed) != seen;
@@ -67,10 +67,10 @@ async fn watch(app: Weak<App>) {
     }
 }
 
-async fn give_back(app: &Arc<App>, rest: Rest) {
+async fn give_back(app: &Arc<App>, idle: Idle) {
     let app = app.clone();
     let work = move || {
-        app.house.rest(rest);
+        app.library.release_memory(idle);
         (app.give_back)();
     };
     let _ = tokio::task::spawn_blocking(work).await;

@@ -120,7 +120,7 @@ impl Kind {
 }
 
 /// What a door can ask of any room's error.
-pub trait Fault: Error {
+pub trait ErrorInfo: Error {
     /// The class of the failure.
     fn kind(&self) -> Kind;
 

@@ -8,22 +8,22 @@ use std::{
 };
 
 use serde_json::{Map, Value};
-use shelf_base::{Call, ManualClock, Moment, bounds::PAGE_CHARS};
+use shelf_base::{CallContext, ManualClock, Moment, bounds::PAGE_CHARS};
 use shelf_blocks::objects::Folder;
-use shelf_engine::{Caller, House, Options, WorkspaceSettings};
-use shelf_tools::{Context, Failure, Limits, policy::Selection};
+use shelf_engine::{Caller, Library, Options, WorkspaceSettings};
+use shelf_tools::{Context, ErrorReply, Limits, policy::Selection};
 use tempfile::TempDir;
 
-/// A house with room beside it for files to add and folders to restore into.
-pub struct TestHouse {
+/// A library with room beside it for files to add and folders to restore into.
+pub struct TestLibrary {
     folder: TempDir,
     /// The library.
-    pub house: House,
+    pub library: Library,
     /// Its clock, when a test moves it by hand.
     pub clock: Option<Arc<ManualClock>>,
 }
 
-impl TestHouse {
+impl TestLibrary {
     /// An empty library.
     pub fn new() -> Self {
         Self::with(Options::default())
@@ -39,8 +39,8 @@ impl TestHouse {
         });
         fs::create_dir_all(workspace.root.join("docs")).expect("a workspace");
         fs::write(workspace.root.join("docs/README.md"), "# Read me\n").expect("a file");
-        let house = House::open(&folder.path().join("library"), options).expect("a new library");
-        Self { folder, house, clock: None }
+        let library = Library::open(&folder.path().join("library"), options).expect("a new library");
+        Self { folder, library, clock: None }
     }
 
     /// An empty library whose clock stands still until the test moves it.
@@ -49,7 +49,8 @@ impl TestHouse {
         let clock = Arc::new(ManualClock::at(Moment::from_micros(1_790_000_000_000_000)));
         let library = made.folder.path().join("library");
         let packs = Arc::new(Folder::new(library.join("packs")));
-        made.house = House::with(&library, packs, clock.clone(), Options::default()).expect("the library");
+        made.library =
+            Library::with(&library, packs, clock.clone(), Options::default()).expect("the library");
         made.clock = Some(clock);
         made
     }
@@ -74,21 +75,21 @@ impl TestHouse {
     }
 
     /// Opens the same library once more, as another process would.
-    pub fn reopen(&self) -> House {
-        House::open(&self.folder.path().join("library"), Options::default()).expect("the library")
+    pub fn reopen(&self) -> Library {
+        Library::open(&self.folder.path().join("library"), Options::default()).expect("the library")
     }
 
     /// Calls a tool as the owner.
-    pub fn call(&self, tool: &str, arguments: Value) -> Result<Value, Failure> {
+    pub fn call(&self, tool: &str, arguments: Value) -> Result<Value, ErrorReply> {
         self.call_as(&Caller::owner(), tool, arguments)
     }
 
     /// Calls a tool as somebody.
-    pub fn call_as(&self, caller: &Caller, tool: &str, arguments: Value) -> Result<Value, Failure> {
+    pub fn call_as(&self, caller: &Caller, tool: &str, arguments: Value) -> Result<Value, ErrorReply> {
         let tool = shelf_tools::find(tool).expect("a known tool");
-        let (call, limits, selection) = (Call::new(), Limits::default(), Selection::everything());
+        let (call, limits, selection) = (CallContext::new(), Limits::default(), Selection::everything());
         let context = Context {
-            house: &self.house,
+            library: &self.library,
             caller,
             call: &call,
             limits: &limits,
@@ -105,14 +106,14 @@ impl TestHouse {
     }
 }
 
-impl Default for TestHouse {
+impl Default for TestLibrary {
     fn default() -> Self {
         Self::new()
     }
 }
 
 /// The text of a call that must fail.
-pub fn error_of(outcome: Result<Value, Failure>) -> String {
+pub fn error_of(outcome: Result<Value, ErrorReply>) -> String {
     outcome.expect_err("a failure").text
 }
 
