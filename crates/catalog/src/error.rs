@@ -1,13 +1,15 @@
 //! What can go wrong with the catalog.
 
+use std::fmt;
+
 use shelf_base::{ErrorInfo, Kind};
 
 /// A failure of the catalog. No text of it shows SQL or a path.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The database engine failed.
-    #[error("the catalog failed: {}", describe(.0))]
-    Engine(#[source] rusqlite::Error),
+    #[error("the catalog failed: {0}")]
+    Engine(#[source] EngineError),
     /// The data directory could not be used.
     #[error("the catalog's files could not be opened: {0}")]
     Files(#[source] std::io::Error),
@@ -62,21 +64,32 @@ pub enum Error {
     /// The catalog is not there although the library is.
     #[error("this library is damaged: it has stored content, but its catalog (catalog.db) is {0}")]
     Missing(&'static str),
+    /// The content of a document is not the one that a change was made from.
+    #[error("the document has been changed by somebody else; read it again")]
+    ContentChanged,
     /// The writer has stopped.
     #[error("the catalog is shutting down")]
     Closed,
 }
 
-fn describe(error: &rusqlite::Error) -> String {
-    match error.sqlite_error_code() {
-        Some(code) => format!("{code:?}"),
-        None => "an unexpected value".into(),
+/// An error of the database engine. What it is stays within this crate; outside, its [`Kind`] counts.
+#[derive(Debug)]
+pub struct EngineError(pub(crate) rusqlite::Error);
+
+impl fmt::Display for EngineError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.sqlite_error_code() {
+            Some(code) => write!(formatter, "{code:?}"),
+            None => formatter.write_str("an unexpected value"),
+        }
     }
 }
 
+impl std::error::Error for EngineError {}
+
 impl From<rusqlite::Error> for Error {
     fn from(error: rusqlite::Error) -> Self {
-        Self::Engine(error)
+        Self::Engine(EngineError(error))
     }
 }
 
@@ -84,7 +97,7 @@ impl ErrorInfo for Error {
     fn kind(&self) -> Kind {
         use rusqlite::ErrorCode as Code;
         match self {
-            Self::Engine(error) => match error.sqlite_error_code() {
+            Self::Engine(error) => match error.0.sqlite_error_code() {
                 Some(Code::DiskFull) => Kind::StorageFull,
                 Some(Code::DatabaseBusy | Code::DatabaseLocked) => Kind::Busy,
                 Some(Code::DatabaseCorrupt | Code::NotADatabase) => Kind::Corrupt,
@@ -100,6 +113,7 @@ impl ErrorInfo for Error {
             | Self::UsernameTaken
             | Self::LastSuperuser
             | Self::CollectionTaken(_)
+            | Self::ContentChanged
             | Self::ActiveTokens => Kind::Conflict,
             Self::NoAdministrator => Kind::Denied,
             Self::OverBound { .. } => Kind::TooLarge,

@@ -18,7 +18,7 @@ pub use accounts::{
     Account, AccountChange, Accounts, Holder, NewAccount, NewToken, Rank, Rotation, Session, Token,
     TokenKind, scopes,
 };
-pub use error::Error;
+pub use error::{EngineError, Error};
 pub use journal::{Operation, Record};
 pub use model::{
     Actor, BlobRow, BlocksOf, Changed, Changes, Chosen, Collection, CollectionKind, CollectionSummary,
@@ -78,7 +78,8 @@ pub trait Catalog: Accounts {
     fn put(&self, put: Put) -> Result<(Vec<PutResult>, Option<Snapshot>)>;
     /// Writes the one document of `put`, unless the collection has one with its title and content already.
     fn store(&self, put: Put) -> Result<(DocumentId, PutState)>;
-    /// Changes a document in scope, all of it in one transaction; `None` when there is none.
+    /// Changes a document in scope, all of it in one transaction; `None` when there is none, an error when its content is
+    /// no longer the expected one.
     fn change(
         &self,
         actor: &Actor,
@@ -87,10 +88,11 @@ pub trait Catalog: Accounts {
         change: DocumentChange,
         now: Moment,
     ) -> Result<Option<Document>>;
-    /// Changes metadata and tags of one document.
+    /// Changes metadata and tags of one document in scope; `None` when there is none.
     fn update(
         &self,
         actor: &Actor,
+        scope: &Scope,
         id: DocumentId,
         update: &Update,
         now: Moment,

@@ -213,6 +213,8 @@ pub struct NewType {
 /// What to change of a document; `None` stays.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DocumentChange {
+    /// Only if this is still the content: whoever made the change looked at it.
+    pub expected: Option<Digest>,
     /// New title.
     pub title: Option<String>,
     /// New type.

@@ -237,15 +237,21 @@ fn updates_say_what_changed(catalog: &dyn Catalog) {
     let id = put(catalog, collection, 1, vec![sample("a", "a")])[0].id;
     let mut update = Update { add_tags: BTreeSet::from(["t".to_owned()]), ..Update::default() };
     update.set.insert("k".into(), 1.into());
-    let changes =
-        catalog.update(&Actor::local(), id, &update, at(2)).expect("an update").expect("the document");
+    let changes = catalog
+        .update(&Actor::local(), &scope(), id, &update, at(2))
+        .expect("an update")
+        .expect("the document");
     let expected =
         [TagChange::Metadata { key: "k".into(), old: None, new: 1.into() }, TagChange::Added("t".into())];
     assert_eq!(changes, expected);
-    assert_eq!(catalog.update(&Actor::local(), id, &update, at(3)).expect("an update"), Some(Vec::new()));
+    assert_eq!(
+        catalog.update(&Actor::local(), &scope(), id, &update, at(3)).expect("an update"),
+        Some(Vec::new())
+    );
     let tagged = Filter { tags: vec!["t".into()], ..Filter::default() };
     assert_eq!(catalog.choose(&scope(), &tagged).expect("a choice").len(), 1);
-    let unknown = catalog.update(&Actor::local(), shelf_base::ids::DocumentId::fresh(), &update, at(4));
+    let unknown =
+        catalog.update(&Actor::local(), &scope(), shelf_base::ids::DocumentId::fresh(), &update, at(4));
     assert_eq!(unknown.expect("an answer"), None);
 }
 
@@ -317,7 +323,7 @@ pub fn furnish(catalog: &dyn Catalog) -> u64 {
     catalog.delete(&Actor::local(), &scope(), &[results[1].id], at(3)).expect("a delete");
     snapshot(catalog, collection, 4, "listing");
     let update = Update { add_tags: ["late".to_owned()].into(), ..Update::default() };
-    catalog.update(&Actor::local(), results[0].id, &update, at(5)).expect("an update");
+    catalog.update(&Actor::local(), &scope(), results[0].id, &update, at(5)).expect("an update");
     catalog.numbers(&scope(), &Filter::default()).expect("a list").len() as u64
 }
 

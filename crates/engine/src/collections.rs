@@ -1,9 +1,9 @@
 //! Collections by id: made, looked at, renamed, deleted.
 
-use shelf_base::ids::CollectionId;
+use shelf_base::{CallContext, ids::CollectionId};
 use shelf_catalog::{Collection, CollectionSummary};
 
-use crate::{Caller, Error, Library, Result, validate};
+use crate::{Caller, Error, Library, Result, commit::DropCollectionDraft, validate};
 
 impl Library {
     /// Makes a collection of the caller's.
@@ -39,16 +39,13 @@ impl Library {
     }
 
     /// Deletes a collection with its documents, snapshots and tokens, unless one of its tokens still works.
-    pub fn delete_collection(&self, caller: &Caller, id: &str) -> Result<()> {
+    pub fn delete_collection(&self, caller: &Caller, id: &str, call: &CallContext) -> Result<()> {
         caller.must_write()?;
         let missing = || Error::missing("collection", id);
         let parsed: CollectionId = id.parse().map_err(|_| missing())?;
         let scope = caller.pass.reach();
-        if !self.catalog.delete_collection(caller.pass.actor(), &scope, parsed, self.now())? {
-            return Err(missing());
-        }
-        self.indexing.wrote(1);
-        Ok(())
+        let draft = DropCollectionDraft { actor: caller.pass.actor(), scope: &scope, id: parsed };
+        if self.commit(draft, call)? { Ok(()) } else { Err(missing()) }
     }
 
     /// The caller as it looks at one collection only, when it names one.

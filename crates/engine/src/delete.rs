@@ -3,7 +3,7 @@
 use shelf_base::{CallContext, Digest, ids::DocumentId};
 use shelf_catalog::{Chosen, Filter};
 
-use crate::{Caller, Error, Library, Result, pattern::Patterns};
+use crate::{Caller, Error, Library, Result, commit::DeleteDraft, pattern::Patterns};
 
 /// A request to delete.
 #[derive(Clone, Debug, Default)]
@@ -66,7 +66,8 @@ impl Library {
         doomed.dedup_by_key(|deleted| deleted.id);
         if !request.dry_run && !doomed.is_empty() {
             let ids: Vec<DocumentId> = doomed.iter().map(|deleted| deleted.id).collect();
-            let gone = self.catalog.delete(caller.pass.actor(), caller.pass.scope(), &ids, self.now())?;
+            let (actor, scope) = (caller.pass.actor(), caller.pass.scope());
+            let gone = self.commit(DeleteDraft { actor, scope, ids: &ids }, call)?;
             doomed.retain(|deleted| gone.contains(&deleted.id));
         }
         Ok((doomed, unknown))

@@ -11,6 +11,7 @@ mod accounts;
 mod blobs;
 mod budget;
 mod collections;
+mod commit;
 mod cursor;
 mod delete;
 mod documents;

@@ -21,9 +21,9 @@ use crate::{
     accounts::TokenUse,
     blobs::Blobs,
     budget::Budget,
+    commit::Folding,
     download::{DownloadSettings, UnderWay},
     indexing::{EndpointSettings, Indexing},
-    ingest::Folding,
     locks::Locks,
     maintain::{Copying, Reserve, must_have_catalog},
     status::Figures,
@@ -246,10 +246,5 @@ impl Library {
             self.blocks.release_memory();
             self.catalog.release_memory();
         }
-    }
-
-    /// Begins to write: until the guard is dropped, no stored block that is relied on goes away.
-    pub(crate) fn writing(&self, call: &CallContext) -> Result<crate::locks::Guard> {
-        self.locks.write(call)
     }
 }

@@ -2,9 +2,9 @@
 
 use serde::{Serialize, de::DeserializeOwned};
 use shelf_base::{CallContext, Moment};
-use shelf_catalog::{CollectionSummary, Filter, Put, Shelf, Snapshot};
+use shelf_catalog::{CollectionSummary, Filter, Snapshot};
 
-use crate::{Caller, Entry, Error, Library, Listing, Result, ingest, validate};
+use crate::{Caller, Entry, Error, Library, Listing, Result, commit::SnapshotCollectionDraft, validate};
 
 impl Library {
     /// The caller's collections with their figures.
@@ -87,23 +87,7 @@ impl Library {
         caller.must_write()?;
         label.map_or(Ok(()), validate::label)?;
         self.known_collection(caller, name)?;
-        let collection = self.catalog.collection(caller.pass.scope(), name)?;
-        let collection = collection.ok_or_else(|| Error::missing("collection", name))?;
-        let _writing = self.writing(call)?;
-        let listing = self.present_listing(caller, name)?;
-        call.check()?;
-        let mut inline = ingest::InlineBlocks::default();
-        let cut = self.cut_listing(&listing.encode(), &mut inline)?;
-        let put = Put {
-            actor: caller.pass.actor().clone(),
-            collection: Shelf::Known(collection.id),
-            now: self.now(),
-            documents: Vec::new(),
-            loose: inline.loose,
-            snapshot: Some(ingest::draft(&listing, "/", label.map(str::to_owned), &cut)),
-        };
-        let (_, snapshot) = self.catalog.put(put)?;
-        snapshot.ok_or_else(|| Error::missing("snapshot", name))
+        self.commit(SnapshotCollectionDraft { caller, name, label }, call)
     }
 
     /// What a collection holds now, by whole paths.

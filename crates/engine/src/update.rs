@@ -3,7 +3,7 @@
 use shelf_base::CallContext;
 use shelf_catalog::{Document, Metadata, TagChange, Update};
 
-use crate::{Caller, Error, Library, Result, get::keep_named, validate};
+use crate::{Caller, Error, Library, Result, commit::TagDraft, get::keep_named, validate};
 
 /// A request to change metadata or tags.
 #[derive(Clone, Debug, Default)]
@@ -48,8 +48,8 @@ impl Library {
             remove_tags: request.remove_tags.iter().cloned().collect(),
         };
         let document = self.meant(caller, request)?;
-        let changes = self.catalog.update(caller.pass.actor(), document.id, &update, self.now())?;
-        match changes {
+        let (actor, scope) = (caller.pass.actor(), caller.pass.scope());
+        match self.commit(TagDraft { actor, scope, id: document.id, update }, call)? {
             Some(changes) => Ok(UpdateReply { document, changes }),
             None => Err(Error::missing("document", document.path)),
         }

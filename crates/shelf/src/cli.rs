@@ -82,7 +82,7 @@ pub(crate) enum Command {
     #[command(visible_alias = "rm")]
     Delete(Delete),
     /// Call any tool with JSON arguments, as an agent would
-    CallContext(CallTool),
+    Call(CallTool),
     /// Make, list, change and delete accounts
     #[command(subcommand)]
     User(User),

@@ -140,7 +140,7 @@ fn patiently<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
 fn is_momentary(error: &Error) -> bool {
     use rusqlite::ErrorCode as Code;
     let Error::Engine(error) = error else { return false };
-    let code = error.sqlite_error_code();
+    let code = error.0.sqlite_error_code();
     matches!(code, Some(Code::DatabaseBusy | Code::DatabaseLocked | Code::FileLockingProtocolFailed))
 }
 
@@ -285,12 +285,13 @@ impl Catalog for SqliteCatalog {
     fn update(
         &self,
         actor: &Actor,
+        scope: &Scope,
         id: DocumentId,
         update: &Update,
         now: Moment,
     ) -> Result<Option<Vec<TagChange>>> {
-        let (actor, update) = (actor.clone(), update.clone());
-        self.writer.write(move |turn| put::update(turn, &actor, id, &update, now))
+        let (actor, scope, update) = (actor.clone(), scope.clone(), update.clone());
+        self.writer.write(move |turn| put::update(turn, &actor, &scope, id, &update, now))
     }
 
     fn delete(

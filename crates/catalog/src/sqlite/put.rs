@@ -10,7 +10,7 @@ use shelf_base::{
 };
 
 use super::{
-    read,
+    documents, read,
     rows::{Conditions, digest},
     state,
     writer::Turn,
@@ -271,7 +271,8 @@ fn insert(
     Ok(id)
 }
 
-/// Writes over a document: a new version when the bytes differ, and whatever tags and metadata came along.
+/// Writes over a document: a new version when the bytes differ, and whatever tags and metadata came along. Its title
+/// stays: somebody may have given it one, and the name it had at first still fits its path.
 fn replace(
     turn: &Turn<'_>,
     put: &Put,
@@ -304,14 +305,13 @@ fn replace(
         (present.modified_at, present.indexed_at, present.mode)
     };
     let mut update = turn.connection.prepare_cached(
-        "UPDATE documents SET title = ?2, resource_id = ?3, extension = ?4, mime = ?5, is_text = ?6, blob = ?7, size = ?8,
-             version = ?9, modified_at = ?10, indexed_at = ?11, mode = ?12, stat = ?13, tags = ?14, metadata = ?15,
-             checked_at = ?16
+        "UPDATE documents SET resource_id = ?2, extension = ?3, mime = ?4, is_text = ?5, blob = ?6, size = ?7,
+             version = ?8, modified_at = ?9, indexed_at = ?10, mode = ?11, stat = ?12, tags = ?13, metadata = ?14,
+             checked_at = ?15
          WHERE id = ?1",
     )?;
     update.execute(params![
         present.row,
-        document.title,
         resource_id,
         document.extension,
         document.mime,
@@ -342,11 +342,13 @@ fn replace(
         )?;
     } else {
         let hashes = (Some(present.hash), Some(present.hash));
+        // The same bytes under another type have another text.
+        let is_retyped = document.mime != present.mime;
         record_document(
             turn,
             put,
             place,
-            Operation::Update,
+            if is_retyped { Operation::Retitle } else { Operation::Update },
             (present.id, present.row),
             &document.path,
             hashes,
@@ -466,10 +468,14 @@ fn free_moment(turn: &Turn<'_>, now: i64) -> Result<i64> {
 pub(super) fn update(
     turn: &Turn<'_>,
     actor: &Actor,
+    scope: &Scope,
     id: DocumentId,
     update: &Update,
     now: Moment,
 ) -> Result<Option<Vec<TagChange>>> {
+    if documents::by_id(turn.connection, scope, id)?.is_none() {
+        return Ok(None);
+    }
     let find =
         turn.connection.prepare_cached(&format!("{PRESENT} WHERE d.uuid = ?1 AND d.deleted_at IS NULL"))?;
     let Some(present) = read_present(find, params![id.as_bytes()])? else { return Ok(None) };

@@ -96,6 +96,9 @@ pub(super) fn change(
     now: Moment,
 ) -> Result<Option<Document>> {
     let Some(present) = present(turn, scope, id)? else { return Ok(None) };
+    if change.expected.is_some_and(|expected| expected != present.hash) {
+        return Err(Error::ContentChanged);
+    }
     let content = change.content.as_ref().filter(|content| content.hash != present.hash);
     let title = change.title.as_ref().filter(|title| **title != present.title);
     let kind = change.r#type.as_ref().filter(|kind| {

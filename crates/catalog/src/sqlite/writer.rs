@@ -19,7 +19,7 @@ use rustix::fs::{FlockOperation, flock};
 use shelf_base::Digest;
 
 use super::{PATIENCE, connect, has_moved, patiently, read};
-use crate::{Actor, Error, Record, Result};
+use crate::{Actor, EngineError, Error, Record, Result};
 
 /// The most jobs that share one commit.
 const GROUP: usize = 128;
@@ -135,7 +135,7 @@ impl Writer {
             Box::new(move |failure| {
                 let _ = reply.send(match failure {
                     None => result,
-                    Some(failure) => Err(Error::Engine(rusqlite::Error::SqliteFailure(failure, None))),
+                    Some(failure) => Err(rusqlite::Error::SqliteFailure(failure, None).into()),
                 });
             })
         });
@@ -183,7 +183,7 @@ pub(super) fn append<T>(connection: &Connection, work: impl FnOnce(&Turn<'_>) ->
     let turn = patiently(|| begin(connection))?;
     let outcome = work(&turn);
     let ended = match outcome {
-        Ok(value) => connection.execute_batch("COMMIT").map(|()| value).map_err(Error::Engine),
+        Ok(value) => connection.execute_batch("COMMIT").map(|()| value).map_err(Error::from),
         Err(error) => Err(error),
     };
     // A full disk has rolled back already.
@@ -248,7 +248,7 @@ fn group(
     }
     connection.execute_batch("COMMIT").map_err(|error| {
         let _ = connection.execute_batch("ROLLBACK");
-        code_of(&Error::Engine(error))
+        code_of(&error.into())
     })
 }
 
@@ -286,7 +286,7 @@ fn begin(connection: &Connection) -> Result<Turn<'_>> {
 
 fn code_of(error: &Error) -> ffi::Error {
     match error {
-        Error::Engine(rusqlite::Error::SqliteFailure(code, _)) => *code,
+        Error::Engine(EngineError(rusqlite::Error::SqliteFailure(code, _))) => *code,
         _ => ffi::Error { code: ErrorCode::SystemIoFailure, extended_code: ffi::SQLITE_IOERR },
     }
 }

@@ -196,6 +196,7 @@ pub(super) fn titled_documents_are_stored_once_and_change_whole(catalog: &dyn Ca
     let before = catalog.sequence().expect("a number");
     let new = sample("x", "other text");
     let change = DocumentChange {
+        expected: None,
         title: Some("V".into()),
         r#type: Some(NewType {
             document_type: "text".into(),

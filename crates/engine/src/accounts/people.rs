@@ -1,10 +1,13 @@
 //! People: registering, logging in, and what administrators do.
 
 use shelf_accounts::{Password, Tokens};
-use shelf_base::ids::{AccountId, LOCAL_ACCOUNT};
+use shelf_base::{
+    CallContext,
+    ids::{AccountId, LOCAL_ACCOUNT},
+};
 use shelf_catalog::{Account, AccountChange, Actor, Holder, NewAccount, Rank};
 
-use crate::{Caller, Error, Library, Result};
+use crate::{Caller, Error, Library, Result, commit::DropAccountDraft};
 
 /// A person who wants an account.
 #[derive(Clone, Debug)]
@@ -211,18 +214,15 @@ impl Library {
     }
 
     /// Deletes an account and all that is its own.
-    pub fn delete_user(&self, caller: &Caller, id: &str) -> Result<()> {
+    pub fn delete_user(&self, caller: &Caller, id: &str, call: &CallContext) -> Result<()> {
         caller.must_administer()?;
         caller.must_write()?;
         let account = user_id(id)?;
         if account == caller.pass.account() {
             return Err(Error::Denied("You cannot delete your own account".into()));
         }
-        if !self.catalog.delete_account(caller.pass.actor(), account, self.now())? {
-            return Err(Error::missing("user", id));
-        }
-        self.indexing.wrote(1);
-        Ok(())
+        let gone = self.commit(DropAccountDraft { actor: caller.pass.actor(), id: account }, call)?;
+        if gone { Ok(()) } else { Err(Error::missing("user", id)) }
     }
 }
 

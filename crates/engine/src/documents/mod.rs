@@ -5,16 +5,12 @@ mod kind;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 pub use kind::DocumentType;
 use shelf_base::{CallContext, ids::DocumentId};
-use shelf_blocks::cut::Cut;
-use shelf_catalog::{
-    Document, DocumentChange, Filter, Metadata, NewContent, NewType, Order, Put, PutDocument, Scope, Shelf,
-    SortBy,
-};
+use shelf_catalog::{Document, Filter, Metadata, NewType, Order, Scope, Shelf, SortBy};
 
 use crate::{
     Caller, Error, Library, ListReply, ListRequest, Result,
+    commit::{Content, DeleteDraft, EditDraft, StoreDraft, Typed},
     indexing::{Measured, measure},
-    ingest::{InlineBlocks, SMALL},
     validate,
 };
 
@@ -86,44 +82,25 @@ impl Library {
         let shelf = self.shelf_by_id(caller, request.collection.as_deref())?;
         let kind = request.document_type.unwrap_or_default();
         let content = kind::understand(kind, &request.content)?;
-        let _writing = self.writing(call)?;
-        let mut inline = InlineBlocks::default();
-        let cut = self.cut_document(&content.bytes, &mut inline)?;
         let id = DocumentId::fresh();
         let path = format!("documents/{id}");
         let measured = measure(&path, content.mime, content.is_text, &content.bytes);
-        let document = PutDocument {
-            id: Some(id),
-            path,
-            title: request.title.clone(),
-            extension: kind.extension().to_owned(),
-            mime: content.mime.to_owned(),
-            is_text: content.is_text,
-            hash: cut.hash,
-            size: cut.size,
-            manifest: cut.manifest.encode(),
-            blocks: blocks(&cut),
-            modified_at: self.now(),
-            mode: 0,
-            stat: None,
-            tags: std::collections::BTreeSet::new(),
-            metadata: request.metadata.clone(),
-            resource_id: None,
-            document_type: Some(kind.word().to_owned()),
-        };
-        let loose_bytes: usize = inline.loose.iter().map(|block| block.bytes.len()).sum();
-        let put = Put {
-            actor: caller.pass.actor().clone(),
+        let draft = StoreDraft {
+            actor: caller.pass.actor(),
             collection: shelf,
-            now: self.now(),
-            documents: vec![document],
-            loose: inline.loose,
-            snapshot: None,
+            id,
+            path,
+            title: &request.title,
+            r#type: Typed {
+                word: kind.word().to_owned(),
+                extension: kind.extension().to_owned(),
+                mime: content.mime.to_owned(),
+                is_text: content.is_text,
+            },
+            metadata: &request.metadata,
+            content: Content::Bytes(&content.bytes),
         };
-        let (id, _) = self.catalog.store(put)?;
-        self.fold_when_due(loose_bytes);
-        self.indexing.wrote(1);
-        Ok(stored(id, measured))
+        Ok(stored(self.commit(draft, call)?, measured))
     }
 
     /// Where a new document goes.
@@ -133,10 +110,6 @@ impl Library {
             (None, Scope::Collection(id)) => Ok(Shelf::Known(*id)),
             (None, _) => Ok(Shelf::Named("default".into())),
         }
-    }
-
-    fn cut_document(&self, bytes: &[u8], inline: &mut InlineBlocks) -> Result<Cut> {
-        if bytes.len() as u64 <= SMALL { self.cut_loose(bytes, inline) } else { self.cut_packed(bytes) }
     }
 
     /// Changes a document: what is given, all at once.
@@ -150,59 +123,71 @@ impl Library {
         caller.must_write()?;
         request.title.as_deref().map_or(Ok(()), check_title)?;
         request.metadata.as_ref().map_or(Ok(()), validate::metadata)?;
-        let present = self.document_by_id(caller, id)?;
-        let _writing = self.writing(call)?;
-        let mut inline = InlineBlocks::default();
-        let kind = request.document_type.unwrap_or_else(|| DocumentType::of(&present));
-        let (content, bytes, new_type) = match &request.content {
-            Some(text) => {
-                let content = kind::understand(kind, text)?;
-                let cut = self.cut_document(&content.bytes, &mut inline)?;
-                let new_type = new_type(kind, content.mime, content.is_text);
-                (Some(cut), content.bytes, Some(new_type))
+        loop {
+            let present = self.document_by_id(caller, id)?;
+            match self.change_present(caller, &present, request, call) {
+                // Somebody else changed the content that this change was made from.
+                Err(Error::Catalog(shelf_catalog::Error::ContentChanged)) => call.check()?,
+                outcome => return outcome,
             }
-            None => {
-                let bytes = self.blobs.read_blob(call, &present.version.hash)?;
-                // Text that is now called a file may be one in base64.
-                let file = request
-                    .document_type
-                    .filter(|_| present.is_text)
-                    .and_then(|kind| kind::as_file(kind, std::str::from_utf8(&bytes).ok()?));
-                if let Some(file) = file {
-                    let cut = self.cut_document(&file.bytes, &mut inline)?;
-                    (Some(cut), file.bytes, Some(new_type(kind, file.mime, false)))
-                } else {
-                    let new_type = request.document_type.map(|kind| {
-                        let mime = if present.is_text { kind.mime_of_text() } else { &present.mime };
-                        new_type(kind, mime, present.is_text)
-                    });
-                    (None, bytes, new_type)
-                }
-            }
-        };
-        let (mime, is_text) = new_type
+        }
+    }
+
+    fn change_present(
+        &self,
+        caller: &Caller,
+        present: &Document,
+        request: &ChangeRequest,
+        call: &CallContext,
+    ) -> Result<StoredDocument> {
+        let Changed { bytes, is_new, r#type } = self.changed_content(present, request, call)?;
+        let (mime, is_text) = r#type
             .as_ref()
             .map_or((present.mime.as_str(), present.is_text), |new| (new.mime.as_str(), new.is_text));
         let measured = measure(&present.path, mime, is_text, &bytes);
-        let loose_bytes: usize = inline.loose.iter().map(|block| block.bytes.len()).sum();
-        let change = DocumentChange {
+        let draft = EditDraft {
+            actor: caller.pass.actor(),
+            scope: &caller.pass.reach(),
+            id: present.id,
+            expected: request.content.is_none().then_some(present.version.hash),
             title: request.title.clone(),
-            r#type: new_type,
+            r#type,
             metadata: request.metadata.clone(),
-            content: content.map(|cut| NewContent {
-                hash: cut.hash,
-                size: cut.size,
-                manifest: cut.manifest.encode(),
-                blocks: blocks(&cut),
-                loose: inline.loose,
-            }),
+            content: is_new.then_some(Content::Bytes(&bytes)),
         };
-        let (actor, scope) = (caller.pass.actor(), caller.pass.reach());
-        let changed = self.catalog.change(actor, &scope, present.id, change, self.now())?;
-        let changed = changed.ok_or_else(|| Error::missing("document", id))?;
-        self.fold_when_due(loose_bytes);
-        self.indexing.wrote(1);
+        let changed = self.commit(draft, call)?;
+        let changed = changed.ok_or_else(|| Error::missing("document", present.id.to_string()))?;
         Ok(stored(changed.id, measured))
+    }
+
+    /// The content of a document after a change, and its type where that changes.
+    fn changed_content(
+        &self,
+        present: &Document,
+        request: &ChangeRequest,
+        call: &CallContext,
+    ) -> Result<Changed> {
+        let kind = request.document_type.unwrap_or_else(|| DocumentType::of(present));
+        if let Some(text) = &request.content {
+            let content = kind::understand(kind, text)?;
+            let r#type = Some(new_type(kind, content.mime, content.is_text));
+            return Ok(Changed { bytes: content.bytes, is_new: true, r#type });
+        }
+        let bytes = self.blobs.read_blob(call, &present.version.hash)?;
+        // Text that is now called a file may be one in base64.
+        let file = request
+            .document_type
+            .filter(|_| present.is_text)
+            .and_then(|kind| kind::as_file(kind, std::str::from_utf8(&bytes).ok()?));
+        if let Some(file) = file {
+            let r#type = Some(new_type(kind, file.mime, false));
+            return Ok(Changed { bytes: file.bytes, is_new: true, r#type });
+        }
+        let r#type = request.document_type.map(|kind| {
+            let mime = if present.is_text { kind.mime_of_text() } else { &present.mime };
+            new_type(kind, mime, present.is_text)
+        });
+        Ok(Changed { bytes, is_new: false, r#type })
     }
 
     /// A document by id, wherever the caller reaches.
@@ -227,17 +212,13 @@ impl Library {
     }
 
     /// Deletes a document by id.
-    pub fn delete_document(&self, caller: &Caller, id: &str) -> Result<()> {
+    pub fn delete_document(&self, caller: &Caller, id: &str, call: &CallContext) -> Result<()> {
         caller.must_write()?;
         let missing = || Error::missing("document", id);
         let parsed: DocumentId = id.parse().map_err(|_| missing())?;
         let scope = caller.pass.reach();
-        let gone = self.catalog.delete(caller.pass.actor(), &scope, &[parsed], self.now())?;
-        if gone.is_empty() {
-            return Err(missing());
-        }
-        self.indexing.wrote(1);
-        Ok(())
+        let draft = DeleteDraft { actor: caller.pass.actor(), scope: &scope, ids: &[parsed] };
+        if self.commit(draft, call)?.is_empty() { Err(missing()) } else { Ok(()) }
     }
 
     /// A page of documents, newest first, and the cursor of the next.
@@ -273,8 +254,12 @@ fn stored(id: DocumentId, measured: Measured) -> StoredDocument {
     StoredDocument { id, passages: measured.passages, tokens: measured.tokens }
 }
 
-fn blocks(cut: &Cut) -> Vec<(i64, u32)> {
-    cut.manifest.blocks.iter().map(|block| (block.id.short(), block.length)).collect()
+/// The content of a document after a change.
+struct Changed {
+    bytes: Vec<u8>,
+    /// Whether it differs from what is stored.
+    is_new: bool,
+    r#type: Option<NewType>,
 }
 
 fn new_type(kind: DocumentType, mime: &str, is_text: bool) -> NewType {

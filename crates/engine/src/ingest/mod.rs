@@ -1,6 +1,5 @@
 //! Adding: content, a file, or a folder; each makes a snapshot.
 
-mod fold;
 mod folder;
 mod git;
 mod single;
@@ -9,14 +8,12 @@ mod source;
 use std::{collections::BTreeSet, path::PathBuf};
 
 use shelf_base::{CallContext, Digest, Moment, ids::DocumentId};
-use shelf_catalog::{Collection, Metadata, PutDocument, PutState, Shelf};
-use shelf_reading::{detect, extension_of};
+use shelf_catalog::{Collection, Metadata, PutState, Shelf};
 
-pub(crate) use fold::Folding;
-pub(crate) use single::{InlineBlocks, SMALL};
-use source::Source;
+pub(crate) use single::most_of;
+pub(crate) use source::{Facts, Source};
 
-use crate::{Caller, Entry, Error, Library, Listing, Result, validate};
+use crate::{Caller, Error, Library, Result, validate};
 
 /// What to add.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -204,36 +201,6 @@ fn check_mime(mime: &str) -> Result<()> {
     }
 }
 
-/// A document as the catalog takes it, from its cut content.
-pub(crate) fn document(
-    options: &AddOptions,
-    path: String,
-    cut: &shelf_blocks::cut::Cut,
-    sample: &[u8],
-    facts: &source::Facts,
-) -> PutDocument {
-    let detected = detect(&path, sample);
-    PutDocument {
-        id: None,
-        document_type: None,
-        title: path.rsplit('/').next().unwrap_or(&path).to_owned(),
-        extension: extension_of(&path),
-        mime: options.mime.clone().unwrap_or(detected.mime),
-        is_text: detected.is_text,
-        hash: cut.hash,
-        size: cut.size,
-        manifest: cut.manifest.encode(),
-        blocks: cut.manifest.blocks.iter().map(|block| (block.id.short(), block.length)).collect(),
-        modified_at: facts.modified_at,
-        mode: facts.mode,
-        stat: facts.stat,
-        tags: options.tags.clone(),
-        metadata: options.metadata.clone(),
-        resource_id: options.resource_id.clone(),
-        path,
-    }
-}
-
 /// The figures of one document's outcome.
 pub(crate) const fn counts(state: PutState) -> (u64, u64, u64) {
     match state {
@@ -243,35 +210,7 @@ pub(crate) const fn counts(state: PutState) -> (u64, u64, u64) {
     }
 }
 
-/// The entry of a snapshot for a document.
-pub(crate) fn entry(relative: &str, document: &PutDocument) -> Entry {
-    Entry {
-        path: relative.to_owned(),
-        hash: document.hash,
-        size: document.size,
-        mode: document.mode,
-        modified_at: document.modified_at,
-        link: None,
-    }
-}
-
-/// A snapshot draft for a listing whose content was cut.
-pub(crate) fn draft(
-    listing: &Listing,
-    root: &str,
-    label: Option<String>,
-    cut: &shelf_blocks::cut::Cut,
-) -> shelf_catalog::SnapshotDraft {
-    shelf_catalog::SnapshotDraft {
-        label,
-        root: root.to_owned(),
-        listing: cut.hash,
-        listing_manifest: cut.manifest.encode(),
-        listing_size: cut.size,
-        merkle: listing.merkle_root(),
-        files: listing.files().count() as u64,
-        bytes: listing.bytes(),
-        git_commit: None,
-        git_branch: None,
-    }
+/// A path as a snapshot of the folder `root` names it.
+pub(crate) fn relative(root: &str, path: &str) -> String {
+    path.strip_prefix(root).unwrap_or(path).trim_start_matches('/').to_owned()
 }

@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Outcome {
         Command::Collections => shelves::collections(&open(&settings)?, output),
         Command::Snapshot(command) => shelves::snapshot(&command, &open(&settings)?, output),
         Command::Restore(command) => shelves::restore(&command, &open(&settings)?, output),
-        Command::CallContext(command) => call_tool(&command, &open(&settings)?, output),
+        Command::Call(command) => call_tool(&command, &open(&settings)?, output),
         Command::User(command) => user::run(&command, &open(&settings)?, output),
         Command::Token(command) => token::run(&command, &open(&settings)?, output),
         Command::Workspace(command) => workspace::run(&command.action, &open(&settings)?, output),

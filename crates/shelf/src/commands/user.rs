@@ -114,7 +114,7 @@ fn delete(library: &Library, owner: &Caller, user: &str, yes: bool, output: &Out
             error.hint("say --yes to do it, or close the account: shelf user update NAME --active false")
         );
     }
-    library.delete_user(owner, &account.id.to_string())?;
+    library.delete_user(owner, &account.id.to_string(), &crate::progress::call(output))?;
     if output.json {
         return output
             .print_json(&json!({ "message": "User deleted successfully", "id": account.id.to_string() }));

@@ -24,7 +24,7 @@ pub(crate) const TOOL: Tool = Tool {
     output: schema::of::<Done>,
     run: |context, arguments| {
         let arguments: Arguments = arguments::read(arguments)?;
-        context.library.delete_collection(context.caller, &arguments.collection_id)?;
+        context.library.delete_collection(context.caller, &arguments.collection_id, context.call)?;
         reply(&Done { message: "Collection deleted successfully" })
     },
 };

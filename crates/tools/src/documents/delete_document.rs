@@ -24,7 +24,7 @@ pub(crate) const TOOL: Tool = Tool {
     output: schema::of::<Done>,
     run: |context, arguments| {
         let arguments: Arguments = arguments::read(arguments)?;
-        context.library.delete_document(context.caller, &arguments.document_id)?;
+        context.library.delete_document(context.caller, &arguments.document_id, context.call)?;
         reply(&Done { message: "Document deleted successfully" })
     },
 };

@@ -24,7 +24,7 @@ pub(crate) const TOOL: Tool = Tool {
     output: schema::of::<Done>,
     run: |context, arguments| {
         let arguments: Arguments = arguments::read(arguments)?;
-        context.library.delete_user(context.caller, &arguments.user_id)?;
+        context.library.delete_user(context.caller, &arguments.user_id, context.call)?;
         reply(&Done { message: "User deleted successfully" })
     },
 };

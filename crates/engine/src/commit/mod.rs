@@ -1,0 +1,113 @@
+//! The one way to change a library: a draft goes in, a receipt comes out.
+//!
+//! A [`Draft`] says what should be true afterwards: documents with their content, changes with expectations, a snapshot.
+//! [`Library::commit`] takes the writers' lock, lets the draft cut its content and run its transaction through a
+//! [`Writing`], and then sees to what follows from any write: folding loose blocks and waking the index. Nothing else in
+//! the engine takes that lock, cuts content or wakes the index.
+//!
+//! Content is stored before the transaction that refers to it, and the lock is held in between, so garbage collection
+//! never removes a block that a draft relies on.
+
+mod bulk;
+mod content;
+mod edit;
+mod fold;
+mod put;
+
+use shelf_base::{CallContext, Moment};
+use shelf_blocks::Store;
+use shelf_catalog::{
+    Actor, Catalog, LooseBlock, Put, PutDocument, PutResult, Shelf, Snapshot, SnapshotDraft,
+};
+
+pub(crate) use bulk::{FolderDraft, FolderReceipt, Found};
+pub(crate) use content::Content;
+pub(crate) use edit::{DeleteDraft, DropAccountDraft, DropCollectionDraft, EditDraft, TagDraft};
+pub(crate) use fold::Folding;
+pub(crate) use put::{AddDraft, SnapshotCollectionDraft, StoreDraft, Typed};
+
+use crate::{Library, Result};
+
+/// A change that has not happened yet.
+pub(crate) trait Draft {
+    /// What happened.
+    type Receipt;
+
+    /// Makes the change.
+    fn write(self, writing: &mut Writing<'_>) -> Result<Self::Receipt>;
+}
+
+/// A write in progress. The writers' lock is held for as long as it lives.
+pub(crate) struct Writing<'a> {
+    pub library: &'a Library,
+    pub call: &'a CallContext,
+    /// Blocks that the next transaction stores in the catalog itself: small writes then cost a single sync.
+    inline: Vec<LooseBlock>,
+    /// Bytes of such blocks that transactions have stored.
+    inline_bytes: usize,
+    /// Documents that the index has to look at.
+    documents: u64,
+}
+
+impl Library {
+    /// Carries a draft out.
+    pub(crate) fn commit<D: Draft>(&self, draft: D, call: &CallContext) -> Result<D::Receipt> {
+        let guard = self.locks.write(call)?;
+        let mut writing = Writing { library: self, call, inline: Vec::new(), inline_bytes: 0, documents: 0 };
+        let receipt = draft.write(&mut writing);
+        drop(guard);
+        // A draft of several transactions may have failed after the first of them.
+        if writing.inline_bytes > 0 || receipt.is_ok() {
+            self.fold_when_due(writing.inline_bytes);
+        }
+        if writing.documents > 0 {
+            self.indexing.wrote(writing.documents);
+        }
+        receipt
+    }
+}
+
+impl Writing<'_> {
+    fn catalog(&self) -> &dyn Catalog {
+        &*self.library.catalog
+    }
+
+    fn blocks(&self) -> &Store {
+        &self.library.blocks
+    }
+
+    fn now(&self) -> Moment {
+        self.library.now()
+    }
+
+    /// Notes that the index has to look at so many documents.
+    const fn touched(&mut self, documents: u64) {
+        self.documents += documents;
+    }
+
+    /// The inline blocks of the transaction that is about to run.
+    fn take_inline(&mut self) -> Vec<LooseBlock> {
+        let inline = std::mem::take(&mut self.inline);
+        self.inline_bytes += inline.iter().map(|block| block.bytes.len()).sum::<usize>();
+        inline
+    }
+
+    /// A transaction over documents and a snapshot, with the inline blocks that were cut for it.
+    fn transaction(
+        &mut self,
+        actor: &Actor,
+        collection: Shelf,
+        documents: Vec<PutDocument>,
+        snapshot: Option<SnapshotDraft>,
+    ) -> Put {
+        let loose = self.take_inline();
+        Put { actor: actor.clone(), collection, now: self.now(), documents, loose, snapshot }
+    }
+
+    fn put(&mut self, put: Put) -> Result<(Vec<PutResult>, Option<Snapshot>)> {
+        let count = put.documents.len() as u64;
+        let done = self.catalog().put(put)?;
+        self.touched(count);
+        Ok(done)
+    }
+}

@@ -1,0 +1,188 @@
+//! Drafts of single documents, and of snapshots.
+
+use shelf_base::{Digest, ids::DocumentId};
+use shelf_blocks::cut::Cut;
+use shelf_catalog::{Actor, Metadata, PutDocument, PutResult, Shelf, Snapshot, SnapshotDraft};
+use shelf_reading::{detect, extension_of};
+
+use super::{Content, Draft, Writing};
+use crate::{
+    Caller, Entry, Error, Library, Listing, Result,
+    ingest::{AddOptions, Facts},
+};
+
+/// Adds one document at a path, in place of what is there, and makes a snapshot of it.
+pub(crate) struct AddDraft<'a> {
+    pub actor: &'a Actor,
+    pub options: &'a AddOptions,
+    pub path: String,
+    pub facts: Facts,
+    pub content: Content<'a>,
+}
+
+/// What became of an added document.
+pub(crate) struct Added {
+    pub hash: Digest,
+    pub result: PutResult,
+    pub snapshot: Option<Snapshot>,
+}
+
+impl Draft for AddDraft<'_> {
+    type Receipt = Added;
+
+    fn write(self, writing: &mut Writing<'_>) -> Result<Added> {
+        let stored = writing.store(self.content)?;
+        let document = document(self.options, self.path, &stored.cut, &stored.sample, &self.facts);
+        let listing = Listing::new([entry(&document.path, &document)]);
+        let (hash, path) = (document.hash, document.path.clone());
+        let snapshot = snapshot_of(writing, &listing, "/", self.options.label.clone())?;
+        let put = writing.transaction(self.actor, self.options.shelf(), vec![document], Some(snapshot));
+        let (mut results, snapshot) = writing.put(put)?;
+        let result = results.pop().ok_or_else(|| Error::missing("document", path))?;
+        Ok(Added { hash, result, snapshot })
+    }
+}
+
+/// The type of a document as its author gives it.
+#[derive(Clone, Debug)]
+pub(crate) struct Typed {
+    pub word: String,
+    pub extension: String,
+    pub mime: String,
+    pub is_text: bool,
+}
+
+/// Stores a document with a title, unless the collection has one with this title and content.
+pub(crate) struct StoreDraft<'a> {
+    pub actor: &'a Actor,
+    pub collection: Shelf,
+    pub id: DocumentId,
+    pub path: String,
+    pub title: &'a str,
+    pub r#type: Typed,
+    pub metadata: &'a Metadata,
+    pub content: Content<'a>,
+}
+
+impl Draft for StoreDraft<'_> {
+    type Receipt = DocumentId;
+
+    fn write(self, writing: &mut Writing<'_>) -> Result<DocumentId> {
+        let cut = writing.store(self.content)?.cut;
+        let document = PutDocument {
+            id: Some(self.id),
+            path: self.path,
+            title: self.title.to_owned(),
+            extension: self.r#type.extension,
+            mime: self.r#type.mime,
+            is_text: self.r#type.is_text,
+            hash: cut.hash,
+            size: cut.size,
+            manifest: cut.manifest.encode(),
+            blocks: blocks(&cut),
+            modified_at: writing.now(),
+            mode: 0,
+            stat: None,
+            tags: std::collections::BTreeSet::new(),
+            metadata: self.metadata.clone(),
+            resource_id: None,
+            document_type: Some(self.r#type.word),
+        };
+        let put = writing.transaction(self.actor, self.collection, vec![document], None);
+        let (id, _) = writing.catalog().store(put)?;
+        writing.touched(1);
+        Ok(id)
+    }
+}
+
+/// Makes a snapshot of a whole collection as it is now.
+pub(crate) struct SnapshotCollectionDraft<'a> {
+    pub caller: &'a Caller,
+    pub name: &'a str,
+    pub label: Option<&'a str>,
+}
+
+impl Draft for SnapshotCollectionDraft<'_> {
+    type Receipt = Snapshot;
+
+    fn write(self, writing: &mut Writing<'_>) -> Result<Snapshot> {
+        let missing = || Error::missing("collection", self.name);
+        let library: &Library = writing.library;
+        let collection = library.catalog.collection(self.caller.pass.scope(), self.name)?;
+        let collection = Shelf::Known(collection.ok_or_else(missing)?.id);
+        let listing = library.present_listing(self.caller, self.name)?;
+        writing.call.check()?;
+        let snapshot = snapshot_of(writing, &listing, "/", self.label.map(str::to_owned))?;
+        let put = writing.transaction(self.caller.pass.actor(), collection, Vec::new(), Some(snapshot));
+        writing.put(put)?.1.ok_or_else(missing)
+    }
+}
+
+/// A document as the catalog takes it, from its stored content.
+pub(super) fn document(
+    options: &AddOptions,
+    path: String,
+    cut: &Cut,
+    sample: &[u8],
+    facts: &Facts,
+) -> PutDocument {
+    let detected = detect(&path, sample);
+    PutDocument {
+        id: None,
+        document_type: None,
+        title: path.rsplit('/').next().unwrap_or(&path).to_owned(),
+        extension: extension_of(&path),
+        mime: options.mime.clone().unwrap_or(detected.mime),
+        is_text: detected.is_text,
+        hash: cut.hash,
+        size: cut.size,
+        manifest: cut.manifest.encode(),
+        blocks: blocks(cut),
+        modified_at: facts.modified_at,
+        mode: facts.mode,
+        stat: facts.stat,
+        tags: options.tags.clone(),
+        metadata: options.metadata.clone(),
+        resource_id: options.resource_id.clone(),
+        path,
+    }
+}
+
+/// Short names and lengths of the blocks, for the account's own accounting.
+pub(super) fn blocks(cut: &Cut) -> Vec<(i64, u32)> {
+    cut.manifest.blocks.iter().map(|block| (block.id.short(), block.length)).collect()
+}
+
+/// The entry of a snapshot for a document.
+pub(super) fn entry(relative: &str, document: &PutDocument) -> Entry {
+    Entry {
+        path: relative.to_owned(),
+        hash: document.hash,
+        size: document.size,
+        mode: document.mode,
+        modified_at: document.modified_at,
+        link: None,
+    }
+}
+
+/// Stores a listing and describes the snapshot of it.
+pub(super) fn snapshot_of(
+    writing: &mut Writing<'_>,
+    listing: &Listing,
+    root: &str,
+    label: Option<String>,
+) -> Result<SnapshotDraft> {
+    let cut = writing.store_listing(&listing.encode())?;
+    Ok(SnapshotDraft {
+        label,
+        root: root.to_owned(),
+        listing: cut.hash,
+        listing_manifest: cut.manifest.encode(),
+        listing_size: cut.size,
+        merkle: listing.merkle_root(),
+        files: listing.files().count() as u64,
+        bytes: listing.bytes(),
+        git_commit: None,
+        git_branch: None,
+    })
+}
