@@ -1,43 +1,43 @@
-//! The little command-line reading the tasks need, kept here so that xtask compiles without an argument parser.
+//! Minimal command-line parsing, so that xtask compiles without an argument parser.
 
 use anyhow::{Result, bail};
 
-/// The words of the command line that no one has taken yet.
+/// The command-line arguments that have not been consumed yet.
 pub struct Arguments {
     words: Vec<String>,
 }
 
 impl Arguments {
-    /// Everything after the program's own name.
+    /// All arguments after the program's name.
     pub fn from_command_line() -> Self {
         Self { words: std::env::args().skip(1).collect() }
     }
 
-    /// Takes the first word.
+    /// Takes the first argument.
     pub fn take_word(&mut self) -> Option<String> {
         if self.words.is_empty() { None } else { Some(self.words.remove(0)) }
     }
 
-    /// Takes `flag` wherever it stands and says whether it was there.
+    /// Takes `flag` from any position and returns whether it was present.
     pub fn take_flag(&mut self, flag: &str) -> bool {
         let before = self.words.len();
         self.words.retain(|word| word != flag);
         self.words.len() < before
     }
 
-    /// Takes all that is left; a word that looks like an option is refused.
+    /// Takes all remaining arguments; fails if one of them looks like an option.
     pub fn take_rest(self) -> Result<Vec<String>> {
         if let Some(option) = self.words.iter().find(|word| word.starts_with('-')) {
-            bail!("this task has no option `{option}`; `cargo xtask` lists what there is");
+            bail!("this task has no option `{option}`; run `cargo xtask` for a list of tasks");
         }
         Ok(self.words)
     }
 
-    /// Refuses any word that was not taken.
+    /// Fails if any argument was not consumed.
     pub fn finish(self) -> Result<()> {
         match self.words.first() {
             None => Ok(()),
-            Some(word) => bail!("this task does not take `{word}`; `cargo xtask` lists what there is"),
+            Some(word) => bail!("unexpected argument `{word}`; run `cargo xtask` for a list of tasks"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask conformance`: holds the server to the official MCP conformance suite, with a strict baseline.
+//! `cargo xtask conformance`: runs the official MCP conformance suite against the server, with a strict baseline.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,16 +10,16 @@ use crate::scratch::Scratch;
 use crate::server::Server;
 use crate::{places, step};
 
-/// The suite, pinned: another version has other scenarios and another baseline.
+/// The suite is pinned: each version has different scenarios and needs a different baseline.
 const SUITE: &str = "@modelcontextprotocol/conformance@0.2.0-alpha.12";
 
-/// The suite needs a newer Node than many systems have, so its own comes with it.
+/// The suite needs a newer Node than many systems have, so one is installed with it.
 const NODE: &str = "node@22";
 
-/// The protocol revisions the server promises.
+/// The protocol revisions that the server supports.
 const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
 
-/// Runs the suite for every revision against one live server.
+/// Runs the suite for every revision against one running server.
 pub fn run() -> Result<()> {
     let folder = places::target()?.join("conformance");
     install(&folder)?;
@@ -36,18 +36,18 @@ pub fn run() -> Result<()> {
     Ok(())
 }
 
-/// Installs suite and Node once; the stamp names what is installed.
+/// Installs the suite and Node once; the stamp records what is installed.
 fn install(folder: &Path) -> Result<()> {
     let stamp = folder.join("installed");
     let wanted = format!("{SUITE} {NODE}\n");
     if fs::read_to_string(&stamp).is_ok_and(|found| found == wanted) && node(folder).is_file() {
         return Ok(());
     }
-    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     fs::write(folder.join("package.json"), "{\"private\": true}\n")?;
     step::run(
         "installing the conformance suite",
-        "Install npm (Debian: npm), and see that it reaches its registry and may run install scripts.",
+        "Install npm (Debian: npm), and make sure that it can reach its registry and run install scripts.",
         Command::new("npm")
             .args(["install", "--no-audit", "--no-fund", "--loglevel=error"])
             .args([SUITE, NODE])
@@ -57,7 +57,7 @@ fn install(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// One revision; the suite ends badly on an unexpected failure and on a stale baseline entry alike.
+/// Tests one revision; the suite fails both on an unexpected failure and on a stale baseline entry.
 fn judge(folder: &Path, server: &Server, revision: &str) -> Result<()> {
     let results = folder.join("results").join(revision);
     if results.is_dir() {
@@ -65,8 +65,8 @@ fn judge(folder: &Path, server: &Server, revision: &str) -> Result<()> {
     }
     fs::create_dir_all(&results)?;
     let remedy = format!(
-        "Correct the unexpected failures; take stale entries out of conformance/baseline.yml. \
-         What was asked and answered: {}",
+        "Fix the unexpected failures, and remove stale entries from conformance/baseline.yml. \
+         Requests and replies are in {}",
         results.display()
     );
     step::run(

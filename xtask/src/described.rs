@@ -1,5 +1,5 @@
-//! Holds REST to its own description: schemathesis makes requests from the OpenAPI document, good and bad, and fails on
-//! a reply that the document does not allow, or on a server error.
+//! Tests the REST API against its OpenAPI document: schemathesis generates valid and invalid requests from it, and
+//! fails on a server error or on a reply that the document does not allow.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,14 +10,14 @@ use crate::scratch::Scratch;
 use crate::server::Server;
 use crate::{places, step};
 
-/// The checker, pinned: another version makes other requests.
+/// The checker is pinned: each version generates different requests.
 const CHECKER: &str = "schemathesis==4.32.5";
 
-/// What a reply is held to. `--no-auth` serves everybody, so checks of authorisation say nothing here.
+/// The checks to run. The server runs with `--no-auth`, so authorization checks would be meaningless.
 const CHECKS: &str =
     "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance";
 
-/// Runs the checker against a live server.
+/// Runs the checker against a running server.
 pub fn run(shelf: &Path) -> Result<()> {
     let program = program()?;
     let scratch = Scratch::new("described")?;
@@ -26,8 +26,8 @@ pub fn run(shelf: &Path) -> Result<()> {
     let server = Server::start_with_workspace(shelf, &scratch.path().join("library"), &workspace)?;
     let document = format!("http://{}/api/v1/openapi.json", server.address());
     step::run(
-        "holding REST to its description",
-        "Correct the reply, or the description in crates/serve/src/http/openapi.rs.",
+        "testing REST against its OpenAPI document",
+        "Fix the reply, or the document in crates/serve/src/http/openapi.rs.",
         Command::new(program)
             .args(["run", &document, "--checks", CHECKS, "--max-examples", "25", "--seed", "1"])
             .args(["--workers", "1", "--request-timeout", "20", "--phases", "examples,fuzzing"])
@@ -43,7 +43,7 @@ fn program() -> Result<PathBuf> {
         return Ok(program);
     }
     step::run(
-        "making a Python environment",
+        "creating a Python environment",
         "Install python3-venv (or the venv module of your Python).",
         Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder),
     )?;

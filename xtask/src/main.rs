@@ -1,5 +1,5 @@
-//! One door to every development task, so that a person and a build machine run the very same steps.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task runner talks to the terminal")]
+//! The entry point for all development tasks, so that developers and CI run the same steps.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task runner prints to the terminal")]
 
 mod arguments;
 mod bench;
@@ -21,22 +21,24 @@ use anyhow::{Result, bail};
 
 use arguments::Arguments;
 
-/// What `cargo xtask` prints when it is not told what to do.
+/// Printed by `cargo xtask` without arguments.
 const HELP: &str = "\
 Development tasks. Run one with `cargo xtask COMMAND`:
 
   test [--full] [FILTER..]       build, then run unit, integration, doc and Python client tests;
-                                 --full adds the conformance suite, FILTER narrows to Rust tests by name
-  tidy                           check the rules of the library that no compiler checks
+                                 --full adds the conformance suite and more, FILTER selects Rust tests by name
+  tidy                           check the project rules that no compiler checks
   docs [--check]                 render docs/reference and the API documentation;
-                                 --check only says which pages are stale
+                                 --check only lists stale pages
   conformance                    run the MCP conformance suite against conformance/baseline.yml
   bench ingest [--quick]         measure adding, re-adding and stored size, next to restic and borg
   bench serve [--quick]          measure start, memory, reads and durable writes over stdio
   bench search [--quick]         measure indexing and searching over stdio, next to tantivy and SQLite's FTS5
-  bench grep [--quick]           measure patterns over stdio, next to ripgrep
+  bench grep [--quick]           measure pattern searches over stdio, next to ripgrep
+  bench hostile [--quick]        measure 16 clients next to 200 misbehaving connections
+  bench gc [--quick]             measure garbage collection of many snapshots
 
---quick uses corpora of one twentieth of the size: for trying a change, not for figures to quote.";
+--quick uses corpora of one twentieth of the size: for trying out a change, not for published figures.";
 
 fn main() -> ExitCode {
     match dispatch(Arguments::from_command_line()) {
@@ -48,7 +50,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Hands the rest of the command line to the task its first word names.
+/// Runs the task named by the first argument with the remaining arguments.
 fn dispatch(mut arguments: Arguments) -> Result<()> {
     match arguments.take_word().as_deref() {
         None | Some("help" | "--help" | "-h") => {
@@ -63,6 +65,6 @@ fn dispatch(mut arguments: Arguments) -> Result<()> {
             conformance::run()
         }
         Some("bench") => bench::run(arguments),
-        Some(other) => bail!("there is no task `{other}`; `cargo xtask` lists the tasks"),
+        Some(other) => bail!("there is no task `{other}`; run `cargo xtask` for a list of tasks"),
     }
 }

@@ -1,4 +1,4 @@
-//! Finds out what the tests need from the system before they start, and installs it where that is possible.
+//! Checks the system requirements of the tests before they start, and installs what is missing if possible.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 
 use crate::step;
 
-/// One thing that has to be on the system.
+/// A system requirement.
 struct Need {
     what: &'static str,
     present: fn() -> bool,
@@ -22,7 +22,7 @@ const NEEDS: [Need; 2] = [
     },
 ];
 
-/// Makes sure everything is there: installs it as root with apt, otherwise says what to install.
+/// Ensures that all requirements are met: installs missing packages as root with apt, or fails with a list of them.
 pub fn ensure() -> Result<()> {
     let missing = missing();
     if missing.is_empty() {

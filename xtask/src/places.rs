@@ -1,4 +1,4 @@
-//! Where things are in a checkout, in one place, so that no task guesses a path or forgets CARGO_TARGET_DIR.
+//! Paths in a checkout, defined in one place so that no task ignores `CARGO_TARGET_DIR`.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::step;
 
-/// The top of the checkout.
+/// The root of the checkout.
 pub fn root() -> PathBuf {
     let manifest = env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
@@ -28,21 +28,21 @@ pub fn built_shelf() -> Result<PathBuf> {
     let shelf = target()?.join("release").join("shelf");
     if !shelf.is_file() {
         bail!(
-            "the build gave no {}; check that crates/shelf still names its binary `shelf`",
+            "the build did not produce {}; check that the binary of crates/shelf is still named `shelf`",
             shelf.display()
         );
     }
     Ok(shelf)
 }
 
-/// Builds every program of the workspace as it ships.
+/// Builds every program of the workspace in the release profile.
 ///
-/// Always with the same package selection: another one would join features differently and compile
-/// the dependencies a second time.
+/// The package selection is always the same: a different one would unify features differently and compile the
+/// dependencies a second time.
 pub fn build_programs() -> Result<()> {
     step::run(
         "building the programs",
-        "Correct what the compiler said above.",
+        "Fix the compiler errors above.",
         step::cargo().args(["build", "--release", "--workspace", "--bins"]),
     )
 }

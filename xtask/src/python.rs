@@ -1,4 +1,4 @@
-//! Keeps a Python environment with the official MCP client, the one client here that we did not write ourselves.
+//! Manages a Python environment with the official MCP client, to test against a client that we did not write.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,10 +7,10 @@ use anyhow::Result;
 
 use crate::{places, step};
 
-/// The client package; version 2 is the first that speaks both protocol eras.
+/// The client package; version 2 is the first that supports both protocol eras.
 const CLIENT: &str = "mcp>=2";
 
-/// Fails unless the client is there in a version with both eras.
+/// Fails unless a version of the client that supports both eras is installed.
 const PROBE: &str = "from mcp import Client, MCPError, StdioServerParameters";
 
 /// Runs the client test against the given program.
@@ -19,12 +19,12 @@ pub fn client_test(shelf: &Path) -> Result<()> {
     let script = places::root().join("tests").join("python").join("client_test.py");
     step::run(
         "testing with the Python client",
-        "Correct what the client saw, or run tests/python/client_test.py by hand to look closer.",
+        "Fix the failure, or run tests/python/client_test.py manually to investigate.",
         Command::new(interpreter).arg(script).arg(shelf).env("PYTHONDONTWRITEBYTECODE", "1"),
     )
 }
 
-/// The environment's interpreter, made ready on first use.
+/// The environment's interpreter, set up on first use.
 fn interpreter() -> Result<PathBuf> {
     let folder = places::target()?.join("python");
     let interpreter = folder.join("bin").join("python");
@@ -33,7 +33,7 @@ fn interpreter() -> Result<PathBuf> {
         return Ok(interpreter);
     }
     step::run(
-        "making a Python environment",
+        "creating a Python environment",
         "Install python3-venv (or the venv module of your Python).",
         Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder),
     )?;

@@ -1,4 +1,4 @@
-//! A folder that goes away with its owner, so that no task leaves litter behind, even when it fails.
+//! A temporary folder that is removed when dropped, so that tasks clean up even when they fail.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,22 +6,22 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 
-/// An empty folder of its own under the system's temporary folder.
+/// A new empty folder in the system's temporary folder.
 pub struct Scratch {
     path: PathBuf,
 }
 
 impl Scratch {
-    /// Makes the folder; `purpose` becomes part of its name.
+    /// Creates the folder; `purpose` becomes part of its name.
     pub fn new(purpose: &str) -> Result<Self> {
         let moment = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
         let name = format!("shelf-{purpose}-{}-{moment}", std::process::id());
         let path = std::env::temp_dir().join(name);
-        fs::create_dir(&path).with_context(|| format!("cannot make the folder {}", path.display()))?;
+        fs::create_dir(&path).with_context(|| format!("cannot create the folder {}", path.display()))?;
         Ok(Self { path })
     }
 
-    /// Where the folder is.
+    /// The folder's path.
     pub fn path(&self) -> &Path {
         &self.path
     }

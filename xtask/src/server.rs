@@ -1,4 +1,4 @@
-//! Starts `shelf serve` on a free port and stops it again, for tasks that need a live HTTP server.
+//! Starts and stops `shelf serve` on a free port, for tasks that need a running HTTP server.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -9,25 +9,25 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-/// How long a start may take.
+/// The maximum time for startup.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What stands before the address in the line the server prints.
+/// The text before the port in the line that the server prints.
 const ANNOUNCEMENT: &str = "listening on http://127.0.0.1:";
 
-/// A running server; dropping it ends the process.
+/// A running server; dropping it kills the process.
 pub struct Server {
     child: Child,
     port: u16,
 }
 
 impl Server {
-    /// Starts a server without authorisation on a library in `data`.
+    /// Starts a server without authorization on a library in `data`.
     pub fn start(shelf: &Path, data: &Path) -> Result<Self> {
         Self::start_with(Command::new(shelf), shelf, data)
     }
 
-    /// The same with a workspace, so that every tool has something to work on.
+    /// Like [`start`](Self::start), but with a workspace, so that every tool has something to work on.
     pub fn start_with_workspace(shelf: &Path, data: &Path, workspace: &Path) -> Result<Self> {
         let mut command = Command::new(shelf);
         command.env("SHELF_WORKSPACE", workspace);
@@ -51,7 +51,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Its process.
+    /// The process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
@@ -82,7 +82,7 @@ fn follow(stderr: ChildStderr) -> Receiver<String> {
     thread::spawn(move || {
         for line in BufReader::new(stderr).lines() {
             let Ok(line) = line else { break };
-            // The receiver is gone once the port is known; reading goes on all the same.
+            // The receiver is dropped once the port is known, but stderr must still be drained.
             let _ = sender.send(line);
         }
     });
@@ -100,13 +100,13 @@ fn wait_for_port(lines: &Receiver<String>) -> Result<u16> {
             },
             Err(RecvTimeoutError::Timeout) => {
                 bail!(
-                    "the server named no port within {} s; it said:\n{}",
+                    "the server did not report a port within {} s; its output was:\n{}",
                     PATIENCE.as_secs(),
                     seen.join("\n")
                 )
             }
             Err(RecvTimeoutError::Disconnected) => {
-                bail!("the server ended before it listened; it said:\n{}", seen.join("\n"))
+                bail!("the server exited before it listened; its output was:\n{}", seen.join("\n"))
             }
         }
     }

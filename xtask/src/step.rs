@@ -1,4 +1,4 @@
-//! Runs one outside command as a named step, so that every failure says which step failed and what to do next.
+//! Runs external commands as named steps, so that every failure says which step failed and what to do next.
 
 use std::env;
 use std::process::{Command, Stdio};
@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::places;
 
-/// Announces `what`, runs `command` with its output streaming through, and fails with `remedy`.
+/// Prints `what`, runs `command` with inherited output, and includes `remedy` in the error if it fails.
 pub fn run(what: &str, remedy: &str, command: &mut Command) -> Result<()> {
     println!("== {what}");
     let program = command.get_program().to_string_lossy().into_owned();
@@ -20,10 +20,10 @@ pub fn run(what: &str, remedy: &str, command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// A cargo command at the top of the checkout.
+/// A cargo command in the root of the checkout.
 ///
-/// The variables that `cargo run` sets for xtask itself are taken away again: build scripts that
-/// watch them would otherwise run anew on every change between `cargo` and `cargo xtask`.
+/// The variables that `cargo run` sets for xtask itself are removed: build scripts that watch them would otherwise
+/// rerun on every switch between `cargo` and `cargo xtask`.
 pub fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(places::root());
@@ -38,7 +38,7 @@ pub fn cargo() -> Command {
     command
 }
 
-/// Whether the command starts and ends well; its output is thrown away.
+/// Whether the command succeeds; its output is discarded.
 pub fn succeeds(program: &str, arguments: &[&str]) -> bool {
     Command::new(program)
         .args(arguments)
@@ -49,7 +49,7 @@ pub fn succeeds(program: &str, arguments: &[&str]) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// The first line the command prints, or nothing when it is not installed or fails.
+/// The first line that the command prints; `None` if it is not installed or fails.
 pub fn first_line(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).stdin(Stdio::null()).output().ok()?;
     if !output.status.success() {

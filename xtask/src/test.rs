@@ -1,4 +1,4 @@
-//! `cargo xtask test`: everything that has to hold before a change goes in, in the order that fails soonest.
+//! `cargo xtask test`: all tests that must pass before a change is merged, in the order that fails fastest.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::arguments::Arguments;
 use crate::{conformance, described, needs, places, python, step};
 
-/// Runs the tests. With filters only the Rust tests whose names match run; the rest needs no filter.
+/// Runs the tests. With filters, only matching Rust tests run, and the Python client test is skipped.
 pub fn run(mut arguments: Arguments) -> Result<()> {
     let full = arguments.take_flag("--full");
     let filters = arguments.take_rest()?;
@@ -26,11 +26,11 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Rounds of the long tests, where a few do otherwise.
+/// The number of rounds of the long tests with `--full`; the default is a few.
 const ROUNDS: &str = "200";
 
 fn rust_tests(filters: &[String], full: bool) -> Result<()> {
-    let remedy = "Correct the tests named above; `cargo xtask test NAME` runs one alone.";
+    let remedy = "Fix the failures above; `cargo xtask test NAME` runs a single test.";
     let mut command = step::cargo();
     if step::succeeds("cargo-nextest", &["nextest", "--version"]) {
         command.args(["nextest", "run", "--release", "--workspace"]).args(filters);
@@ -46,12 +46,12 @@ fn rust_tests(filters: &[String], full: bool) -> Result<()> {
 fn doc_tests(filters: &[String]) -> Result<()> {
     step::run(
         "running the documentation tests",
-        "Correct the examples named above.",
+        "Fix the examples listed above.",
         step::cargo().args(["test", "--release", "--workspace", "--doc", "--"]).args(filters),
     )
 }
 
-/// Settings of the person running the tests must not change what the tests see.
+/// Removes `SHELF_*` variables, so that personal settings do not affect the tests.
 fn without_personal_settings(command: &mut Command) -> &mut Command {
     for (name, _) in std::env::vars_os() {
         if name.to_str().is_some_and(|name| name.starts_with("SHELF_")) {

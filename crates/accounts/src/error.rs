@@ -1,17 +1,17 @@
-//! Why an account or token could not be made, and why a caller was turned away.
+//! Errors of account and token operations, and reasons to reject a caller.
 
 use shelf_base::{ErrorInfo, Kind};
 
-/// Something about accounts or tokens failed.
+/// An account or token operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The catalog failed.
     #[error(transparent)]
     Catalog(#[from] shelf_catalog::Error),
-    /// The system gave no random bytes.
-    #[error("the system gave no random bytes: {0}")]
+    /// The operating system provided no random bytes.
+    #[error("the operating system provided no random bytes: {0}")]
     Random(getrandom::Error),
-    /// An argument is wrong.
+    /// An argument is invalid.
     #[error("{field} {expected}")]
     Invalid {
         /// The argument.
@@ -19,10 +19,11 @@ pub enum Error {
         /// What it must be.
         expected: String,
     },
-    /// Name and password do not fit: the same answer for an unknown name, a wrong password and a closed account.
+    /// Wrong username or password. The message is the same for an unknown name, a wrong password and an inactive
+    /// account.
     #[error("Invalid username or password")]
     WrongPassword,
-    /// A refresh token that does not work, or not any more.
+    /// A refresh token that is invalid or no longer valid.
     #[error("Invalid refresh token")]
     WrongRefresh,
     /// A password could not be hashed.
@@ -56,10 +57,10 @@ impl ErrorInfo for Error {
     }
 }
 
-/// Why a caller was turned away; the sentences are the contract's.
+/// Why a caller was rejected. The contract defines the messages.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthError {
-    /// No or malformed header.
+    /// A missing or malformed header.
     #[error("Missing or invalid Authorization header")]
     NoHeader,
     /// An unknown, revoked or expired personal token.
@@ -68,16 +69,16 @@ pub enum AuthError {
     /// An unknown, revoked or expired collection token.
     #[error("Invalid CAT")]
     Collection,
-    /// A JSON web token where none is taken.
+    /// A JSON web token where none is accepted.
     #[error("JWT tokens not accepted for MCP")]
     WebToken,
     /// Anything else.
     #[error("Not authenticated")]
     Unknown,
-    /// Nobody had time to look.
+    /// The server was too busy to check the credentials.
     #[error("the server is busy; nothing was done")]
     Busy,
-    /// The catalog could not be asked.
+    /// The catalog could not be queried.
     #[error(transparent)]
     Catalog(#[from] shelf_catalog::Error),
 }

@@ -1,8 +1,8 @@
-//! Who is asking: people and their passwords, sessions, tokens, and the passes that prove a check was made.
+//! Authentication: users and their passwords, sessions, tokens, and the passes that prove a caller was authenticated.
 //!
-//! A [`Pass`] can only be made here: from the owner of the data directory, from a token that was verified against the
-//! catalog, or from the web token of a session that goes on. Whatever takes a `Pass` need not ask again who the caller
-//! is, but it must not keep one beyond a call: what stands behind it may be revoked the next moment.
+//! Only this crate can create a [`Pass`]: for the owner of the data directory, for a token that was verified against
+//! the catalog, or for the web token of an active session. Code that takes a `Pass` need not authenticate the caller
+//! again, but it must not keep the pass beyond the call: the token or session behind it may be revoked at any time.
 
 mod error;
 mod pass;

@@ -1,4 +1,4 @@
-//! The pass: an identity whose proof has been checked.
+//! The pass: an authenticated identity.
 
 use shelf_base::ids::{AccountId, CollectionId, SessionId, TokenId};
 use shelf_catalog::{Account, Actor, Scope, scopes};
@@ -12,11 +12,11 @@ pub enum Bearer {
     Personal,
     /// A collection access token.
     Collection,
-    /// A person who has logged in; only REST takes it.
+    /// A logged-in user; accepted only by the REST API.
     Web,
 }
 
-/// Proof that a caller was identified, and what it may touch.
+/// Proof that a caller was authenticated, and what it may access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pass {
     bearer: Bearer,
@@ -28,7 +28,7 @@ pub struct Pass {
 }
 
 impl Pass {
-    /// The pass of whoever can open the data directory.
+    /// The pass of the OS user who can open the data directory.
     pub const fn owner() -> Self {
         let actor = Actor::local();
         let scope = Scope::Account(actor.account);
@@ -63,38 +63,38 @@ impl Pass {
         self.bearer
     }
 
-    /// The account that acts.
+    /// The acting account.
     pub const fn account(&self) -> AccountId {
         self.actor.account
     }
 
-    /// Who the journal names.
+    /// The actor recorded in the journal.
     pub const fn actor(&self) -> &Actor {
         &self.actor
     }
 
-    /// What queries cover.
+    /// The scope of queries.
     pub const fn scope(&self) -> &Scope {
         &self.scope
     }
 
-    /// What things named by their id are looked for in: an administrator reaches those of others this way.
+    /// The scope in which objects are looked up by id. It lets an administrator reach the objects of other users.
     pub fn reach(&self) -> Scope {
         if self.may_administer() { Scope::Library } else { self.scope.clone() }
     }
 
-    /// The same identity, looking at one collection only. Whether it reaches that collection is the caller's to check.
+    /// The same identity, restricted to one collection. The caller must check that it has access to that collection.
     #[must_use]
     pub fn within(&self, collection: CollectionId) -> Self {
         Self { scope: Scope::Collection(collection), ..self.clone() }
     }
 
-    /// The token that was shown.
+    /// The token that was presented, if any.
     pub const fn token(&self) -> Option<TokenId> {
         self.token
     }
 
-    /// The session that goes on.
+    /// The active session, if any.
     pub const fn session(&self) -> Option<SessionId> {
         self.session
     }

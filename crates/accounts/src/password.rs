@@ -1,4 +1,4 @@
-//! Passwords: Argon2id, with parameters that each hash names itself.
+//! Password hashing with Argon2id. Each hash records its own parameters.
 
 use argon2::{
     Argon2,
@@ -7,15 +7,15 @@ use argon2::{
 
 use crate::{Error, Result};
 
-/// Fewest characters.
+/// Minimum length in characters.
 const LEAST: usize = 10;
-/// Most bytes: hashing must not be a way to keep the server busy.
+/// Maximum length in bytes, so that hashing cannot be used to keep the server busy.
 const MOST: usize = 1_024;
-/// What is hashed against when nobody has the name, so that the answer takes as long.
+/// The hash to verify against when there is no such account, so that the answer takes equally long.
 const NOBODY: &str =
     "$argon2id$v=19$m=19456,t=2,p=1$c2hlbGZtYXJrLW5vYm9keQ$0Jx9DkqGqGmHdhC0J4+JQZlwv9mcV0zK3pN8UiQ8Tco";
 
-/// A password of an acceptable form, not shown by `Debug`.
+/// A password of acceptable length, masked in `Debug` output.
 pub struct Password(String);
 
 impl std::fmt::Debug for Password {
@@ -25,7 +25,7 @@ impl std::fmt::Debug for Password {
 }
 
 impl Password {
-    /// A new password: long enough, and not absurdly long.
+    /// Creates a password after checking its length.
     pub fn new(text: impl Into<String>) -> Result<Self> {
         let text = text.into();
         if text.chars().count() < LEAST {
@@ -37,7 +37,7 @@ impl Password {
         Ok(Self(text))
     }
 
-    /// Its hash, with a salt of its own.
+    /// Hashes the password with a random salt.
     pub fn hash(&self) -> Result<String> {
         let mut salt = [0; 16];
         getrandom::fill(&mut salt).map_err(Error::Random)?;
@@ -46,7 +46,7 @@ impl Password {
     }
 }
 
-/// Whether `text` is the password behind `hash`. Without a hash the work is done all the same.
+/// Whether `text` is the password of `hash`. Without a hash, the same work is done but the result is false.
 pub(crate) fn fits(text: &str, hash: Option<&str>) -> bool {
     if text.len() > MOST {
         return false;
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_password_itself_fits() {
+    fn only_the_right_password_matches() {
         let password = Password::new("correct horse battery").unwrap();
         let hash = password.hash().unwrap();
         assert!(hash.starts_with("$argon2id$v=19$"), "{hash}");
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_takes_as_long_as_somebody() {
+    fn unknown_accounts_take_as_long_as_known_ones() {
         assert!(PasswordHash::new(NOBODY).is_ok());
         let hash = Password::new("correct horse battery").unwrap().hash().unwrap();
         let time = |hash: Option<&str>| {
@@ -84,12 +84,12 @@ mod tests {
             assert!(!fits("wrong horse battery", hash));
             started.elapsed()
         };
-        // Not a benchmark: a missing computation would be a thousand times faster, not a few times.
+        // Not a benchmark: skipping the computation would be a thousand times faster, not just a few times.
         assert!(time(None) * 20 > time(Some(&hash)));
     }
 
     #[test]
-    fn short_and_endless_passwords_are_refused() {
+    fn too_short_and_too_long_passwords_are_rejected() {
         assert!(Password::new("123456789").is_err());
         assert!(Password::new("ten chars!").is_ok());
         assert!(Password::new("äöüäöüäöüä").is_ok());

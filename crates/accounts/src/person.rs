@@ -1,15 +1,15 @@
-//! The rules for names, addresses and labels.
+//! Validation of usernames, email addresses and token labels.
 
 use shelf_base::{bounds, ids::LOCAL_ACCOUNT_NAME};
 
 use crate::{Error, Result};
 
-/// Most characters of a username.
+/// Maximum length of a username, in characters.
 const USERNAME: usize = 64;
-/// Most bytes of an address.
+/// Maximum length of an email address, in bytes.
 const EMAIL: usize = 254;
 
-/// A username: letters, digits, dots, hyphens and underscores; never one that looks like an address.
+/// Checks a username: letters, digits, dots, hyphens and underscores, so that it never looks like an email address.
 pub fn check_username(name: &str) -> Result<()> {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_');
     let count = name.chars().count();
@@ -20,13 +20,13 @@ pub fn check_username(name: &str) -> Result<()> {
     if name.eq_ignore_ascii_case(LOCAL_ACCOUNT_NAME) {
         return Err(Error::invalid(
             "username",
-            format!("'{LOCAL_ACCOUNT_NAME}' belongs to the library itself"),
+            format!("must not be '{LOCAL_ACCOUNT_NAME}', which is reserved"),
         ));
     }
     Ok(())
 }
 
-/// An address: one `@` with something on both sides and no white space. Whether it exists, only mail can tell.
+/// Checks an email address: one `@` with text on both sides and no whitespace. Whether it exists is not checked.
 pub fn check_email(address: &str) -> Result<()> {
     let wrong = || Error::invalid("email", "must be an address such as alice@example.com");
     let (name, host) = address.split_once('@').ok_or_else(wrong)?;
@@ -40,7 +40,7 @@ pub fn check_email(address: &str) -> Result<()> {
     if host_fits && labels_fit { Ok(()) } else { Err(wrong()) }
 }
 
-/// The label of a token.
+/// Checks the label of a token.
 pub fn check_label(label: &str) -> Result<()> {
     if label.trim().is_empty() || label.len() > bounds::LABEL_BYTES || label.chars().any(char::is_control) {
         let expected = format!("must be 1 to {} bytes without control characters", bounds::LABEL_BYTES);
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_addresses() {
+    fn names_addresses_and_labels() {
         for name in ["alice", "a", "Jürgen.K-1_x"] {
             assert!(check_username(name).is_ok(), "{name}");
         }

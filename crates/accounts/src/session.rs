@@ -1,7 +1,7 @@
-//! Sessions: a login begins one, each refresh replaces its token, and a token that was replaced before ends it.
+//! Sessions: a login starts one, each refresh replaces its refresh token, and reusing a replaced token ends it.
 //!
-//! Two copies of one refresh token mean that somebody else has it. Nobody can tell which of the two is the thief, so
-//! both are out and the person logs in again.
+//! A refresh token that is used twice has been stolen. The server cannot tell the thief from the user, so it ends the
+//! session, and the user has to log in again.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use shelf_base::{
@@ -15,23 +15,23 @@ use crate::{
     web_token::{Claims, Use},
 };
 
-/// Seconds that an access token works.
+/// Lifetime of an access token, in seconds.
 const ACCESS_SECONDS: u64 = 30 * 60;
-/// Seconds that a session goes on without a refresh.
+/// Lifetime of a session without a refresh, in seconds.
 const REFRESH_SECONDS: u64 = 7 * 24 * 60 * 60;
 
-/// What a login or a refresh gives.
+/// The tokens issued by a login or a refresh.
 #[derive(Debug)]
 pub struct Tokens {
-    /// For requests.
+    /// Authenticates requests.
     pub access: Secret,
-    /// For the next refresh, once.
+    /// Refreshes the session, once.
     pub refresh: Secret,
-    /// Seconds that the access token works.
+    /// Lifetime of the access token, in seconds.
     pub expires_in: u64,
 }
 
-/// Begins a session for whoever has this name (or address) and password.
+/// Starts a session for the account with this username or email address and this password.
 pub fn log_in(catalog: &dyn Accounts, name: &str, password: &str, now: Moment) -> Result<Tokens> {
     let found = catalog.login(name)?;
     let hash = found.as_ref().and_then(|(_, hash)| hash.as_deref());
@@ -51,7 +51,7 @@ pub fn log_in(catalog: &dyn Accounts, name: &str, password: &str, now: Moment) -
     Ok(tokens)
 }
 
-/// Goes on with a session.
+/// Extends a session and replaces its tokens.
 pub fn refresh(catalog: &dyn Accounts, text: &str, now: Moment) -> Result<Tokens> {
     let claims = Claims::read(text, &key(catalog)?, Use::Refresh, now).ok_or(Error::WrongRefresh)?;
     let (tokens, next) = sign(catalog, claims.sub, claims.sid, now)?;
@@ -63,12 +63,12 @@ pub fn refresh(catalog: &dyn Accounts, text: &str, now: Moment) -> Result<Tokens
     }
 }
 
-/// Ends a session; its access tokens stop at once.
+/// Ends a session; its access tokens stop working at once.
 pub fn log_out(catalog: &dyn Accounts, session: SessionId) -> Result<bool> {
     Ok(catalog.end_session(session)?)
 }
 
-/// Checks an access token: its signature, its time, and that its session goes on.
+/// Verifies an access token: its signature, its expiry, and that its session is active.
 pub fn verify_web(catalog: &dyn Accounts, text: &str, now: Moment) -> Result<Pass, AuthError> {
     let key = key(catalog).map_err(|error| match error {
         Error::Catalog(error) => AuthError::Catalog(error),
@@ -89,7 +89,7 @@ fn later(now: Moment, seconds: u64) -> Moment {
     Moment::from_micros(now.micros() + seconds as i64 * 1_000_000)
 }
 
-/// Both tokens of a session, and the hash by which the refresh token will be known.
+/// Signs both tokens of a session. Also returns the hash that identifies the refresh token.
 fn sign(
     catalog: &dyn Accounts,
     account: AccountId,
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_begins_goes_on_and_ends() {
+    fn a_session_starts_is_refreshed_and_ends() {
         let (_folder, catalog, id) = catalog_with_alice();
         for name in ["alice", "ALICE", "alice@example.com"] {
             assert!(log_in(&catalog, name, "correct horse battery", at(0)).is_ok(), "{name}");
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refresh_token_that_is_used_twice_ends_the_session() {
+    fn reusing_a_refresh_token_ends_the_session() {
         let (_folder, catalog, _) = catalog_with_alice();
         let first = log_in(&catalog, "alice", "correct horse battery", at(0)).unwrap();
         let other = log_in(&catalog, "alice", "correct horse battery", at(0)).unwrap();
@@ -171,11 +171,11 @@ mod tests {
         assert!(refresh(&catalog, first.refresh.reveal(), at(2)).is_err(), "the old one again");
         assert!(refresh(&catalog, second.refresh.reveal(), at(3)).is_err(), "and now the new one too");
         assert!(verify_web(&catalog, second.access.reveal(), at(3)).is_err());
-        assert!(refresh(&catalog, other.refresh.reveal(), at(3)).is_ok(), "other sessions go on");
+        assert!(refresh(&catalog, other.refresh.reveal(), at(3)).is_ok(), "other sessions are unaffected");
     }
 
     #[test]
-    fn sessions_run_out_and_end_with_the_account_and_its_password() {
+    fn sessions_end_when_they_expire_or_the_account_or_password_changes() {
         let (_folder, catalog, id) = catalog_with_alice();
         let log_in = || log_in(&catalog, "alice", "correct horse battery", at(0));
         let tokens = log_in().unwrap();
@@ -187,7 +187,7 @@ mod tests {
         assert!(log_in().is_err());
         let open = AccountChange { is_active: Some(true), ..AccountChange::default() };
         catalog.change_account(&Actor::local(), id, &open, at(2)).unwrap();
-        assert!(refresh(&catalog, tokens.refresh.reveal(), at(2)).is_err(), "it does not come back");
+        assert!(refresh(&catalog, tokens.refresh.reveal(), at(2)).is_err(), "the session stays ended");
         let tokens = log_in().unwrap();
         let hash = Password::new("another password").unwrap().hash().unwrap();
         let changed = AccountChange { password: Some(hash), ..AccountChange::default() };

@@ -1,4 +1,4 @@
-//! Access tokens: 192 random bits, shown once, kept as a hash.
+//! Access tokens: 192 random bits, shown once and stored as a hash.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use shelf_base::{
@@ -12,30 +12,30 @@ use crate::{AuthError, Bearer, Error, Pass, Result, check_label, web_token};
 const PERSONAL: &str = "pat_live_";
 const COLLECTION: &str = "cat_live_";
 const RANDOM_BYTES: usize = 24;
-/// The longest life that a token may be given, in days.
+/// Maximum lifetime of a token, in days.
 const MOST_DAYS: u64 = 3_650;
 
-/// A token that was just made; its text is shown once.
+/// A new token; its text is shown once.
 #[derive(Debug)]
 pub struct Minted {
-    /// The token as it is kept.
+    /// The token as stored.
     pub token: NewToken,
     /// Its text.
     pub text: Secret,
 }
 
-/// A token that is wanted.
+/// The description of a token to create.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// Whose it is to be.
+    /// Its owner.
     pub account: AccountId,
-    /// Of which kind.
+    /// Its kind.
     pub kind: TokenKind,
-    /// What its owner calls it.
+    /// The owner's name for it.
     pub label: String,
     /// What it may do.
     pub scopes: u8,
-    /// After how many days it stops working.
+    /// Its lifetime in days; `None` for no expiry.
     pub days: Option<u64>,
 }
 
@@ -49,7 +49,7 @@ fn random_text(kind: TokenKind) -> Result<String> {
     Ok(format!("{prefix}{}", URL_SAFE_NO_PAD.encode(random)))
 }
 
-/// Makes a token.
+/// Creates a token.
 pub fn mint(catalog: &dyn Accounts, actor: &Actor, wanted: Wanted, now: Moment) -> Result<Minted> {
     check_label(&wanted.label)?;
     let text = random_text(wanted.kind)?;
@@ -74,7 +74,8 @@ fn expiry(days: u64, now: Moment) -> Result<Moment> {
     Ok(Moment::from_micros(now.micros() + days as i64 * 86_400_000_000))
 }
 
-/// Gives a token another text; the old one stops at once. `None` when the holder has no such token that works.
+/// Replaces the text of a token; the old text stops working at once. Returns `None` when the holder has no such token
+/// or it was revoked.
 pub fn remint(
     catalog: &dyn Accounts,
     actor: &Actor,
@@ -84,7 +85,7 @@ pub fn remint(
 ) -> Result<Option<(Token, Secret)>> {
     let kind = match holder {
         Holder::Personal(_) => TokenKind::Personal,
-        // Which collection does not matter for the text.
+        // The collection does not affect the text.
         Holder::Collections(_) => TokenKind::Collection(shelf_base::ids::CollectionId::fresh()),
     };
     let text = random_text(kind)?;
@@ -92,8 +93,8 @@ pub fn remint(
     Ok(rotated.map(|token| (token, Secret::new(text))))
 }
 
-/// Checks a token's text. The look-up is by hash, so that neither its time nor the database shows how much of a
-/// guess was right.
+/// Verifies a token. The lookup is by hash, so neither its timing nor the database reveals how much of a guess was
+/// right.
 pub fn verify(catalog: &dyn Accounts, text: &str, now: Moment) -> Result<Pass, AuthError> {
     let refusal = match text {
         _ if text.starts_with(PERSONAL) => AuthError::Personal,
@@ -112,14 +113,14 @@ fn pass(found: Token) -> Pass {
         TokenKind::Personal => {
             // ADMIN counts only while the account is a superuser.
             let allowed = match token.scopes & scopes::ADMIN != 0 {
-                // Whoever may administer may do everything.
+                // ADMIN implies every other scope.
                 true if found.account_superuser => scopes::READ | scopes::WRITE | scopes::ADMIN,
                 _ => token.scopes & !scopes::ADMIN,
             };
             Pass::of_token(Bearer::Personal, actor, Scope::Account(token.account), allowed, token.id)
         }
         TokenKind::Collection(id) => {
-            // A collection token is never more than its one collection, whatever its row says.
+            // A collection token never reaches beyond its collection, even if its row says ADMIN.
             let allowed = token.scopes & !scopes::ADMIN;
             Pass::of_token(Bearer::Collection, actor, Scope::Collection(id), allowed, token.id)
         }
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rotated_token_keeps_its_length_of_life() {
+    fn a_rotated_token_keeps_its_lifetime() {
         let folder = tempfile::tempdir().unwrap();
         let catalog = SqliteCatalog::open(folder.path()).unwrap();
         let minted = mint(&catalog, &Actor::local(), personal(scopes::READ, Some(10)), day(0)).unwrap();
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_say_the_sentences_of_the_contract() {
+    fn rejections_use_the_messages_of_the_contract() {
         let folder = tempfile::tempdir().unwrap();
         let catalog = SqliteCatalog::open(folder.path()).unwrap();
         let says = |text| verify(&catalog, text, Moment::default()).unwrap_err().to_string();
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn lives_and_labels_are_bounded() {
+    fn lifetimes_and_labels_are_validated() {
         let folder = tempfile::tempdir().unwrap();
         let catalog = SqliteCatalog::open(folder.path()).unwrap();
         for days in [0, MOST_DAYS + 1, u64::MAX] {
@@ -204,7 +205,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn a_token_with_a_changed_character_is_unknown(place in 9_usize..41, letter in "[A-Za-z0-9_-]") {
+        fn a_token_with_a_changed_character_is_rejected(place in 9_usize..41, letter in "[A-Za-z0-9_-]") {
             let folder = tempfile::tempdir().unwrap();
             let catalog = SqliteCatalog::open(folder.path()).unwrap();
             let minted = mint(&catalog, &Actor::local(), personal(1, None), day(0)).unwrap();

@@ -1,8 +1,8 @@
 //! JSON web tokens, HS256 only.
 //!
-//! By hand, because what is needed is one algorithm and six claims: sixty lines on the hash that is there anyway.
-//! A library brings key formats and algorithms that nobody here may choose, and the attacks on such tokens are attacks
-//! on that choice. The header is compared with the only one that is ever written.
+//! Implemented here because only one algorithm and seven claims are needed: sixty lines on top of the hash function,
+//! which is a dependency anyway. A library would bring key formats and algorithms that must not be accepted here, and
+//! attacks on such tokens exploit exactly that choice. The header must equal the only one that is ever written.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, KeyInit, Mac};
@@ -13,7 +13,7 @@ use shelf_base::{
     ids::{AccountId, SessionId},
 };
 
-/// What a token is for; one must not pass for the other.
+/// The purpose of a token; a token for one purpose must not be accepted for the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Use {
@@ -21,7 +21,7 @@ pub(crate) enum Use {
     Refresh,
 }
 
-/// What a token says.
+/// The claims of a token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Claims {
     pub iss: String,
@@ -34,7 +34,7 @@ pub(crate) struct Claims {
 }
 
 const HEADER: &str = r#"{"alg":"HS256","typ":"JWT"}"#;
-/// Longer texts are not looked at.
+/// Maximum length of a token, in bytes; longer texts are not decoded.
 const MOST: usize = 4_096;
 
 fn seconds(moment: Moment) -> i64 {
@@ -54,7 +54,7 @@ impl Claims {
         Self { iss: "shelfmark".into(), sub: account, sid: session, jti: id, typ: usage, iat, exp }
     }
 
-    /// The signed text.
+    /// Signs the claims and returns the token.
     pub(crate) fn sign(&self, key: &[u8; 32]) -> Option<String> {
         let claims = serde_json::to_vec(self).ok()?;
         let signed = format!("{}.{}", URL_SAFE_NO_PAD.encode(HEADER), URL_SAFE_NO_PAD.encode(claims));
@@ -62,7 +62,7 @@ impl Claims {
         Some(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
 
-    /// What a text says, when this key signed it for this use and its time has not passed.
+    /// The claims of a token, if it was signed with this key for this use and has not expired.
     pub(crate) fn read(text: &str, key: &[u8; 32], usage: Use, now: Moment) -> Option<Self> {
         if text.len() > MOST {
             return None;
@@ -87,7 +87,7 @@ fn mac(key: &[u8; 32], text: &str) -> Option<Hmac<Sha256>> {
     Some(mac)
 }
 
-/// Whether a text has the outer form of a web token.
+/// Whether a text looks like a web token.
 pub(crate) fn looks_like_one(text: &str) -> bool {
     text.starts_with("eyJ") && text.split('.').count() == 3
 }
@@ -109,18 +109,18 @@ mod tests {
     }
 
     #[test]
-    fn a_token_says_what_was_signed_until_its_time() {
+    fn claims_can_be_read_until_they_expire() {
         let claims = claims();
         let text = claims.sign(&KEY).unwrap();
         assert!(looks_like_one(&text));
         assert_eq!(Claims::read(&text, &KEY, Use::Access, at(199)), Some(claims));
         assert_eq!(Claims::read(&text, &KEY, Use::Access, at(200)), None, "expired");
-        assert_eq!(Claims::read(&text, &KEY, Use::Refresh, at(150)), None, "for another use");
+        assert_eq!(Claims::read(&text, &KEY, Use::Refresh, at(150)), None, "another use");
         assert_eq!(Claims::read(&text, &[8; 32], Use::Access, at(150)), None, "another key");
     }
 
     #[test]
-    fn other_algorithms_are_not_taken() {
+    fn other_algorithms_are_rejected() {
         let body = URL_SAFE_NO_PAD.encode(serde_json::to_vec(&claims()).unwrap());
         for header in [r#"{"alg":"none","typ":"JWT"}"#, r#"{"alg":"HS512","typ":"JWT"}"#, r#"{"typ":"JWT"}"#]
         {
@@ -134,19 +134,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_changed_token_is_refused(at_byte in 0_usize..400, bit in 0_u8..7) {
+        fn a_changed_token_is_rejected(at_byte in 0_usize..400, bit in 0_u8..7) {
             let text = claims().sign(&KEY).unwrap();
             let mut bytes = text.clone().into_bytes();
             let place = at_byte % bytes.len();
             bytes[place] ^= 1 << bit;
             if let Ok(changed) = String::from_utf8(bytes) && changed != text {
-                // The last character of base64 has bits that mean nothing; strict decoding refuses those too.
+                // The last character of base64 has unused bits; strict decoding rejects changes to those too.
                 prop_assert_eq!(Claims::read(&changed, &KEY, Use::Access, at(150)), None);
             }
         }
 
         #[test]
-        fn no_text_makes_it_panic(text in "\\PC{0,200}") {
+        fn arbitrary_text_never_panics(text in "\\PC{0,200}") {
             let _ = Claims::read(&text, &KEY, Use::Access, at(150));
             let _ = looks_like_one(&text);
         }

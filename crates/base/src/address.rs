@@ -1,9 +1,9 @@
 //! Citation addresses: one line of text that names a resource and a place in it, such as `doc://textbook#pages=12-15`.
 //!
-//! Search writes them, people and models copy them about, and `resolve` reads them back, perhaps years later. So a
-//! place has one spelling, whatever spelling it came in, and every address that can be made can be read again: build,
-//! parse and build gives the same text. Times are the one thing with two spellings: the plain one is rounded outward
-//! to whole seconds, and [`Address::exact`] has the rest.
+//! Search produces them, people and models copy them around, and `resolve` parses them, perhaps years later. A place
+//! therefore has one canonical spelling, whatever spelling was parsed, and every address that can be built can be
+//! parsed: build, parse and build again yields the same text. Only times have two spellings: the plain form is rounded
+//! outward to whole seconds, and [`Address::exact`] keeps the fractions.
 
 use std::{fmt, str::FromStr};
 
@@ -26,37 +26,37 @@ pub struct Address {
     place: Place,
 }
 
-/// A place in a resource of some modality; `None` is the whole resource.
+/// A place in a resource, by modality; `None` is the whole resource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Place {
     /// Pages of a document: `doc://ID#pages=12-15`.
     Document(Option<Pages>),
-    /// A stretch of a video: `video://ID#t=145-200`.
+    /// A clip of a video: `video://ID#t=145-200`.
     Video(Option<Clip>),
-    /// A stretch of a recording: `audio://ID#t=145-200`.
+    /// A clip of a sound recording: `audio://ID#t=145-200`.
     Audio(Option<Clip>),
     /// Lines of a text: `text://ID#lines=3-9`.
     Text(Option<Lines>),
     /// A part of an image: `image://ID#bbox=0.1,0.2,0.5,0.75`.
     Image(Option<Region>),
-    /// A node of the resource's map, wherever that node lies: `virtual://ID#chapter_1.intro`.
+    /// A node of the resource's map, wherever it points: `virtual://ID#chapter_1.intro`.
     Virtual(Option<Node>),
 }
 
-/// What a resource is made of, and so which places it has.
+/// The medium of a resource, which determines what places it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Modality {
-    /// Pages.
+    /// A document with pages.
     Document,
-    /// Moving pictures.
+    /// A video.
     Video,
-    /// Sound.
+    /// A sound recording.
     Audio,
-    /// Lines.
+    /// A text with lines.
     Text,
-    /// A still picture.
+    /// A still image.
     Image,
-    /// Nodes that stand for places elsewhere.
+    /// Nodes that stand for places in other resources.
     Virtual,
 }
 
@@ -65,17 +65,17 @@ impl Modality {
     pub const ALL: [Self; 6] =
         [Self::Document, Self::Video, Self::Audio, Self::Text, Self::Image, Self::Virtual];
 
-    /// The word in locations and replies.
+    /// The name used in locations and replies.
     pub const fn name(self) -> &'static str {
         self.row().0
     }
 
-    /// What stands before `://`.
+    /// The scheme, without `://`.
     pub const fn scheme(self) -> &'static str {
         self.row().1
     }
 
-    /// What stands between `#` and the value of a place; nothing for nodes.
+    /// The text between `#` and the value of a place; empty for nodes.
     const fn key(self) -> &'static str {
         self.row().2
     }
@@ -92,7 +92,7 @@ impl Modality {
         }
     }
 
-    /// Schemes compare without case, as in every URI.
+    /// Schemes are case-insensitive, as in every URI.
     fn of_scheme(scheme: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|modality| modality.scheme().eq_ignore_ascii_case(scheme))
     }
@@ -111,7 +111,7 @@ impl Place {
         }
     }
 
-    /// The modality that has places of this sort.
+    /// The modality that this place belongs to.
     pub const fn modality(&self) -> Modality {
         match self {
             Self::Document(_) => Modality::Document,
@@ -123,7 +123,7 @@ impl Place {
         }
     }
 
-    /// The value after the key, with times as `spell` wants them.
+    /// The value after the key, with clips converted by `spell`.
     fn value(&self, spell: fn(Clip) -> Clip) -> Option<String> {
         match self {
             Self::Document(pages) => pages.as_ref().map(Pages::to_string),
@@ -153,14 +153,13 @@ impl Place {
 }
 
 impl Address {
-    /// A place in a resource. Fails when the resource has no name, or when the text would be longer than an address
-    /// may be.
+    /// The address of a place in a resource. Fails when the resource id is empty or the address would be too long.
     pub fn new(resource: impl Into<String>, place: Place) -> Result<Self, NotAnAddress> {
         let address = Self { resource: resource.into(), place };
         if address.resource.is_empty() {
             return Err(NotAnAddress::NoResource);
         }
-        // The exact form is never the shorter of the two, so both fit when it does.
+        // The exact form is never shorter than the plain one, so both fit if it does.
         within_bound(&address.spelled(|clip| clip))?;
         Ok(address)
     }
@@ -170,17 +169,17 @@ impl Address {
         Self::new(resource, Place::whole(modality))
     }
 
-    /// Pages `first` to `last` of a document, both included and counted from 1.
+    /// Pages `first` to `last` of a document, inclusive and counted from 1.
     pub fn pages(resource: impl Into<String>, first: u32, last: u32) -> Result<Self, NotAnAddress> {
         Self::new(resource, Place::Document(Some(Pages::range(first, last)?)))
     }
 
-    /// Lines `first` to `last` of a text, both included and counted from 1.
+    /// Lines `first` to `last` of a text, inclusive and counted from 1.
     pub fn lines(resource: impl Into<String>, first: u32, last: u32) -> Result<Self, NotAnAddress> {
         Self::new(resource, Place::Text(Some(Lines::new(first, last)?)))
     }
 
-    /// The id of the resource, as it is in the catalog.
+    /// The id of the resource, as stored in the catalog.
     pub fn resource(&self) -> &str {
         &self.resource
     }
@@ -190,12 +189,12 @@ impl Address {
         &self.place
     }
 
-    /// What the resource is made of.
+    /// The modality of the resource.
     pub const fn modality(&self) -> Modality {
         self.place.modality()
     }
 
-    /// The address with its fractions of a second; `None` when it has none and the plain form says everything.
+    /// The address with fractions of a second; `None` when the plain form is already exact.
     pub fn exact(&self) -> Option<String> {
         let exact = self.spelled(|clip| clip);
         (exact != self.spelled(Clip::outward)).then_some(exact)
@@ -244,7 +243,7 @@ impl FromStr for Address {
     }
 }
 
-/// The schemes as messages list them: `doc://, video://, …`.
+/// The schemes as listed in messages: `doc://, video://, …`.
 fn schemes() -> String {
     Modality::ALL.map(|modality| format!("{}://", modality.scheme())).join(", ")
 }

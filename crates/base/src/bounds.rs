@@ -1,4 +1,4 @@
-//! Bounds that every family shares, in one visible table.
+//! Limits shared by all tool families.
 
 /// Longest document name or path, in bytes.
 pub const PATH_BYTES: usize = 1_024;
@@ -20,9 +20,9 @@ pub const GLOB_BYTES: usize = 1_024;
 pub const GLOBS_PER_CALL: usize = 256;
 /// Longest regular expression, in bytes.
 pub const REGEX_BYTES: usize = 4_096;
-/// Characters in one page of a list reply.
+/// Most characters in one page of a list reply.
 pub const PAGE_CHARS: usize = 40_000;
-/// Shortest hash prefix that names a blob.
+/// Shortest hash prefix that identifies a blob.
 pub const HASH_PREFIX_CHARS: usize = 8;
 /// Longest citation address, in bytes.
 pub const ADDRESS_BYTES: usize = 4_096;

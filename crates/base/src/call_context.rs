@@ -1,4 +1,4 @@
-//! What travels with every call: its deadline, its cancellation, and where progress goes.
+//! The context of a call: its deadline, its cancellation and its progress reports.
 
 use std::{
     fmt,
@@ -9,9 +9,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Receives progress of long work: done, total if known, and a word on what is being done.
+/// Receives the progress of a long-running call.
 pub trait Progress: Send + Sync {
-    /// `done` of `total` units are finished.
+    /// Reports that `done` of `total` units, if the total is known, are finished.
     fn report(&self, done: u64, total: Option<u64>, message: &str);
 }
 
@@ -21,7 +21,7 @@ pub enum Stopped {
     /// The caller cancelled it.
     #[error("the call was cancelled")]
     Cancelled,
-    /// Its time was up.
+    /// Its deadline passed.
     #[error("the call took longer than its time limit")]
     TimedOut,
 }
@@ -59,7 +59,7 @@ impl CallContext {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Says whether to go on. Loops over anything a caller can make long ask this.
+    /// Fails when the call should stop. Every loop whose length depends on the caller must check this.
     pub fn check(&self) -> Result<(), Stopped> {
         if self.cancelled.load(Ordering::Relaxed) {
             return Err(Stopped::Cancelled);
@@ -70,7 +70,7 @@ impl CallContext {
         }
     }
 
-    /// Reports progress to whoever listens.
+    /// Reports progress, if a receiver is set.
     pub fn report(&self, done: u64, total: Option<u64>, message: &str) {
         if let Some(progress) = &self.progress {
             progress.report(done, total, message);
@@ -80,7 +80,7 @@ impl CallContext {
 
 impl fmt::Debug for CallContext {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Call").field("state", &self.check()).finish_non_exhaustive()
+        formatter.debug_struct("CallContext").field("state", &self.check()).finish_non_exhaustive()
     }
 }
 

@@ -1,4 +1,4 @@
-//! The name of content: SHA-256, written as 64 lowercase hexadecimal digits.
+//! Content hashes: SHA-256, written as 64 lowercase hexadecimal digits.
 
 use std::{fmt, str::FromStr};
 
@@ -76,17 +76,17 @@ impl<'de> Deserialize<'de> for Digest {
 pub struct DigestWriter(Sha256);
 
 impl DigestWriter {
-    /// A writer that has seen nothing.
+    /// An empty writer.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the next piece.
+    /// Hashes the next piece.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
-    /// The hash of everything seen.
+    /// The hash of all pieces.
     pub fn finish(self) -> Digest {
         Digest(self.0.finalize().into())
     }
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spells_the_known_hash_of_nothing() {
+    fn formats_and_parses_the_hash_of_empty_content() {
         let text = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         assert_eq!(Digest::of(b"").to_string(), text);
         assert_eq!(text.parse::<Digest>().unwrap(), Digest::of(b""));

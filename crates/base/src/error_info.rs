@@ -1,43 +1,43 @@
-//! Failures: a kind for code, a sentence for people.
+//! Error classification: a kind for programs, a message for people.
 //!
-//! Each room has its own error type whose variants carry values. What doors need to know about any of them is
-//! their [`Kind`], whether trying again can help, and hints; [`Kind::row`] is the one table that turns a kind into a
-//! code, an HTTP status and an exit code.
+//! Each crate has its own error type whose variants carry values. Of any of them, transports need only the [`Kind`],
+//! whether a retry can help, and hints. [`Kind::row`] is the only table that maps a kind to a code, an HTTP status and
+//! an exit code.
 
 use std::error::Error;
 
-/// What sort of failure this is. The list is closed on purpose: a new kind asks every door for a decision.
+/// The class of a failure. The enum is deliberately exhaustive: a new kind needs a decision in every transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// The thing named does not exist, or is not the caller's.
+    /// The named object does not exist or does not belong to the caller.
     NotFound,
-    /// The request itself is wrong.
+    /// The request itself is invalid.
     Invalid,
-    /// The request does not fit the present state.
+    /// The request conflicts with the current state.
     Conflict,
     /// The caller may not do this.
     Denied,
     /// The caller has not proved who it is.
     Unauthenticated,
-    /// The request is larger than a bound.
+    /// The request exceeds a size limit.
     TooLarge,
-    /// Too many requests in a time.
+    /// Too many requests in a given time.
     RateLimited,
-    /// Another process holds what is needed for now.
+    /// A required resource is in use by another process.
     Busy,
-    /// The caller gave up.
+    /// The caller cancelled the call.
     Cancelled,
     /// The deadline passed.
     TimedOut,
-    /// No room left on the storage.
+    /// No storage space is left.
     StorageFull,
-    /// Stored bytes are not what was written.
+    /// Stored bytes differ from what was written.
     Corrupt,
-    /// A feature that is off or not part of this build.
+    /// The feature is disabled or not part of this build.
     Unavailable,
     /// An operating-system call failed.
     Io,
-    /// A defect of the program.
+    /// A bug in the program.
     Internal,
 }
 
@@ -53,7 +53,7 @@ pub enum Retry {
 /// One row of the table of kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Stable word for programs.
+    /// Stable identifier for programs.
     pub code: &'static str,
     /// HTTP status.
     pub status: u16,
@@ -119,12 +119,12 @@ impl Kind {
     }
 }
 
-/// What a door can ask of any room's error.
+/// What transports need to know about any error.
 pub trait ErrorInfo: Error {
     /// The class of the failure.
     fn kind(&self) -> Kind;
 
-    /// Retry advice; the kind's own unless the error knows better.
+    /// Retry advice; that of the kind unless overridden.
     fn retry(&self) -> Retry {
         self.kind().row().retry
     }

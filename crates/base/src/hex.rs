@@ -1,8 +1,8 @@
-//! Lowercase hexadecimal, the spelling of every hash that a person sees.
+//! Lowercase hexadecimal, used for every hash that is shown.
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
-/// Spells bytes in lowercase hexadecimal.
+/// Encodes bytes in lowercase hexadecimal.
 pub fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len() * 2);
     for byte in bytes {
@@ -12,7 +12,7 @@ pub fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// Reads hexadecimal of either case; `None` when a character is no digit or one is left over.
+/// Decodes hexadecimal in either case; `None` when a character is not a digit or the length is odd.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     let text = text.as_bytes();
     if !text.len().is_multiple_of(2) {

@@ -1,4 +1,4 @@
-//! Identifiers, one type per thing, so that one cannot be passed for another.
+//! Identifiers, one type per kind of object, so that they cannot be confused.
 
 use std::{fmt, str::FromStr};
 
@@ -58,7 +58,7 @@ uuid_id! {
     DocumentId,
     /// A personal or collection access token.
     TokenId,
-    /// A login that goes on.
+    /// A login session.
     SessionId,
 }
 

@@ -1,10 +1,10 @@
-//! the shared vocabulary.
+//! Types shared by all crates.
 //!
-//! Every other crate stands on this one, so it holds only what all of them must agree about: how content is named
-//! ([`Digest`]), how things are numbered ([`ids`]), how time is written ([`Moment`]), how a place in
-//! a resource is cited ([`Address`]), how a failure is classed ([`Kind`], [`ErrorInfo`]), and what travels with a call
-//! ([`Call`]). No files, no network, no async: when this crate changes everything is rebuilt, so it stays small and
-//! quiet.
+//! Every other crate depends on this one, so it contains only what all of them must agree on: how content is named
+//! ([`Digest`]), how objects are identified ([`ids`]), how times are written ([`Moment`]), how a place in a resource is
+//! cited ([`Address`]), how failures are classified ([`Kind`], [`ErrorInfo`]), and what accompanies a call
+//! ([`CallContext`]). It has no I/O and no async code. A change here rebuilds every other crate, so it stays small and
+//! stable.
 
 pub mod address;
 pub mod bounds;

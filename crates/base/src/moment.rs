@@ -1,5 +1,5 @@
-//! Points in time: nanoseconds since 1970 in UTC, written as RFC 3339 with `Z`. Our own clock counts microseconds; the
-//! finer digits are for the times of files, which are kept as they are.
+//! Points in time: nanoseconds since 1970 in UTC, written as RFC 3339 with `Z`. [`SystemClock`] counts microseconds;
+//! the finer digits preserve the exact times of files.
 
 use std::{fmt, str::FromStr, time::SystemTime};
 
@@ -32,7 +32,7 @@ impl Moment {
         self.0
     }
 
-    /// The moment a file system reports; times before 1970 are kept.
+    /// Converts a file system time, which may be before 1970.
     pub fn from_system(time: SystemTime) -> Self {
         match time.duration_since(SystemTime::UNIX_EPOCH) {
             Ok(after) => Self(i64::try_from(after.as_nanos()).unwrap_or(i64::MAX)),
@@ -40,12 +40,12 @@ impl Moment {
         }
     }
 
-    /// Writes all six digits of the fraction, as snapshot ids do.
+    /// Formats the time with all six digits of the fraction, as in snapshot ids.
     pub fn with_micros(self) -> String {
         format!("{:.6}", self.timestamp())
     }
 
-    /// Reads an ISO date, a date-time (UTC when no zone is given) or a relative time such as `7d`, counted back from
+    /// Parses an ISO date, a date-time (UTC when no zone is given) or a relative time such as `7d`, counted back from
     /// `now`.
     pub fn parse(text: &str, now: Self) -> Result<Self, NotAMoment> {
         let text = text.trim();
@@ -101,7 +101,7 @@ impl Serialize for Moment {
     }
 }
 
-/// The text was no time.
+/// The text is not a time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "'{0}' is not a time: write a date (2026-01-31), a date-time (2026-01-31T12:00:00Z) or an age (7d, 12h)"
@@ -116,13 +116,13 @@ impl FromStr for Moment {
     }
 }
 
-/// Tells the time; injected so that tests own it.
+/// A source of the current time, injected so that tests can control it.
 pub trait Clock: Send + Sync {
-    /// The present moment.
+    /// The current time.
     fn now(&self) -> Moment;
 }
 
-/// The machine's clock.
+/// The system clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
@@ -132,12 +132,12 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that a test moves by hand.
+/// A clock that tests advance manually.
 #[derive(Debug, Default)]
 pub struct ManualClock(Mutex<Moment>);
 
 impl ManualClock {
-    /// A clock that stands at `moment`.
+    /// A clock set to `moment`.
     pub fn at(moment: Moment) -> Self {
         Self(Mutex::new(moment))
     }

@@ -1,6 +1,6 @@
-//! "Did you mean …": near names for messages.
+//! Similar names for "did you mean …" messages.
 
-/// Edit distance (insert, delete, replace, swap of neighbours), on lowercase characters.
+/// Edit distance (insertion, deletion, substitution, adjacent transposition) between lowercased names.
 pub fn distance(left: &str, right: &str) -> usize {
     let left: Vec<char> = left.to_lowercase().chars().collect();
     let right: Vec<char> = right.to_lowercase().chars().collect();
@@ -21,7 +21,7 @@ pub fn distance(left: &str, right: &str) -> usize {
     above[right.len()]
 }
 
-/// The names nearest to `wanted`, best first, at most `most`; far ones are left out.
+/// At most `most` names similar to `wanted`, best first.
 pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<String> {
     let allowed = (wanted.chars().count() / 3).clamp(1, 4);
     let mut found: Vec<(usize, &str)> = names

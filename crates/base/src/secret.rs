@@ -1,8 +1,8 @@
-//! Text that must not reach a log.
+//! Text that must not be logged.
 
 use std::fmt;
 
-/// A secret string: `Debug` prints a mask, and only [`Secret::reveal`] gives the text.
+/// A secret string: `Debug` prints a mask, and only [`Secret::reveal`] returns the text.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -12,7 +12,7 @@ impl Secret {
         Self(text)
     }
 
-    /// The text itself; the one place to look for when reviewing who sees secrets.
+    /// The text itself. To audit where secrets are exposed, look for callers of this method.
     pub fn reveal(&self) -> &str {
         &self.0
     }

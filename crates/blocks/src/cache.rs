@@ -1,7 +1,7 @@
-//! Unpacked frames that are kept for the next block of the same frame.
+//! A cache of decompressed frames.
 //!
-//! Searching reads the same documents again and again; a small library is then read from memory.
-//! The oldest frame goes first: what is read often enough to matter comes back at once.
+//! Searches read the same documents repeatedly; a small library fits into this cache completely. Eviction is first in,
+//! first out: a frame that is read often is soon cached again.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -10,13 +10,13 @@ use std::{
 
 use parking_lot::Mutex;
 
-/// Bytes that are kept.
+/// The cache's capacity in bytes.
 const KEPT: usize = 8 << 20;
 
-/// A frame by its pack's number and its own.
+/// The pack's number and the frame's number.
 type Key = (u64, u32);
 
-/// Frames in memory.
+/// The frame cache.
 #[derive(Default)]
 pub(crate) struct Frames(Mutex<Kept>);
 

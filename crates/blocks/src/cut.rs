@@ -1,7 +1,7 @@
-//! Cutting content into blocks at places that its own bytes decide (FastCDC, 2020).
+//! Content-defined chunking: splits content into blocks (FastCDC, 2020).
 //!
-//! Because a cut depends only on the bytes near it, an insertion moves the cuts around it and no others: the
-//! blocks after the edit are the same as before.
+//! A cut depends only on the bytes near it, so an insertion moves only the cuts around it: the blocks after the edit
+//! stay the same.
 
 use std::io::Read;
 
@@ -10,20 +10,20 @@ use shelf_base::{Digest, DigestWriter};
 
 use crate::{BlockId, BlockRef, Error, Manifest};
 
-/// No block but the last is shorter.
+/// The minimum block length; only the last block of a blob may be shorter.
 pub const MIN: usize = 4 * 1_024;
-/// What the cutter aims at. Measured on five generations of a tree: 16 KiB stores less than 8 (index overhead) and
-/// than 32 or 64 (larger blocks around each edit).
+/// The target block length. Measured on five generations of a tree: 16 KiB stores less than 8 KiB (index overhead) and
+/// less than 32 or 64 KiB (larger blocks around each edit).
 pub const AVERAGE: usize = 16 * 1_024;
-/// No block is longer.
+/// The maximum block length.
 pub const MAX: usize = 64 * 1_024;
 
 const WINDOW: usize = 4 * 1_024 * 1_024;
 
-/// A blob that has been cut: its name, its length and its blocks.
+/// A blob that has been cut: its hash, its length and its blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// SHA-256 of the whole.
+    /// SHA-256 of the whole blob.
     pub hash: Digest,
     /// Length in bytes.
     pub size: u64,
@@ -31,7 +31,7 @@ pub struct Cut {
     pub manifest: Manifest,
 }
 
-/// How long blocks are.
+/// Block length limits.
 #[derive(Clone, Copy, Debug)]
 struct Sizes {
     min: usize,
@@ -40,10 +40,10 @@ struct Sizes {
 }
 
 const USUAL: Sizes = Sizes { min: MIN, average: AVERAGE, max: MAX };
-/// For lists of many small records of which a few change: short blocks, so that most stay the same.
+/// For lists of many small records of which only a few change: short blocks, so that most of them stay the same.
 const FINE: Sizes = Sizes { min: 512, average: 2 * 1_024, max: 8 * 1_024 };
 
-/// Finds the end of the first block of `bytes`.
+/// Returns the end of the first block of `bytes`.
 fn first_cut(bytes: &[u8], sizes: Sizes) -> usize {
     let Sizes { min, average, max } = sizes;
     if bytes.len() <= min {
@@ -53,7 +53,7 @@ fn first_cut(bytes: &[u8], sizes: Sizes) -> usize {
     v2020::cut(bytes, min, average, max, short, long, short << 1, long << 1).1
 }
 
-/// Cuts bytes that are in memory, giving each block to `take`.
+/// Cuts bytes that are in memory and passes each block to `take`.
 pub fn slice<E>(bytes: &[u8], take: impl FnMut(BlockRef, &[u8]) -> Result<(), E>) -> Result<Cut, E> {
     slice_by(bytes, USUAL, take)
 }
@@ -78,7 +78,7 @@ fn slice_by<E>(
     Ok(Cut { hash: Digest::of(bytes), size: bytes.len() as u64, manifest })
 }
 
-/// Cuts a stream of any length with a few megabytes of memory; the cuts are those of [`slice()`].
+/// Cuts a stream of any length using a few megabytes of memory; the cuts are the same as those of [`slice()`].
 pub fn stream<E: From<Error>>(
     mut source: impl Read,
     mut take: impl FnMut(BlockRef, &[u8]) -> Result<(), E>,
@@ -101,7 +101,7 @@ pub fn stream<E: From<Error>>(
             }
         }
         let mut start = 0;
-        // A cut is final only when a whole longest block was in sight, or the end.
+        // A cut is final only if the window held a maximum-length block or the end of the stream.
         while start < filled && (at_end || filled - start >= MAX) {
             let end = start + first_cut(&window[start..filled], USUAL);
             take_block(&mut manifest, &window[start..end], &mut take)?;

@@ -1,16 +1,16 @@
-//! Dictionaries: what the documents of a batch have in common, kept once in each of its packs.
+//! Compression dictionaries: what the documents of a batch have in common, stored in each of its packs.
 //!
-//! A dictionary is text, pieces of the first documents of a batch, and a frame is packed as if it followed it. No
-//! statistics are trained: that would cost more processor time than storing has to spare, and gains 2 % of room.
+//! A dictionary is raw content: excerpts from the first documents of a batch, used as a prefix when compressing a
+//! frame. It is not trained: training would cost more processor time than a write can spare, to save 2 % of space.
 
 use std::{io, sync::Arc};
 
 use zstd::{bulk::Compressor, zstd_safe::CParameter};
 
-/// Bytes of a dictionary, about. Twice as many save 1 % of room and leave the nearest processor cache.
+/// Approximate size of a dictionary in bytes. Doubling it would save 1 % of space but exceed the L1 cache.
 const LENGTH: usize = 32 * 1_024;
 const LEVEL: i32 = 3;
-/// What begins so zstd takes for a trained dictionary.
+/// The magic number of a trained zstd dictionary.
 const TRAINED: [u8; 4] = [0x37, 0xA4, 0x30, 0xEC];
 
 /// The dictionary of a batch.
@@ -20,7 +20,7 @@ pub(crate) struct Dictionary {
 }
 
 impl Dictionary {
-    /// Takes a piece from the middle of each text, of all the same share.
+    /// Takes an excerpt from the middle of each text, proportional to the text's length.
     pub(crate) fn of<'a>(texts: impl Iterator<Item = &'a [u8]> + Clone) -> io::Result<Self> {
         let total: usize = texts.clone().map(<[u8]>::len).sum();
         let mut raw = Vec::with_capacity(LENGTH);
@@ -33,7 +33,7 @@ impl Dictionary {
             raw.drain(..1);
         }
         let mut zstd = Compressor::new(LEVEL)?;
-        // A dictionary has no hash of its own, and a reader must know which of its two copies is whole.
+        // A dictionary has no hash of its own, so the checksum tells a reader which of the two copies is intact.
         zstd.set_parameter(CParameter::ChecksumFlag(true))?;
         let packed = zstd.compress(&raw)?;
         Ok(Self { raw: Arc::new(raw), packed })
@@ -43,7 +43,7 @@ impl Dictionary {
         &self.raw
     }
 
-    /// The bytes of its frame.
+    /// The compressed bytes, as stored in a frame.
     pub(crate) fn packed(&self) -> &[u8] {
         &self.packed
     }

@@ -1,4 +1,4 @@
-//! What can go wrong with stored bytes.
+//! Errors of the block store.
 
 use std::io;
 
@@ -9,25 +9,25 @@ use crate::BlockId;
 /// A failure of the block store.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The storage under the blocks failed.
+    /// The underlying object storage failed.
     #[error("storage failed to {action} {object}: {source}")]
     Storage {
-        /// What was being done.
+        /// The operation that failed.
         action: &'static str,
-        /// Which object.
+        /// The object's name.
         object: String,
-        /// What the storage said.
+        /// The underlying error.
         source: io::Error,
     },
-    /// A block that something refers to is in no pack.
+    /// A referenced block is in no pack.
     #[error("block {0} is missing from the store")]
     Missing(BlockId),
-    /// Stored bytes are not what was written.
+    /// Stored bytes differ from what was written.
     #[error("{object} is damaged: {what}")]
     Damaged {
         /// The pack or manifest.
         object: String,
-        /// What does not fit.
+        /// What is wrong with it.
         what: String,
     },
     /// The caller's content could not be read.

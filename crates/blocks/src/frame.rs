@@ -1,9 +1,9 @@
-//! Frames: a run of blocks compressed together.
+//! Frames: runs of blocks that are compressed together.
 //!
-//! Reading a document means unpacking the frames it lies in, so a frame holds one document where it can: a pattern
-//! search reads thousands of documents from all over a library and would unpack their neighbours with them. What
-//! neighbours have in common, which is what made large frames small, stands in the pack's [`dictionary`] instead.
-//! Documents that are larger than a frame fill as many as they need.
+//! Reading a document means decompressing the frames that contain it, so a frame holds a single document where
+//! possible: a pattern search reads thousands of documents from across a library and would otherwise decompress their
+//! neighbours as well. Large frames compress well because neighbours share content; here that content is in the pack's
+//! [`dictionary`] instead. Documents larger than a frame span several.
 //!
 //! [`dictionary`]: crate::dictionary
 
@@ -15,18 +15,18 @@ use crate::dictionary::Dictionary;
 
 /// Raw bytes after which a frame is closed.
 pub(crate) const TARGET: usize = 96 * 1_024;
-/// The most raw bytes that a frame can hold: one block joins before the target is checked.
+/// The maximum number of raw bytes in a frame: a block is added before the target is checked.
 pub(crate) const RAW_MAX: usize = TARGET + crate::cut::MAX;
-/// Raw bytes after which a frame is closed where a document ends. Measured on 4,000 documents of 5 KB on average:
-/// with less than 1 KiB the frames take 1 % more room, with 4 KiB a document takes a third longer to read.
+/// Raw bytes after which a frame is closed at the end of a document. Measured on 4,000 documents of 5 KB on average:
+/// with less than 1 KiB the frames take 1 % more space, with 4 KiB a document takes a third longer to read.
 pub(crate) const DOCUMENT: usize = 2 * 1_024;
 
 const LEVEL: i32 = 3;
-/// With a dictionary level 1 takes as long as level 3 does without one; level 3 would take half as long again, save 4 %
-/// of room, and be slower to unpack.
+/// With a dictionary, level 1 takes as long as level 3 without one; level 3 would take half as long again, save 4 % of
+/// space, and be slower to decompress.
 const WORDED_LEVEL: i32 = 1;
 const PROBE: usize = 8 * 1_024;
-/// Larger frames are packed without the dictionary: they find their likes in themselves, in less time.
+/// Larger frames are compressed without the dictionary: they contain enough repetition themselves, and it is faster.
 const ALONE: usize = 32 * 1_024;
 
 /// How the bytes of a frame are stored.
@@ -34,7 +34,7 @@ const ALONE: usize = 32 * 1_024;
 pub(crate) enum Codec {
     Raw = 0,
     Zstd = 1,
-    /// With the pack's dictionary.
+    /// Compressed with the pack's dictionary.
     Worded = 2,
     /// The dictionary itself.
     Dictionary = 3,
@@ -52,10 +52,10 @@ impl Codec {
     }
 }
 
-/// Compresses frames, skipping what does not shrink.
+/// Compresses frames; data that does not shrink is stored raw.
 pub(crate) struct Packer {
     zstd: Compressor<'static>,
-    /// The same with the dictionary of the batch, once there is one.
+    /// Uses the batch's dictionary, once there is one.
     worded: Option<Compressor<'static>>,
 }
 
@@ -87,7 +87,7 @@ impl Packer {
         if packed.len() < raw.len() { Ok((codec, packed)) } else { Ok((Codec::Raw, raw.to_vec())) }
     }
 
-    /// Whether a piece from the middle gets smaller.
+    /// Whether a sample from the middle shrinks when compressed.
     pub(crate) fn shrinks(&mut self, raw: &[u8]) -> io::Result<bool> {
         let sample = &raw[raw.len() / 2..];
         let sample = &sample[..sample.len().min(PROBE)];
@@ -99,11 +99,11 @@ impl Packer {
 }
 
 thread_local! {
-    /// Making a compressor costs more than compressing a small block with it.
+    /// Creating a compressor costs more than compressing a small block with it.
     static PACKER: RefCell<Option<Packer>> = const { RefCell::new(None) };
 }
 
-/// Compresses a single block, with this thread's own compressor.
+/// Compresses a single block with a thread-local compressor.
 pub(crate) fn pack_alone(raw: &[u8]) -> io::Result<(Codec, Vec<u8>)> {
     PACKER.with_borrow_mut(|kept| {
         let packer = match kept {
@@ -114,10 +114,10 @@ pub(crate) fn pack_alone(raw: &[u8]) -> io::Result<(Codec, Vec<u8>)> {
     })
 }
 
-/// Unpacks frames into memory of its own, which the next frame overwrites.
+/// Decompresses frames into its own buffer, which the next frame overwrites.
 ///
-/// The dictionary lies in the same memory, right before the frame, where zstd takes it for the beginning of the text
-/// it unpacks: a quarter faster than from a place of its own.
+/// The dictionary is in the same buffer, directly before the frame, where zstd treats it as a contiguous prefix of the
+/// output: a quarter faster than a dictionary in a separate buffer.
 pub(crate) struct Unpacker {
     zstd: DCtx<'static>,
     memory: Vec<u8>,
@@ -132,7 +132,7 @@ impl Default for Unpacker {
 }
 
 impl Unpacker {
-    /// Unpacks a frame; an error when the bytes do not give exactly `length`.
+    /// Decompresses a frame; fails unless the result has exactly `length` bytes.
     pub(crate) fn unpack(
         &mut self,
         codec: Codec,
@@ -140,14 +140,14 @@ impl Unpacker {
         stored: &[u8],
         length: usize,
     ) -> Result<&[u8], String> {
-        // Whatever fails, the memory does not hold a frame afterwards.
+        // If anything below fails, the buffer must not count as holding a frame.
         self.length = 0;
         let start = match (codec, dictionary) {
             (Codec::Worded, Some(dictionary)) => {
                 self.place_dictionary(dictionary);
                 dictionary.len()
             }
-            (Codec::Worded, None) => return Err("a frame needs a dictionary and there is none".into()),
+            (Codec::Worded, None) => return Err("a frame needs a dictionary, but there is none".into()),
             _ => {
                 self.dictionary = None;
                 0
@@ -174,7 +174,7 @@ impl Unpacker {
         Ok(&self.memory[start..start + length])
     }
 
-    /// The frame that was unpacked last.
+    /// The most recently decompressed frame.
     pub(crate) fn last(&self) -> &[u8] {
         let start = self.dictionary.as_ref().map_or(0, |dictionary| dictionary.len());
         &self.memory[start..start + self.length]
@@ -196,7 +196,7 @@ thread_local! {
     static UNPACKER: RefCell<Unpacker> = RefCell::default();
 }
 
-/// Restores a frame with this thread's own unpacker: making one costs more than unpacking a small frame.
+/// Decompresses a frame with a thread-local unpacker: creating one costs more than decompressing a small frame.
 pub(crate) fn unpack(
     codec: Codec,
     dictionary: Option<&Arc<Vec<u8>>>,

@@ -1,45 +1,45 @@
 //! Garbage collection of packs: plan, copy, delete.
 //!
-//! The caller says which blocks are needed. A pack of which nothing is needed is deleted; one of which little is needed
-//! is rewritten: its living blocks go into a new pack first. Copying disturbs nobody, so it needs no lock and may take
-//! its time. Deleting needs the certainty that nobody relies on a pack meanwhile: the caller keeps writers out, plans
-//! again with what is needed by then, and only what that plan still names is deleted.
+//! The caller provides the set of live blocks. A pack without live blocks is deleted; a pack with few of them is
+//! rewritten: its live blocks are first copied to a new pack. Copying does not interfere with other operations, so it
+//! needs no lock and may take long. Deleting requires that no writer starts to rely on a pack meanwhile: the caller
+//! locks out writers and plans again with the blocks that are live by then; only packs in that plan are deleted.
 
 use std::collections::HashSet;
 
 use crate::{BlockId, BlockRef, Error, Store, Trust};
 
-/// A pack is rewritten when less than this share of its raw bytes is needed.
+/// A pack is rewritten when less than this share of its raw bytes is live.
 const KEEP_ABOVE_PERCENT: u64 = 70;
 
 /// What garbage collection will do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// Packs that go away whole.
+    /// Packs to delete.
     pub delete: Vec<String>,
-    /// Packs whose living blocks move to new packs.
+    /// Packs to delete after their live blocks have been copied to new packs.
     pub rewrite: Vec<String>,
-    /// Packs that stay.
+    /// The number of packs that are kept.
     pub keep: u64,
-    /// Stored bytes of the packs that go or are rewritten.
+    /// Stored bytes of the packs that are deleted or rewritten.
     pub touched_bytes: u64,
-    /// About how many stored bytes become free.
+    /// Approximate number of stored bytes that will be freed.
     pub freed_bytes: u64,
 }
 
 impl Plan {
-    /// Decides for every pack, given the blocks that are needed.
+    /// Decides what to do with every pack, given the live blocks.
     pub fn make(store: &Store, live: &HashSet<BlockId>) -> Result<Self, Error> {
         Self::default().again(store, live)
     }
 
-    /// Decides once more, after [`copy`](Self::copy) and with what is needed by now. Packs that this plan wanted to
-    /// empty are not relied on where another pack has the block.
+    /// Plans again after [`copy`](Self::copy), with the blocks that are live by now. A block that is also in another
+    /// pack is not kept in a pack that this plan was going to rewrite.
     pub fn again(&self, store: &Store, live: &HashSet<BlockId>) -> Result<Self, Error> {
         store.refresh()?;
         let emptied: HashSet<&String> = self.rewrite.iter().collect();
         let mut plan = Self::default();
-        // A block in two packs is needed in one of them: the first that claims it.
+        // A block in two packs is needed in only one of them: the first that claims it.
         let mut claimed = HashSet::new();
         let mut packs = store.open_packs();
         let last = |name: &String| emptied.contains(name);
@@ -68,8 +68,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Copies the living blocks of packs that are to be rewritten into new packs, whose names it gives. `go_on` is asked
-    /// now and then.
+    /// Copies the live blocks of the packs to be rewritten into new packs, and returns the names of the new packs.
+    /// Copying stops early when `go_on`, which is called before every block, returns false.
     pub fn copy(
         &self,
         store: &Store,
@@ -80,7 +80,7 @@ impl Plan {
         if moves.is_empty() {
             return Ok(HashSet::new());
         }
-        // Read through the full store, write through one that does not know the packs that go.
+        // Read through the full store, and write through one that does not see the packs to be removed.
         let target = Store::new(store.objects_handle());
         target.refresh()?;
         for name in self.rewrite.iter().chain(&self.delete) {
@@ -97,8 +97,8 @@ impl Plan {
         Ok(batch.written())
     }
 
-    /// Carries the plan out, while nobody writes. New packs are durable before old ones go, so a stop at any point
-    /// loses nothing.
+    /// Executes the plan. There must be no concurrent writers. New packs are durable before old ones are deleted, so an
+    /// interruption at any point loses nothing.
     pub fn run(&self, store: &Store, live: &HashSet<BlockId>) -> Result<(), Error> {
         let written = self.copy(store, live, &mut || true)?;
         for name in self.rewrite.iter().chain(&self.delete).filter(|name| !written.contains(*name)) {
@@ -111,7 +111,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Living blocks of packs that are to be rewritten, as far as no pack that stays has them.
+    /// Live blocks of the packs to be rewritten that are in none of the packs that are kept.
     fn moves(&self, store: &Store, live: &HashSet<BlockId>) -> Vec<BlockRef> {
         let rewritten: HashSet<&String> = self.rewrite.iter().collect();
         let doomed: HashSet<&String> = self.rewrite.iter().chain(&self.delete).collect();

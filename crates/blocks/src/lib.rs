@@ -1,17 +1,17 @@
-//! Blocks: the cellar where bytes are kept.
+//! Content-addressed block storage.
 //!
-//! A blob is cut by its content into blocks ([`cut`]), so that two versions of a file share all blocks but those
-//! around an edit. Blocks are named by BLAKE3 and grouped into compressed *frames*; frames are collected into *packs*,
-//! immutable objects that carry their own index and checksums ([`pack`]). A [`Manifest`] lists a blob's blocks in
-//! order. `FORMAT.md` gives the bytes of all three.
+//! A blob is split into content-defined blocks ([`cut`]), so that two versions of a file share all blocks except those
+//! around an edit. Blocks are identified by their BLAKE3 hash and grouped into compressed *frames*; frames are
+//! collected into *packs*, immutable objects that carry their own index and checksums ([`pack`]). A [`Manifest`] lists
+//! a blob's blocks in order. `FORMAT.md` specifies the byte layout of all three.
 //!
-//! Nothing here knows documents or accounts. Three rules hold everywhere:
-//! - a pack is durable before [`Batch::seal`] returns, so whoever refers to its blocks afterwards never dangles;
-//! - every block is compared with its name each time it is read;
-//! - a block is deleted only through a [`gc::Plan`], which can be shown first.
+//! This crate does not deal with documents or accounts. Three rules hold everywhere:
+//! - a pack is durable before [`Batch::seal`] returns, so a reference made after that never dangles;
+//! - every block is verified against its hash each time it is read;
+//! - a block is deleted only through a [`gc::Plan`], which can be shown to the user first.
 //!
-//! Very small writes need not make a pack each: a [`Loose`] block is encoded here but kept by the caller (in the
-//! catalog's own transaction, one sync for both) until enough of them are folded into a pack.
+//! Very small writes do not each create a pack: a [`Loose`] block is encoded here but stored by the caller (in the
+//! catalog's transaction, so that one sync covers both) until there are enough of them to fold into a pack.
 
 mod cache;
 pub mod cut;

@@ -1,14 +1,14 @@
-//! Loose blocks: encoded here, kept by the caller until they are folded into a pack.
+//! Loose blocks: encoded here, stored by the caller until they are folded into a pack.
 
 use crate::{
     BlockId, Error,
     frame::{self, Codec},
 };
 
-/// A block encoded by itself: one codec byte, the raw length in four bytes, then the stored bytes.
+/// A block encoded on its own: one codec byte, the raw length in four bytes, then the stored bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loose {
-    /// The block's name.
+    /// The block's hash.
     pub id: BlockId,
     /// Its encoding.
     pub bytes: Vec<u8>,
@@ -27,18 +27,18 @@ impl Loose {
         Ok(Self { id, bytes })
     }
 
-    /// Gives the block back, verified against its name.
+    /// Returns the raw block, verified against its hash.
     pub fn decode(&self) -> Result<Vec<u8>, Error> {
         let damaged = |what: &str| Error::damaged(format!("loose block {}", self.id), what);
         let (header, stored) =
             self.bytes.split_at_checked(HEADER).ok_or_else(|| damaged("it is too short"))?;
         let codec = Codec::from_byte(header[0]).filter(|codec| matches!(codec, Codec::Raw | Codec::Zstd));
-        let codec = codec.ok_or_else(|| damaged("its codec is not known"))?;
+        let codec = codec.ok_or_else(|| damaged("its codec is unknown"))?;
         let length = u32::from_le_bytes([header[1], header[2], header[3], header[4]]) as usize;
         if length > crate::cut::MAX {
-            return Err(damaged("it claims to be longer than any block"));
+            return Err(damaged("its length exceeds the largest block size"));
         }
         let raw = frame::unpack(codec, None, stored, length).map_err(|what| damaged(&what))?;
-        if BlockId::of(&raw) == self.id { Ok(raw) } else { Err(damaged("its bytes do not have its hash")) }
+        if BlockId::of(&raw) == self.id { Ok(raw) } else { Err(damaged("its bytes do not match its hash")) }
     }
 }

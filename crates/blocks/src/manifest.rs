@@ -6,17 +6,17 @@ use shelf_base::hex;
 
 use crate::Error;
 
-/// The name of a block: the BLAKE3 hash of its bytes. Internal; callers know blobs by SHA-256.
+/// The id of a block: the BLAKE3 hash of its bytes. Internal; callers identify blobs by SHA-256.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlockId([u8; 32]);
 
 impl BlockId {
-    /// Names `bytes`.
+    /// The id of `bytes`.
     pub fn of(bytes: &[u8]) -> Self {
         Self(*blake3::hash(bytes).as_bytes())
     }
 
-    /// Wraps a name read from storage.
+    /// Wraps an id read from storage.
     pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
@@ -48,7 +48,7 @@ impl fmt::Debug for BlockId {
 /// One block of a blob and its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockRef {
-    /// Its name.
+    /// The block's id.
     pub id: BlockId,
     /// Its length in bytes.
     pub length: u32,
@@ -70,7 +70,7 @@ impl Manifest {
         self.blocks.iter().map(|block| u64::from(block.length)).sum()
     }
 
-    /// Writes the manifest: one version byte, then 36 bytes a block.
+    /// Encodes the manifest: one version byte, then 36 bytes per block.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(1 + self.blocks.len() * ENTRY);
         bytes.push(VERSION);
@@ -81,15 +81,15 @@ impl Manifest {
         bytes
     }
 
-    /// Reads what [`Manifest::encode`] wrote.
+    /// Decodes the output of [`Manifest::encode`].
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
         let (version, entries) =
             bytes.split_first().ok_or_else(|| Error::damaged("a manifest", "it is empty"))?;
         if *version != VERSION {
-            return Err(Error::damaged("a manifest", format!("version {version} is not known")));
+            return Err(Error::damaged("a manifest", format!("version {version} is unknown")));
         }
         if !entries.len().is_multiple_of(ENTRY) {
-            return Err(Error::damaged("a manifest", "its length does not fit whole entries"));
+            return Err(Error::damaged("a manifest", "its length is not a whole number of entries"));
         }
         Ok(Self { blocks: entries.as_chunks::<ENTRY>().0.iter().map(entry).collect() })
     }

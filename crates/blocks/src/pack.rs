@@ -1,4 +1,4 @@
-//! Packs: writer → sealed object → reader. `FORMAT.md` gives the bytes.
+//! Packs: writer → sealed object → reader. `FORMAT.md` specifies the byte layout.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ const TRAILER: usize = 64;
 const FRAME_ENTRY: usize = 20;
 const BLOCK_ENTRY: usize = 44;
 
-/// Stored bytes after which a pack is sealed: large enough for few objects, small enough to hold in memory and to
-/// send in one request.
+/// Stored bytes after which a pack is sealed: large enough to keep the number of objects low, small enough to hold in
+/// memory and to send in one request.
 pub const TARGET: usize = 24 * 1_024 * 1_024;
 
-/// Where one frame lies in its pack.
+/// The location of a frame in its pack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FrameEntry {
     pub offset: u64,
@@ -27,7 +27,7 @@ pub(crate) struct FrameEntry {
     pub codec: Codec,
 }
 
-/// Where one block lies in its frame.
+/// The location of a block in its frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockEntry {
     pub id: BlockId,
@@ -36,13 +36,13 @@ pub(crate) struct BlockEntry {
     pub length: u32,
 }
 
-/// A pack being filled, in memory.
+/// A pack that is being built in memory.
 #[derive(Default)]
 pub(crate) struct Builder {
     body: Vec<u8>,
     frames: Vec<FrameEntry>,
     blocks: Vec<BlockEntry>,
-    /// The dictionary that frames of this pack use.
+    /// The dictionary used by this pack's frames.
     dictionary: Option<Arc<Dictionary>>,
 }
 
@@ -62,7 +62,7 @@ impl Builder {
         self.body.len()
     }
 
-    /// Makes sure that the pack has the dictionary.
+    /// Adds the dictionary to the pack unless it is already there.
     pub(crate) fn bring(&mut self, dictionary: &Arc<Dictionary>) {
         if self.dictionary.is_none() {
             self.push(Codec::Dictionary, dictionary.packed(), dictionary.raw().len(), &[]);
@@ -70,7 +70,7 @@ impl Builder {
         }
     }
 
-    /// Adds a compressed frame with the blocks it holds: `(id, offset in the frame, length)`.
+    /// Adds a compressed frame and the blocks it contains: `(id, offset in the frame, length)`.
     pub(crate) fn push(&mut self, codec: Codec, stored: &[u8], raw: usize, blocks: &[(BlockId, u32, u32)]) {
         if self.body.is_empty() {
             self.body.extend_from_slice(MAGIC);
@@ -87,9 +87,9 @@ impl Builder {
         }));
     }
 
-    /// Writes index and trailer. The name is made from the index, so equal packs have equal names.
+    /// Writes the index and trailer. The name is derived from the content, so equal packs have equal names.
     pub(crate) fn finish(mut self) -> Finished {
-        // Without its dictionary nearly nothing of a pack can be read, so it has it a second time, far from the first.
+        // Most of a pack is unreadable without its dictionary, so a second copy is stored far from the first.
         if let Some(dictionary) = self.dictionary.take() {
             self.push(Codec::Dictionary, dictionary.packed(), dictionary.raw().len(), &[]);
         }
@@ -116,13 +116,13 @@ impl Builder {
         index.extend_from_slice(&index_length.to_le_bytes());
         index.extend_from_slice(checksum.as_bytes());
         index.extend_from_slice(MAGIC);
-        // The body's hash is part of the name: two packs with one index but other bytes must not share it.
+        // The name also covers the body: two packs with the same index but different bytes must not share a name.
         let name = blake3::Hasher::new().update(&index).update(&self.body).finalize();
         Finished { name: format!("{}.pack", &name.to_hex()[..32]), body: self.body, index }
     }
 }
 
-/// The index of a sealed pack, read and verified.
+/// The verified index of a sealed pack.
 #[derive(Debug)]
 pub(crate) struct Index {
     pub name: String,
@@ -141,7 +141,7 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
 }
 
 impl Index {
-    /// Reads trailer and index of the pack `name`.
+    /// Reads the trailer and index of the pack `name`.
     pub(crate) fn open(objects: &dyn Objects, name: &str) -> Result<Self, Error> {
         let storage =
             |source| Error::Storage { action: "read the index of", object: name.to_owned(), source };
@@ -150,20 +150,20 @@ impl Index {
         let body_end = length.checked_sub(TRAILER as u64).ok_or_else(|| damaged("it is too short"))?;
         let trailer = objects.read(name, body_end, TRAILER).map_err(storage)?;
         if &trailer[56..] != MAGIC {
-            return Err(damaged("it does not end as a pack of a known version does"));
+            return Err(damaged("it does not end with the magic bytes of a known version"));
         }
         let (frames, blocks) = (u32_at(&trailer, 0) as usize, u32_at(&trailer, 4) as usize);
         let (index_offset, index_length) = (u64_at(&trailer, 8), u64_at(&trailer, 16));
         let expected = (frames * FRAME_ENTRY + blocks * BLOCK_ENTRY) as u64;
         if index_length != expected || index_offset.checked_add(index_length) != Some(body_end) {
-            return Err(damaged("its trailer does not fit its length"));
+            return Err(damaged("its trailer does not match its length"));
         }
         let index = objects.read(name, index_offset, index_length as usize).map_err(storage)?;
         if blake3::hash(&index).as_bytes() != &trailer[24..56] {
-            return Err(damaged("its index does not have its checksum"));
+            return Err(damaged("its index does not match its checksum"));
         }
         Self::parse(name, &index, frames, index_offset, length)
-            .ok_or_else(|| damaged("its index points outside"))
+            .ok_or_else(|| damaged("its index is out of order or points outside the pack"))
     }
 
     fn parse(name: &str, index: &[u8], frame_count: usize, body_end: u64, length: u64) -> Option<Self> {
@@ -184,8 +184,8 @@ impl Index {
         })
     }
 
-    /// Finds a block. Ids are hashes, so a block lies near where its first bytes say; looking there first touches a
-    /// few neighbouring entries instead of a dozen all over the table.
+    /// Finds a block by interpolation search. Ids are hashes and thus evenly distributed, so an entry's position can be
+    /// estimated from its first bytes; this touches a few neighbouring entries instead of a dozen across the table.
     pub(crate) fn find(&self, id: &BlockId) -> Option<&BlockEntry> {
         let key = id.short() as u64;
         let guess = ((u128::from(key) * self.blocks.len() as u128) >> 64) as usize;
@@ -204,20 +204,20 @@ impl Index {
         near.binary_search_by_key(id, |block| block.id).ok().map(|at| &near[at])
     }
 
-    /// The frames that hold the dictionary, all the same one.
+    /// The frames that hold copies of the dictionary.
     pub(crate) fn dictionaries(&self) -> impl DoubleEndedIterator<Item = u32> + '_ {
         let frames = self.frames.iter().enumerate();
         frames.filter(|(_, frame)| frame.codec == Codec::Dictionary).map(|(at, _)| at as u32)
     }
 
-    /// Reads the dictionary: the first copy of it that is whole.
+    /// Reads the dictionary from the first intact copy.
     pub(crate) fn read_dictionary(&self, objects: &dyn Objects) -> Result<Vec<u8>, Error> {
         let none = Err(Error::damaged(format!("pack {}", self.name), "it has no dictionary"));
         self.dictionaries()
             .fold(none, |found, frame| found.or_else(|_| self.read_frame(objects, frame, None)))
     }
 
-    /// Reads and unpacks one frame.
+    /// Reads and decompresses one frame.
     pub(crate) fn read_frame(
         &self,
         objects: &dyn Objects,

@@ -1,9 +1,9 @@
-//! Whether a block may be left out of a write because the store has it already.
+//! Decides whether a block may be omitted from a write because the store already has it.
 //!
-//! A process remembers the packs it has seen, and that memory goes stale: another process may have deleted a pack
-//! since, or somebody may have lost or damaged it. A write that leaves a block out refers to a pack for good, so it has
-//! to know that the pack is still there. The caller holds the writers' lock, which keeps garbage collection away, from
-//! before the first question until its transaction has committed; the answers hold for exactly that long.
+//! A process remembers the packs it has seen, and that knowledge goes stale: another process may have deleted a pack
+//! since, or a pack may have been lost or damaged. A write that omits a block refers to an existing pack permanently,
+//! so it has to be sure that the pack is still there. The caller holds the writers' lock, which blocks garbage
+//! collection, from before the first check until its transaction has committed; the answers are valid until then.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -11,16 +11,16 @@ use parking_lot::Mutex;
 
 use crate::{BlockId, Error, Store, pack::Index};
 
-/// How closely a stored block is looked at before it is relied on.
+/// How thoroughly a stored block is checked before a write relies on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// Its pack is there with its full length.
+    /// Its pack exists and has the expected length.
     Pack,
-    /// Its bytes were read and have its hash.
+    /// Its bytes were read and match its hash.
     Bytes,
 }
 
-/// The answers of one write. Each pack is looked at once.
+/// The checks made for one write. Each pack is checked once.
 pub struct Presence<'a> {
     store: &'a Store,
     trust: Trust,
@@ -34,7 +34,7 @@ impl<'a> Presence<'a> {
         Self { store, trust, packs: Mutex::default(), dictionaries: Mutex::default() }
     }
 
-    /// Whether a pack that is there now holds the block.
+    /// Whether a pack that currently exists contains the block.
     pub fn holds(&self, id: &BlockId) -> Result<bool, Error> {
         if self.store.is_damaged(id) {
             return Ok(false);

@@ -1,8 +1,8 @@
-//! Reading many blocks in one go.
+//! Reading many blocks in one pass.
 //!
-//! A pattern search reads thousands of small documents. A reader keeps the packs open that it has come to, unpacks into
-//! memory of its own, and gives blocks out of it without copying them; blocks of one frame that are asked for one after
-//! the other are unpacked once. Each is compared with its name all the same.
+//! A pattern search reads thousands of small documents. A reader keeps the packs it has opened, decompresses into its
+//! own buffer, and returns blocks from that buffer without copying; consecutive reads from one frame decompress it
+//! once. Every block is still verified against its hash.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use crate::{
     store::storage,
 };
 
-/// Packs that a reader keeps open.
+/// The number of packs that a reader keeps open.
 const OPEN: usize = 32;
 
-/// Where a block lies. Places in order are read faster.
+/// The location of a block. Reading places in sorted order is faster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     pack: u64,
@@ -32,13 +32,13 @@ impl Place {
     }
 }
 
-/// Reads blocks by their place.
+/// Reads blocks by their location.
 pub struct Reader<'a> {
     store: &'a Store,
     packs: Vec<Opened<'a>>,
     stored: Vec<u8>,
     unpacker: Unpacker,
-    /// The frame that the unpacker holds.
+    /// The pack and frame that the unpacker currently holds.
     present: Option<(u64, u32)>,
 }
 
@@ -54,8 +54,8 @@ impl<'a> Reader<'a> {
         Self { store, packs: Vec::new(), stored: Vec::new(), unpacker: Unpacker::default(), present: None }
     }
 
-    /// The block at a place, verified against its name. The pack may have gone meanwhile or be damaged here:
-    /// [`Store::read`] then finds the block elsewhere, if it is anywhere.
+    /// Reads the block at a place and verifies it against its hash. This fails if the pack has been deleted meanwhile
+    /// or is damaged; [`Store::read`] then finds the block in another pack, if there is one.
     pub fn read(&mut self, id: &BlockId, place: Place) -> Result<&[u8], Error> {
         let frame = (place.pack, place.frame);
         if self.present != Some(frame) {
@@ -67,7 +67,7 @@ impl<'a> Reader<'a> {
         if BlockId::of(block) == *id {
             Ok(block)
         } else {
-            Err(Error::damaged(format!("block {id}"), "it does not have its hash"))
+            Err(Error::damaged(format!("block {id}"), "its bytes do not match its hash"))
         }
     }
 
@@ -88,7 +88,7 @@ impl<'a> Reader<'a> {
             .map_err(|what| Error::damaged(format!("pack {}", pack.index.name), what))
     }
 
-    /// The pack of that number, among those that are open.
+    /// Returns the position of a pack among the open ones, opening it if necessary.
     fn open(&mut self, number: u64, id: &BlockId) -> Result<usize, Error> {
         if let Some(at) = self.packs.iter().position(|pack| pack.number == number) {
             return Ok(at);

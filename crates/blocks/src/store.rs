@@ -1,4 +1,4 @@
-//! The store: verified reads from all packs, and where to begin to write more.
+//! The block store: verified reads from all packs, and the entry point for writing more.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -19,57 +19,57 @@ use crate::{
     writing::Batch,
 };
 
-/// Packs of blocks in object storage. Many processes may use one storage at once; each sees the others' packs when it
-/// misses a block.
+/// Packs of blocks in object storage. Several processes may share one storage; each discovers the others' packs when a
+/// block is not found in the packs it has seen.
 pub struct Store {
     objects: Arc<dyn Objects>,
     packs: RwLock<Packs>,
     frames: Frames,
-    /// Blocks that were found damaged: they count as absent, so that storing their content again heals them.
+    /// Blocks that were found damaged. They count as absent, so that storing their content again repairs them.
     damaged: RwLock<HashSet<BlockId>>,
 }
 
 #[derive(Default)]
 struct Packs {
     listed: bool,
-    /// A number that is never used twice, so that a cached frame cannot be taken for another pack's.
+    /// The next pack number. Numbers are never reused, so that a cached frame cannot be mistaken for another pack's.
     next: u64,
     open: Vec<(u64, Arc<Index>)>,
-    /// Packs whose index could not be read, with the reason; asked again on every refresh.
+    /// Packs whose index could not be read, with the reason; retried on every refresh.
     broken: HashMap<String, String>,
 }
 
-/// What the packs hold.
+/// Totals over all packs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Number of packs.
     pub packs: u64,
     /// Bytes of all packs as stored.
     pub stored_bytes: u64,
-    /// Blocks in all packs; one that two packs hold counts twice.
+    /// Blocks in all packs; a block that is in two packs counts twice.
     pub blocks: u64,
     /// Bytes of those blocks before compression.
     pub raw_bytes: u64,
 }
 
-/// Something wrong in a pack.
+/// A defect found in a pack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The pack.
+    /// The name of the pack.
     pub object: String,
-    /// The block, when a single one is affected.
+    /// The affected block, if the defect concerns a single one.
     pub block: Option<BlockId>,
-    /// What does not fit.
+    /// What is wrong.
     pub what: String,
 }
 
 impl Store {
-    /// A store over `objects`. Nothing is read until a block is asked for.
+    /// A store over `objects`. Nothing is read until the first block is requested.
     pub fn new(objects: Arc<dyn Objects>) -> Self {
         Self { objects, packs: RwLock::default(), frames: Frames::default(), damaged: RwLock::default() }
     }
 
-    /// Gives back memory for a while in which little is read.
+    /// Releases cached frames, to save memory while the store is idle.
     pub fn release_memory(&self) {
         self.frames.clear();
     }
@@ -82,25 +82,25 @@ impl Store {
         self.objects.clone()
     }
 
-    /// Reads one block, verified against its name.
+    /// Reads one block and verifies it against its hash.
     pub fn read(&self, id: &BlockId) -> Result<Vec<u8>, Error> {
         if let Some(found) = self.read_known(id)? {
             return Ok(found);
         }
-        // Another process may have written it, or repacked it, since the folder was last listed.
+        // Another process may have written or repacked it since the packs were last listed.
         self.refresh()?;
         self.read_known(id)?.ok_or(Error::Missing(*id))
     }
 
-    /// Reads one block from the packs seen so far; `None` when none of them holds it.
+    /// Reads one block from the packs seen so far; `None` if none of them contains it.
     pub fn read_known(&self, id: &BlockId) -> Result<Option<Vec<u8>>, Error> {
         self.ensure_listed()?;
         self.try_holders(id).transpose()
     }
 
-    /// Begins to ask which blocks a write may leave out. The caller holds the writers' lock until it has committed.
-    /// Packs that other processes wrote since the last look may be overlooked: then a block is stored twice, which
-    /// costs room and nothing else.
+    /// Starts checking which blocks a write may omit. The caller holds the writers' lock until it has committed. Packs
+    /// that other processes wrote since the last refresh may be missed: then a block is stored twice, which only costs
+    /// space.
     pub fn presence(&self, trust: Trust) -> Presence<'_> {
         Presence::new(self, trust)
     }
@@ -109,14 +109,14 @@ impl Store {
         self.damaged.read().contains(id)
     }
 
-    /// The packs that hold a block, newest first.
+    /// The packs that contain a block, newest first.
     pub(crate) fn holders(&self, id: &BlockId) -> Result<Vec<(u64, Arc<Index>)>, Error> {
         self.ensure_listed()?;
         let packs = self.packs.read();
         Ok(packs.open.iter().rev().filter(|(_, pack)| pack.find(id).is_some()).cloned().collect())
     }
 
-    /// Looks for new and vanished packs.
+    /// Picks up new packs and drops deleted ones.
     pub fn refresh(&self) -> Result<(), Error> {
         let names = self.objects.list().map_err(|source| storage("list", "packs", source))?;
         let names: HashSet<String> = names.into_iter().filter(|name| name.ends_with(".pack")).collect();
@@ -137,21 +137,21 @@ impl Store {
         Ok(())
     }
 
-    /// Starts a batch of writes that leaves out what packs hold.
+    /// Starts a batch of writes; blocks that are already in a pack are omitted.
     pub fn batch(&self, trust: Trust) -> Batch<'_> {
         Batch::new(self, trust)
     }
 
-    /// Starts to read many blocks.
+    /// Creates a reader for many blocks.
     pub fn reader(&self) -> Reader<'_> {
         Reader::new(self)
     }
 
-    /// Where blocks lie, as far as this process knows; `None` for those in no pack it has seen.
+    /// The locations of blocks in the packs seen so far; `None` for blocks in none of them.
     pub fn places(&self, ids: impl Iterator<Item = BlockId>) -> Result<Vec<Option<Place>>, Error> {
         self.ensure_listed()?;
         let packs = self.packs.read();
-        // Blocks that are asked for together mostly lie together.
+        // Blocks that are requested together are mostly in the same pack.
         let mut last: Option<&(u64, Arc<Index>)> = None;
         let place = |id: BlockId| {
             let mut order = last.into_iter().chain(packs.open.iter().rev());
@@ -167,15 +167,15 @@ impl Store {
         packs.open.iter().find(|(known, _)| *known == number).map(|(_, pack)| pack.clone())
     }
 
-    /// Takes a pack that was just written into use.
+    /// Adds a pack that was just written.
     pub(crate) fn admit(&self, index: Index) {
         let mut packs = self.packs.write();
-        // A pack of that name was damaged and has been written anew: what was read of it before is not believed.
+        // If a pack of that name exists, it was damaged and has been rewritten: discard the old index.
         packs.open.retain(|(_, pack)| pack.name != index.name);
         packs.add(index);
     }
 
-    /// What the packs hold.
+    /// Totals over all packs.
     pub fn usage(&self) -> Result<Usage, Error> {
         self.refresh()?;
         let packs = self.packs.read();
@@ -187,7 +187,7 @@ impl Store {
         }))
     }
 
-    /// Reads every byte of every pack and compares every block with its name.
+    /// Reads every pack in full and verifies every block against its hash.
     pub fn verify(&self, mut each_pack: impl FnMut(usize, usize) -> bool) -> Result<Vec<Problem>, Error> {
         self.refresh()?;
         let (packs, broken) = {
@@ -225,7 +225,7 @@ impl Store {
                 let what = match &frame {
                     Err(error) => error.to_string(),
                     Ok(raw) if BlockId::of(cut_out(raw, block)) != block.id => {
-                        "its bytes do not have its hash".into()
+                        "its bytes do not match its hash".into()
                     }
                     Ok(_) => continue,
                 };
@@ -246,7 +246,7 @@ impl Store {
         if self.packs.read().listed { Ok(()) } else { self.refresh() }
     }
 
-    /// Tries every pack that holds the block: a second copy serves when the first is damaged.
+    /// Tries every pack that contains the block, so that a second copy is used if the first is damaged.
     fn try_holders(&self, id: &BlockId) -> Option<Result<Vec<u8>, Error>> {
         let holders = match self.holders(id) {
             Ok(holders) => holders,
@@ -259,7 +259,7 @@ impl Store {
                     self.heal(id);
                     return Some(Ok(bytes));
                 }
-                // Deleted by a collection in another process: look again.
+                // The pack was deleted by garbage collection in another process.
                 Err(Error::Storage { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
                     self.forget(&pack.name);
                 }
@@ -278,8 +278,8 @@ impl Store {
         }
     }
 
-    /// Takes damaged packs out of use: what can still be read moves to a new pack, the damaged one is deleted. Gives
-    /// the blocks that are lost.
+    /// Takes damaged packs out of use: blocks that can still be read move to a new pack, and the damaged packs are
+    /// deleted. Returns the blocks that are lost.
     pub fn salvage(&self, damaged: &[String]) -> Result<Vec<BlockId>, Error> {
         self.refresh()?;
         let packs: Vec<Arc<Index>> =
@@ -298,7 +298,7 @@ impl Store {
         }
         writer.finish()?;
         let _sealed = batch.seal()?;
-        // What could all be read comes out as the very same pack, which has then replaced the damaged one.
+        // If every block could be read, the new pack may have the damaged pack's name and has already replaced it.
         let written = batch.written();
         for name in damaged {
             self.forget(name);
@@ -316,7 +316,8 @@ impl Store {
         verified(pack, id, cut_out(&frame, entry)).map(<[u8]>::to_vec)
     }
 
-    /// Reads a block from storage, whatever is kept in memory. `dictionary` gives the pack's, read from storage too.
+    /// Reads and verifies a block from storage, bypassing the cache. `dictionary` provides the pack's dictionary, which
+    /// must come from storage too.
     pub(crate) fn read_afresh(
         &self,
         pack: &Index,
@@ -340,7 +341,7 @@ impl Store {
         Ok(raw)
     }
 
-    /// The pack's dictionary, when the frame needs it. It is kept as frames are, under the number of its first copy.
+    /// The pack's dictionary, if the frame needs it. It is cached like a frame, under the number of its first copy.
     pub(crate) fn dictionary_for(
         &self,
         number: u64,
@@ -364,7 +365,7 @@ fn verified<'a>(pack: &Index, id: &BlockId, block: &'a [u8]) -> Result<&'a [u8],
     if BlockId::of(block) == *id {
         return Ok(block);
     }
-    let what = format!("block {id} does not have its hash");
+    let what = format!("block {id} does not match its hash");
     Err(Error::damaged(format!("pack {}", pack.name), what))
 }
 

@@ -1,4 +1,4 @@
-//! Writing: batches that fill packs, and the writers that fill them.
+//! Writing: batches of packs, and the per-thread writers that fill them.
 
 use std::{collections::HashSet, io, sync::Arc};
 
@@ -13,7 +13,7 @@ use crate::{
     store::storage,
 };
 
-/// Documents that a dictionary is made of at least: with fewer there is little that they could share.
+/// The minimum number of documents for a dictionary: fewer have little in common.
 const DOCUMENTS: usize = 4;
 
 /// Proof that every block put into a batch is durable.
@@ -27,9 +27,9 @@ pub struct Batch<'a> {
     presence: Presence<'a>,
     open: Mutex<Builder>,
     seen: Mutex<HashSet<BlockId>>,
-    /// Names of the packs that it wrote.
+    /// Names of the packs written so far.
     written: Mutex<HashSet<String>>,
-    /// Made of the first documents; a batch that has only a few goes without.
+    /// Built from the first documents; a batch with only a few documents has none.
     dictionary: Mutex<Option<Arc<Dictionary>>>,
 }
 
@@ -46,20 +46,20 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// A pack writer: one thread's run of blocks that are compressed together.
+    /// Creates a writer for one thread. Consecutive blocks of a writer are compressed together.
     pub fn writer(&self) -> Result<PackWriter<'_, 'a>, Error> {
         let packer = Packer::new().map_err(compressing)?;
         Ok(PackWriter { batch: self, packer, raw: Vec::new(), blocks: Vec::new(), ends: Vec::new() })
     }
 
-    /// Writes what is left and makes it durable. All writers must have been finished.
+    /// Writes the remaining data and makes it durable. All writers must have been finished.
     pub fn seal(&self) -> Result<Sealed, Error> {
         let builder = std::mem::take(&mut *self.open.lock());
         self.write(builder)?;
         Ok(Sealed(()))
     }
 
-    /// The packs that were written so far. One of them may have the name of an older pack that is to go.
+    /// The packs written so far. One of them may have the name of an older pack that was going to be deleted.
     pub(crate) fn written(&self) -> HashSet<String> {
         self.written.lock().clone()
     }
@@ -105,18 +105,18 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// One thread's way into a batch.
+/// Adds blocks to a batch from one thread.
 pub struct PackWriter<'b, 'a> {
     batch: &'b Batch<'a>,
     packer: Packer,
     raw: Vec<u8>,
     blocks: Vec<(BlockId, u32, u32)>,
-    /// After how many of the blocks a document ends.
+    /// The number of blocks after which each document ends.
     ends: Vec<usize>,
 }
 
 impl PackWriter<'_, '_> {
-    /// Takes a block; one that the store has already is left out.
+    /// Adds a block unless the store already has it.
     pub fn put(&mut self, block: BlockRef, bytes: &[u8]) -> Result<(), Error> {
         if !self.batch.is_new(block.id)? {
             return Ok(());
@@ -126,13 +126,13 @@ impl PackWriter<'_, '_> {
         if self.raw.len() >= frame::TARGET { self.flush() } else { Ok(()) }
     }
 
-    /// Takes a block of which nobody knows what it stands next to.
+    /// Adds a block whose document is unknown, as a document of its own.
     pub fn put_alone(&mut self, block: BlockRef, bytes: &[u8]) -> Result<(), Error> {
         self.put(block, bytes)?;
         self.end_document()
     }
 
-    /// Says that a document ends here, so that the next may begin a frame.
+    /// Marks the end of a document, so that the next one may start a new frame.
     pub fn end_document(&mut self) -> Result<(), Error> {
         if self.ends.last().copied().unwrap_or(0) < self.blocks.len() {
             self.ends.push(self.blocks.len());
@@ -141,12 +141,12 @@ impl PackWriter<'_, '_> {
         if long_enough && self.learn().map_err(compressing)? { self.flush() } else { Ok(()) }
     }
 
-    /// Hands the rest to the batch.
+    /// Passes the remaining blocks to the batch.
     pub fn finish(mut self) -> Result<(), Error> {
         self.flush()
     }
 
-    /// Whether there is a dictionary by now.
+    /// Picks up the batch's dictionary if there is one; returns whether the packer has it.
     fn learn(&mut self) -> io::Result<bool> {
         if !self.packer.knows_dictionary()
             && let Some(dictionary) = &*self.batch.dictionary.lock()
@@ -191,7 +191,7 @@ impl PackWriter<'_, '_> {
         Ok(Ok(()))
     }
 
-    /// Makes the dictionary of the batch from the documents that have gathered, if they are such that packing helps.
+    /// Builds the batch's dictionary from the buffered documents, if they are compressible.
     fn make_dictionary(&mut self) -> io::Result<()> {
         if !self.packer.shrinks(&self.raw)? {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The promises of the block store: cutting, packing, verifying, collecting, surviving.
+//! Tests of the block store: chunking, packing, verification, garbage collection and crash safety.
 
 use std::{collections::HashSet, convert::Infallible, path::Path, sync::Arc};
 
@@ -56,7 +56,7 @@ fn read_all(store: &Store, cut: &Cut) -> Result<Vec<u8>, shelf_blocks::Error> {
     Ok(blocks.concat())
 }
 
-/// The same through a reader, as pattern searches read.
+/// Like `read_all`, but through a reader, as pattern searches read.
 fn read_places(store: &Store, cut: &Cut) -> Result<Vec<u8>, shelf_blocks::Error> {
     let places = store.places(cut.manifest.blocks.iter().map(|block| block.id))?;
     let (mut reader, mut bytes) = (store.reader(), Vec::new());
@@ -140,7 +140,7 @@ proptest! {
             let loose = Loose::encode(BlockId::of(&block), &block).unwrap();
             prop_assert_eq!(loose.decode().unwrap(), block);
         }
-        // Noise is refused or read as something; it never panics.
+        // Noise is rejected or decoded to something; it never panics.
         let _ = Manifest::decode(&noise);
         let _ = Loose { id: BlockId::of(b""), bytes: noise }.decode();
     }
@@ -263,7 +263,7 @@ fn a_collection_frees_the_dead_and_keeps_the_living() {
     assert!(gc::Plan::make(&store, &live).unwrap().delete.is_empty());
 }
 
-/// Packs that another process deleted are not relied on, whatever this one remembers of them.
+/// A write does not rely on packs that another process has deleted, even if this process remembers them.
 #[test]
 fn a_pack_that_has_gone_is_not_relied_on() {
     let objects: Arc<dyn Objects> = Arc::new(Memory::default());
@@ -277,7 +277,7 @@ fn a_pack_that_has_gone_is_not_relied_on() {
     assert_eq!(read_all(&Store::new(objects), &again[0]).unwrap(), prose(1, 300_000));
 }
 
-/// Content that is sent again heals what is broken, also when the healed pack gets the damaged one's name.
+/// Storing content again repairs damaged blocks, even when the new pack gets the damaged pack's name.
 #[test]
 fn damaged_blocks_are_stored_again() {
     let folder = tempfile::tempdir().unwrap();
@@ -302,7 +302,7 @@ fn damaged_blocks_are_stored_again() {
     );
 }
 
-/// Copying first leaves little to do while writers wait, and what has become needed in between stays.
+/// Copying first keeps the locked phase short, and blocks that have become live in between are kept.
 #[test]
 fn blocks_are_copied_before_packs_are_deleted() {
     let objects: Arc<dyn Objects> = Arc::new(Memory::default());
@@ -316,7 +316,7 @@ fn blocks_are_copied_before_packs_are_deleted() {
     assert_eq!(plan.rewrite.len(), 1);
     plan.copy(&store, &blocks(&[3]), &mut || true).unwrap();
     assert_eq!(objects.list().unwrap().len(), 2, "nothing is deleted yet");
-    // By now a second document is needed: the old pack still has it.
+    // By now a second document is live, which only the old pack contains.
     let now = plan.again(&store, &blocks(&[3, 7])).unwrap();
     assert_eq!(now.rewrite, plan.rewrite);
     now.run(&store, &blocks(&[3, 7])).unwrap();
@@ -332,7 +332,7 @@ fn what_was_sealed_survives_a_power_cut() {
     let disk = Forgetful::default();
     let open = || Store::new(Arc::new(Folder::on(disk.clone(), Path::new("/library/packs"))));
     let sealed = store_all(&open(), &[prose(1, 500_000), prose(2, 10)]);
-    // A batch that is not sealed when the power goes leaves nothing behind that could be believed.
+    // A batch that is not sealed before the power cut leaves nothing behind that looks valid.
     {
         let store = open();
         let batch = store.batch(Trust::Pack);
@@ -368,7 +368,7 @@ fn a_full_disk_is_a_clear_error_and_leaves_the_store_whole() {
 }
 
 #[test]
-fn many_lanes_fill_one_batch() {
+fn many_writers_fill_one_batch() {
     let store = Store::new(Arc::new(Memory::default()));
     let contents: Vec<Vec<u8>> = (0..40).map(|seed| prose(seed % 30, 60_000)).collect();
     let batch = store.batch(Trust::Pack);
@@ -407,7 +407,7 @@ fn one_damaged_dictionary_is_told_and_costs_nothing() {
     let name = pristine.list().unwrap().remove(0);
     let whole = pristine.read(&name, 0, pristine.length(&name).unwrap() as usize).unwrap();
     let copies: Vec<_> = frames(&whole).into_iter().filter(|(.., codec)| *codec == 3).collect();
-    assert_eq!(copies.len(), 2, "a dictionary is there twice");
+    assert_eq!(copies.len(), 2, "the dictionary is stored twice");
     assert!(frames(&whole).iter().filter(|(.., codec)| *codec == 2).count() > 60, "documents have frames");
     for (offset, length, _) in copies {
         let memory = Memory::default();
@@ -420,7 +420,7 @@ fn one_damaged_dictionary_is_told_and_costs_nothing() {
         }
         let problems = store.verify(|_, _| true).unwrap();
         assert!(problems.len() == 1 && problems[0].block.is_none(), "{problems:?}");
-        // Taking the pack out of use loses nothing.
+        // Salvaging the pack loses nothing.
         assert!(store.salvage(std::slice::from_ref(&name)).unwrap().is_empty());
         assert!(store.verify(|_, _| true).unwrap().is_empty());
         assert!(cuts.iter().zip(&contents).all(|(cut, bytes)| read_all(&store, cut).unwrap() == *bytes));
@@ -442,18 +442,19 @@ fn a_reader_goes_on_while_packs_are_rewritten() {
     let plan = gc::Plan::make(&store, &live).unwrap();
     assert_eq!(plan.rewrite.len(), 1);
     plan.run(&store, &live).unwrap();
-    // An open pack stays readable; a new reader is told that the place is gone, and the store finds the block.
+    // An open pack stays readable; a new reader fails because the place is gone, but the store finds the block.
     assert_eq!(BlockId::of(reader.read(&first, place).unwrap()), first);
     assert!(store.reader().read(&first, place).is_err());
     assert_eq!(BlockId::of(&store.read(&first).unwrap()), first);
 }
 
-/// A pack of which everything can still be read comes out of a repair under its own name: it must not be deleted then.
+/// If everything in a pack can still be read, salvaging it may produce a pack of the same name, which must not be
+/// deleted.
 #[test]
 fn salvaging_a_readable_pack_loses_nothing() {
     let objects: Arc<Memory> = Arc::default();
     let store = Store::new(objects.clone());
-    // As a fold does it: in the order of their names, each alone.
+    // As when loose blocks are folded: in the order of their ids, each on its own.
     let mut blocks: Vec<(BlockRef, Vec<u8>)> = Vec::new();
     for content in small_documents() {
         cut::slice::<Infallible>(&content, |block, bytes| {

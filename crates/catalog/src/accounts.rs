@@ -228,7 +228,7 @@ pub trait Accounts: Send + Sync {
         hash: &Digest,
         now: Moment,
     ) -> Result<Option<Token>>;
-    /// Notes that a token was used.
+    /// Notes that a token was used. The note is written soon, and a failure to write it is nobody's failure.
     fn token_used(&self, id: TokenId, now: Moment) -> Result<()>;
 
     /// A random secret of this library, made from `fresh` when it is first asked for.

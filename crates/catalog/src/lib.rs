@@ -21,10 +21,10 @@ pub use accounts::{
 pub use error::{EngineError, Error};
 pub use journal::{Operation, Record};
 pub use model::{
-    Actor, BlobRow, BlocksOf, Changed, Changes, Chosen, Collection, CollectionKind, CollectionSummary,
-    Document, DocumentChange, Filter, Listed, LooseBlock, Metadata, NewContent, NewType, Order, Page, Purge,
-    Put, PutDocument, PutResult, PutState, Scope, Shelf, Snapshot, SnapshotDraft, SortBy, Source, TagChange,
-    TypeFigures, Update, Version,
+    Actor, BlobRow, BlocksOf, Changed, Changes, Chosen, Chunk, Collection, CollectionKind, CollectionSummary,
+    Document, DocumentChange, Filter, Listed, LooseBlock, Metadata, NewContent, NewType, Order, Page,
+    Position, Purge, Put, PutDocument, PutResult, PutState, Scope, Shelf, Snapshot, SnapshotDraft,
+    SnapshotFilter, SortBy, Source, TagChange, TypeFigures, Update, Version, chunks,
 };
 pub use sqlite::CopyNote;
 
@@ -50,6 +50,8 @@ pub trait Catalog: Accounts {
     /// The account's collection of that name, made when it is not there.
     fn ensure_collection(&self, actor: &Actor, name: &str, now: Moment) -> Result<Collection>;
 
+    /// A collection in scope by id.
+    fn known_collection(&self, scope: &Scope, id: CollectionId) -> Result<Option<Collection>>;
     /// A collection in scope by id, with its figures.
     fn collection_by_id(&self, scope: &Scope, id: CollectionId) -> Result<Option<CollectionSummary>>;
     /// How many tokens of a collection work.
@@ -120,25 +122,30 @@ pub trait Catalog: Accounts {
     fn hashed(&self, scope: &Scope, prefix: &str, most: usize) -> Result<Vec<(Document, Version)>>;
     /// One page of live documents.
     fn list(&self, scope: &Scope, filter: &Filter, page: &Page) -> Result<Listed>;
-    /// Path, id and hash of every live document that the filter takes, in path order.
-    fn choose(&self, scope: &Scope, filter: &Filter) -> Result<Vec<Chosen>>;
+    /// Path, id and hash of live documents that the filter takes, in the order of collections and paths.
+    fn choose_from(&self, scope: &Scope, filter: &Filter, position: &Position) -> Result<Chunk<Chosen>>;
     /// The numbers of live documents that the filter takes, in order.
-    fn numbers(&self, scope: &Scope, filter: &Filter) -> Result<Vec<i64>>;
+    fn numbers_from(&self, scope: &Scope, filter: &Filter, position: &Position) -> Result<Chunk<i64>>;
     /// The live documents in scope among these numbers.
     fn numbered(&self, scope: &Scope, numbers: &[i64]) -> Result<Vec<Document>>;
     /// What the collection holds of files added from disk under `folder`.
-    fn sources(&self, collection: CollectionId, folder: &str) -> Result<Vec<Source>>;
+    fn sources_from(
+        &self,
+        collection: CollectionId,
+        folder: &str,
+        position: &Position,
+    ) -> Result<Chunk<Source>>;
     /// All versions of a document, oldest first.
     fn versions(&self, scope: &Scope, id: DocumentId) -> Result<Vec<Version>>;
     /// Count and bytes of live documents by extension and MIME type.
     fn type_figures(&self, scope: &Scope) -> Result<Vec<TypeFigures>>;
-    /// Calls `each` with the size and manifest of every live document in scope, one call a document.
-    fn live_manifests(&self, scope: &Scope, each: &mut dyn FnMut(u64, &[u8])) -> Result<()>;
+    /// Size and manifest of live documents in scope, one a document.
+    fn live_manifests_from(&self, scope: &Scope, position: &Position) -> Result<Chunk<BlobRow>>;
 
     /// A blob's size and manifest.
     fn blob(&self, hash: &Digest) -> Result<Option<BlobRow>>;
-    /// Calls `each` with every blob.
-    fn blobs(&self, each: &mut dyn FnMut(Digest, BlobRow)) -> Result<()>;
+    /// Blobs with their hashes.
+    fn blobs_from(&self, position: &Position) -> Result<Chunk<(Digest, BlobRow)>>;
     /// Loose blocks among `ids`.
     fn loose(&self, ids: &[[u8; 32]]) -> Result<Vec<LooseBlock>>;
     /// Number and bytes of all loose blocks.
@@ -148,8 +155,10 @@ pub trait Catalog: Accounts {
     /// Forgets loose blocks that are in a pack now.
     fn drop_loose(&self, ids: &[[u8; 32]]) -> Result<()>;
 
-    /// Snapshots in scope, newest first.
-    fn snapshots(&self, scope: &Scope, collection: Option<&str>) -> Result<Vec<Snapshot>>;
+    /// Snapshots in scope, newest first, at most `most`.
+    fn snapshots(&self, scope: &Scope, filter: &SnapshotFilter<'_>, most: usize) -> Result<Vec<Snapshot>>;
+    /// How many snapshots there are.
+    fn snapshot_count(&self, scope: &Scope, filter: &SnapshotFilter<'_>) -> Result<u64>;
 
     /// Gives back memory for a while in which nobody writes and few read.
     fn release_memory(&self);
@@ -166,11 +175,9 @@ pub trait Catalog: Accounts {
     fn changes(&self, after: u64, until: u64) -> Result<Changes>;
 
     /// Hashes that versions refer to, each with whether a live document has it (in any version).
-    fn version_hashes(&self) -> Result<Vec<(Digest, bool)>>;
+    fn version_hashes_from(&self, position: &Position) -> Result<Chunk<(Digest, bool)>>;
     /// How many versions there are, of live and deleted documents.
     fn version_count(&self) -> Result<u64>;
-    /// Every snapshot of the library, of all accounts.
-    fn all_snapshots(&self) -> Result<Vec<Snapshot>>;
     /// Carries out a garbage collection: forgets snapshots, versions of deleted documents and blobs that are not kept.
     fn purge(&self, actor: &Actor, purge: &Purge, now: Moment) -> Result<()>;
     /// Forgets what the file system said of files, so that the next add reads every one of them again.
@@ -188,4 +195,51 @@ pub trait Catalog: Accounts {
     fn bytes(&self) -> Result<u64>;
     /// The version of the schema.
     fn schema_version(&self) -> Result<u32>;
+
+    /// [`choose_from`](Self::choose_from) to its end, in the order of paths.
+    fn choose(&self, scope: &Scope, filter: &Filter) -> Result<Vec<Chosen>> {
+        let mut all = gather(|position| self.choose_from(scope, filter, position))?;
+        all.sort_by(|a, b| (&a.path, a.number).cmp(&(&b.path, b.number)));
+        Ok(all)
+    }
+
+    /// [`numbers_from`](Self::numbers_from) to its end.
+    fn numbers(&self, scope: &Scope, filter: &Filter) -> Result<Vec<i64>> {
+        gather(|position| self.numbers_from(scope, filter, position))
+    }
+
+    /// [`sources_from`](Self::sources_from) to its end.
+    fn sources(&self, collection: CollectionId, folder: &str) -> Result<Vec<Source>> {
+        gather(|position| self.sources_from(collection, folder, position))
+    }
+
+    /// [`version_hashes_from`](Self::version_hashes_from) to its end.
+    fn version_hashes(&self) -> Result<Vec<(Digest, bool)>> {
+        gather(|position| self.version_hashes_from(position))
+    }
+
+    /// Every snapshot of the library, of all accounts, newest first.
+    fn all_snapshots(&self) -> Result<Vec<Snapshot>> {
+        const AT_ONCE: usize = 4_096;
+        let mut all: Vec<Snapshot> = Vec::new();
+        loop {
+            let before = all.last().map(|snapshot| snapshot.at);
+            let filter = SnapshotFilter { before, ..SnapshotFilter::default() };
+            let found = self.snapshots(&Scope::Library, &filter, AT_ONCE)?;
+            let is_end = found.len() < AT_ONCE;
+            all.extend(found);
+            if is_end {
+                return Ok(all);
+            }
+        }
+    }
+}
+
+fn gather<T>(read: impl FnMut(&Position) -> Result<Chunk<T>>) -> Result<Vec<T>> {
+    let mut all = Vec::new();
+    chunks(read, |items| {
+        all.extend(items);
+        Ok(())
+    })?;
+    Ok(all)
 }

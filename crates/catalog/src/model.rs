@@ -92,8 +92,10 @@ pub struct CollectionSummary {
 /// A document as it is now.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document {
-    /// The number of the document in this library.
+    /// The number of the document in this library. It tells how much all accounts have stored, so no reply shows it.
     pub number: i64,
+    /// The number of the document among all that its account ever stored.
+    pub account_number: i64,
     /// Its id.
     pub id: DocumentId,
     /// Its collection.
@@ -307,6 +309,58 @@ pub struct SnapshotDraft {
     pub git_commit: Option<String>,
     /// Its branch.
     pub git_branch: Option<String>,
+}
+
+/// A part of a longer list, and where the next part begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chunk<T> {
+    /// The part, in the order of the list.
+    pub items: Vec<T>,
+    /// Where to go on; `None` at the end of the list.
+    pub next: Option<Position>,
+}
+
+/// A place in a list that is read in chunks; the default is its beginning. What is written meanwhile may or may not be
+/// seen, but nothing that stays is left out or given twice.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Position {
+    pub(crate) number: i64,
+    pub(crate) text: String,
+}
+
+impl Position {
+    pub(crate) const fn at(number: i64) -> Self {
+        Self { number, text: String::new() }
+    }
+}
+
+/// Reads a list to its end, chunk by chunk.
+pub fn chunks<T, E>(
+    mut read: impl FnMut(&Position) -> Result<Chunk<T>, E>,
+    mut take: impl FnMut(Vec<T>) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut position = Position::default();
+    loop {
+        let Chunk { items, next } = read(&position)?;
+        take(items)?;
+        match next {
+            Some(next) => position = next,
+            None => return Ok(()),
+        }
+    }
+}
+
+/// Which snapshots are meant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SnapshotFilter<'a> {
+    /// Only of the collection with this name.
+    pub collection: Option<&'a str>,
+    /// Only the one with this id.
+    pub at: Option<Moment>,
+    /// Only those with this label.
+    pub label: Option<&'a str>,
+    /// Only those made before.
+    pub before: Option<Moment>,
 }
 
 /// A snapshot.

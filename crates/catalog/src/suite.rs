@@ -11,7 +11,7 @@ use shelf_base::{Digest, Moment, ids::CollectionId, ids::LOCAL_ACCOUNT};
 
 use crate::{
     Actor, Catalog, Error, Filter, LooseBlock, Metadata, Operation, Order, Page, Purge, Put, PutDocument,
-    PutState, Record, Scope, Shelf, SnapshotDraft, SortBy, TagChange, Update,
+    PutState, Record, Scope, Shelf, SnapshotDraft, SnapshotFilter, SortBy, TagChange, Update,
 };
 
 /// Runs every check on catalogs that `open` makes empty.
@@ -282,7 +282,7 @@ fn scopes_keep_apart(catalog: &dyn Catalog) {
     let nobody = Scope::Account(shelf_base::ids::AccountId::fresh());
     assert!(catalog.choose(&nobody, &Filter::default()).expect("a choice").is_empty());
     assert!(catalog.collections(&nobody).expect("a list").is_empty());
-    assert!(catalog.snapshots(&nobody, None).expect("a list").is_empty());
+    assert!(catalog.snapshots(&nobody, &SnapshotFilter::default(), 10).expect("a list").is_empty());
 }
 
 fn draft(label: Option<&str>, listing: &str) -> SnapshotDraft {
@@ -340,8 +340,12 @@ fn snapshot_ids_are_unique(catalog: &dyn Catalog) {
     let collection = default_collection(catalog);
     let ids: Vec<Moment> = (0..3).map(|_| snapshot(catalog, collection, 5, "same time")).collect();
     assert_eq!(ids, [at(5), Moment::from_micros(5_000_001), Moment::from_micros(5_000_002)]);
-    let listed: Vec<Moment> =
-        catalog.snapshots(&scope(), Some("default")).expect("a list").iter().map(|s| s.at).collect();
+    let listed: Vec<Moment> = catalog
+        .snapshots(&scope(), &SnapshotFilter { collection: Some("default"), ..SnapshotFilter::default() }, 99)
+        .expect("a list")
+        .iter()
+        .map(|s| s.at)
+        .collect();
     assert_eq!(listed, ids.into_iter().rev().collect::<Vec<_>>());
 }
 
@@ -409,7 +413,7 @@ fn a_purge_keeps_what_it_must(catalog: &dyn Catalog) {
     assert_eq!(catalog.audit().expect("an audit"), [""; 0]);
     assert!(catalog.blob(&Digest::of(b"gone")).expect("a read").is_none());
     assert!(catalog.blob(&Digest::of(b"kept")).expect("a read").is_some());
-    assert!(catalog.snapshots(&scope(), None).expect("a list").is_empty());
+    assert!(catalog.snapshots(&scope(), &SnapshotFilter::default(), 99).expect("a list").is_empty());
     assert!(catalog.document(&scope(), results[0].id).expect("a read").is_some());
     assert!(catalog.integrity().expect("a check").is_empty());
     let again = Purge { followed: before + 2, ..purge };

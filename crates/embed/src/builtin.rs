@@ -1,8 +1,8 @@
-//! The built-in model: one row of numbers per token, and the mean of a text's rows.
+//! The built-in model: one row of numbers per token; the vector of a text is the mean of its rows.
 //!
-//! There is no matrix product in it, so a vector costs about as much as cutting the text into tokens and can be made
-//! inside every write. The rows are part of the program: a library can be searched by meaning without a download.
-//! `model/MODEL_CARD.md` tells where they come from and how good they are.
+//! There is no matrix product, so embedding costs about as much as tokenizing the text and can run inside every write.
+//! The rows are compiled into the program, so a library can be searched by meaning without a download.
+//! `model/MODEL_CARD.md` describes their origin and quality.
 
 use std::cell::RefCell;
 
@@ -13,17 +13,17 @@ use crate::{
     tokenizer::{Tokens, tokenize},
 };
 
-/// How many numbers a vector of the built-in model has.
+/// The number of dimensions of the built-in model's vectors.
 pub const DIMENSIONS: usize = 384;
 
-/// The built-in model's id. Vectors are compared only with vectors of the same id, so it changes with the rows and
-/// with the rules of the tokenizer.
+/// The built-in model's id. Only vectors with the same id are compared, so it must change whenever the rows or the
+/// rules of the tokenizer change.
 pub const BUILT_IN: &str = "shelf-static-384-1";
 
-/// The vector of some tokens: the mean of their rows at length one. Unknown words do not count; where nothing counts,
-/// the vector is zero.
+/// The vector of a sequence of tokens: the mean of their rows, scaled to length one. Unknown words are ignored; without
+/// any known word, the vector is zero.
 pub fn embed_tokens(ids: &[u16]) -> [f32; DIMENSIONS] {
-    // Scaling to length one takes the number of tokens out again, so the sum serves as well as the mean.
+    // Scaling to length one cancels the number of tokens, so the sum serves as well as the mean.
     let mut vector = rows::sum(ids);
     normalise(&mut vector);
     vector
@@ -70,7 +70,7 @@ pub(crate) fn normalise(vector: &mut [f32]) {
     }
 }
 
-/// The length of a vector, added up in f64 so that no sum of finite numbers overflows.
+/// The length of a vector, computed in f64 so that finite numbers cannot overflow.
 fn length(vector: &[f32]) -> f64 {
     vector.iter().map(|&value| f64::from(value) * f64::from(value)).sum::<f64>().sqrt()
 }
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn embeds_in_order_until_told_to_stop() {
+    fn embeds_in_order_until_cancelled() {
         let call = CallContext::new();
         let vectors = BuiltIn.embed(&["one text", "", "another"], &call).unwrap();
         assert_eq!(vectors[0], embed_text("one text"));
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_about_the_same_thing_are_nearer() {
+    fn related_texts_are_more_similar() {
         let cosine = |left: &str, right: &str| -> f32 {
             embed_text(left).iter().zip(embed_text(right)).map(|(left, right)| left * right).sum()
         };

@@ -1,8 +1,8 @@
-//! An embedder that remembers.
+//! A cache around an embedder.
 //!
-//! Asking an endpoint costs time and often money, and the same passages come again: at every reindex, in every
-//! version of a document that left them as they were, in every copy. So vectors are kept by model and by the hash of
-//! the passage, which needs no invalidation: neither can change without changing the name of what is kept.
+//! Calling an endpoint costs time and often money, and the same passages recur: in every reindex, in every version of a
+//! document that leaves them unchanged, and in every copy. Vectors are therefore stored by model and by the hash of the
+//! passage. The cache needs no invalidation, because a changed model or passage has a different key.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -14,18 +14,17 @@ use shelf_base::{CallContext, Digest};
 
 use crate::{Embedder, Error, ReplyError, Result, vectors::Vectors};
 
-/// Texts that are embedded before their vectors are kept: a failure or a stop loses no more than these.
+/// Number of texts to embed before their vectors are stored. A failure or cancellation loses at most these.
 const RUN: usize = 256;
 
-/// Keeps the vectors of another embedder in a file.
+/// Caches the vectors of another embedder in a file.
 pub struct Cached<E> {
     embedder: E,
     vectors: Mutex<Vectors>,
 }
 
 impl<E: Embedder> Cached<E> {
-    /// Keeps the vectors of `embedder` in `folder`, together with those kept there before. Several processes may
-    /// share a folder.
+    /// Caches the vectors of `embedder` in `folder`, reusing those already there. Several processes may share a folder.
     pub fn open(folder: &Path, embedder: E) -> Result<Self> {
         let vectors = Vectors::open(folder, embedder.model())?;
         match (vectors.dimensions(), embedder.dimensions()) {
@@ -36,7 +35,7 @@ impl<E: Embedder> Cached<E> {
         }
     }
 
-    /// The vectors that are kept.
+    /// The cached vectors of `keys`.
     fn kept(&self, keys: &[Digest], call: &CallContext) -> Result<Vec<Option<Vec<f32>>>> {
         let mut vectors = self.vectors.lock();
         vectors.refresh()?;
@@ -47,7 +46,7 @@ impl<E: Embedder> Cached<E> {
         keys.iter().map(get).collect()
     }
 
-    /// Embeds one run of texts and keeps the vectors. The file is not held while the embedder works.
+    /// Embeds one batch of texts and stores the vectors. The file is not locked while the embedder works.
     fn embed_and_keep(&self, texts: &[&str], keys: &[Digest], call: &CallContext) -> Result<Vec<Vec<f32>>> {
         let made = self.embedder.embed(texts, call)?;
         if made.len() != texts.len() {
@@ -87,7 +86,7 @@ impl<E: Embedder> Embedder for Cached<E> {
     }
 }
 
-/// The texts without a vector, each once, in their order.
+/// The texts without a vector, in order and without duplicates.
 fn missing<'a>(texts: &[&'a str], keys: &[Digest], found: &[Option<Vec<f32>>]) -> Vec<(&'a str, Digest)> {
     let mut seen = HashSet::new();
     let texts = texts.iter().zip(keys).zip(found);
@@ -104,7 +103,7 @@ mod tests {
 
     use super::*;
 
-    /// Gives the length of the text in every dimension and notes what it was asked.
+    /// Returns the length of the text in every dimension and records the texts it was given.
     struct Counting {
         dimensions: usize,
         asked: Mutex<Vec<String>>,
@@ -136,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn asks_for_each_text_once_and_never_again() {
+    fn each_text_is_embedded_only_once() {
         let folder = tempdir().unwrap();
         let call = CallContext::new();
         let texts = ["one", "three", "one", "", "three"];
@@ -154,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_holder_keeps_the_other_sees() {
+    fn open_caches_see_each_others_vectors() {
         let folder = tempdir().unwrap();
         let call = CallContext::new();
         let left = Cached::open(folder.path(), Counting::new(2)).unwrap();
@@ -167,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_keeps_what_was_finished() {
+    fn a_failure_keeps_the_finished_batches() {
         let folder = tempdir().unwrap();
         let texts: Vec<String> = (0..RUN + 10).map(|number| number.to_string()).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
@@ -180,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_changed_its_size_is_noticed() {
+    fn a_change_of_dimensions_is_detected() {
         let folder = tempdir().unwrap();
         Cached::open(folder.path(), Counting::new(2)).unwrap().embed(&["one"], &CallContext::new()).unwrap();
         let cached = Cached::open(folder.path(), Counting::new(3)).unwrap();

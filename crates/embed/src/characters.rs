@@ -1,11 +1,10 @@
-//! What the tokenizer needs to know about characters outside ASCII.
+//! The character classes that the tokenizer needs.
 //!
-//! The ranges are written down here, from Unicode 14, rather than taken from a library, because a vector stored today
-//! must equal the vector of the same text computed after any library was updated. Scripts added to Unicode since then
-//! have no rows in the model, so nothing is lost.
+//! The ranges are copied from Unicode 14 rather than taken from a library, because the vector of a text must not change
+//! when a library is updated. Scripts added to Unicode since then have no rows in the model, so nothing is lost.
 
-/// Whether cleaning removes the character: a control, format or private-use character, or the replacement character
-/// that stands for bytes nobody could read.
+/// Whether cleaning removes the character: a control, format or private-use character, or U+FFFD, which replaces bytes
+/// that could not be decoded.
 pub(crate) fn is_removed(character: char) -> bool {
     match character {
         '\t' | '\n' | '\r' => false,
@@ -20,13 +19,13 @@ pub(crate) fn is_accent(character: char) -> bool {
     character >= '\u{300}' && contains(&ACCENTS, character)
 }
 
-/// Whether the character stands alone as punctuation: all of ASCII's, symbols like `$` and `~` included, and
-/// categories P* elsewhere.
+/// Whether the character is punctuation, and so a word by itself: all ASCII punctuation, including symbols like `$` and
+/// `~`, and categories P* elsewhere.
 pub(crate) fn is_punctuation(character: char) -> bool {
     if character.is_ascii() { character.is_ascii_punctuation() } else { contains(&PUNCTUATION, character) }
 }
 
-/// Whether the character is a Chinese ideograph. They are written without spaces, so each is a word.
+/// Whether the character is a Chinese ideograph. Ideographs are written without spaces, so each is a word.
 pub(crate) fn is_ideograph(character: char) -> bool {
     matches!(
         character,
@@ -177,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn knows_one_of_each() {
+    fn one_character_of_each_class() {
         assert!(is_removed('\0') && is_removed('\u{c}') && is_removed('\u{200b}') && is_removed('\u{e000}'));
         assert!(!is_removed('\n') && !is_removed('a') && !is_removed('é') && !is_removed('🙂'));
         assert!(is_accent('\u{301}') && !is_accent('e') && !is_accent('\u{903}'));

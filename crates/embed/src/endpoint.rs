@@ -1,9 +1,8 @@
-//! Embedding by a server: any that speaks the OpenAI-compatible `POST {url}/embeddings`.
+//! Embedding by any server that implements the OpenAI-compatible `POST {url}/embeddings`.
 //!
-//! Servers fail in passing, so what may pass is tried again: refusals for too many requests, failures of the server
-//! and of the connection. What cannot pass is not: other refusals, and an answer that took the whole time allowed,
-//! since asking an overloaded server once more only adds to its load. Redirects are not followed, because the key and
-//! the texts are meant for the host in the settings and no other; nor is a proxy taken from the environment.
+//! Transient errors are retried: rate limits, server errors and connection errors. All others are final, including
+//! timeouts, since retrying would only add to the load of an overloaded server. Redirects are not followed and proxies
+//! are not taken from the environment, because the key and the texts are meant only for the configured host.
 
 use std::{fmt, io::Read, ops::Range, sync::OnceLock, thread, time::Duration};
 
@@ -19,22 +18,22 @@ use crate::{
     settings::{Checked, EndpointSettings},
 };
 
-/// Bytes of text after which a request is closed; a single longer text still goes out, alone.
+/// Maximum bytes of text in one request; a single longer text is sent alone.
 const REQUEST_BYTES: usize = 200_000;
-/// The most bytes of a reply: 64 texts of 8,192 dimensions in long decimals are 12 MB.
+/// Maximum size of a reply, in bytes. 64 texts of 8,192 dimensions in long decimals take 12 MB.
 const REPLY_BYTES: u64 = 64 * 1_024 * 1_024;
-/// The most bytes of a refusal that are read.
+/// Maximum bytes to read of an error response.
 const REFUSAL_BYTES: u64 = 8 * 1_024;
-/// The pause before the second attempt; it doubles with each further one.
+/// The pause before the second attempt; it doubles with each further attempt.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
-/// The longest pause of our own choice.
+/// The longest pause when the server does not ask for one.
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);
-/// The longest pause that a server may ask for.
+/// The longest pause that a server may ask for, in seconds.
 const LONGEST_ASKED: u64 = 30;
-/// How long a pause goes on before the call is asked whether to stop.
+/// How often a pause checks whether the call should stop.
 const NAP: Duration = Duration::from_millis(25);
 
-/// An embedder behind HTTP.
+/// An embedder reached over HTTP.
 pub struct Endpoint {
     settings: EndpointSettings,
     id: String,
@@ -58,7 +57,7 @@ struct Request<'a> {
     encoding_format: &'static str,
 }
 
-/// An attempt that failed, and whether another can help.
+/// A failed attempt, and whether a retry can help.
 enum AttemptError {
     Final(Error),
     Passing { error: Error, asked: Option<Duration> },
@@ -101,7 +100,7 @@ impl Endpoint {
         if let Some(value) = &self.authorization {
             post = post.header(header::AUTHORIZATION, value);
         }
-        // Servers refuse an empty text and with it the whole batch; a space is the nearest they take.
+        // Servers reject a whole batch that contains an empty text; a space is the closest text they accept.
         let input = texts.iter().map(|&text| if text.is_empty() { " " } else { text }).collect();
         let request = Request { model: &self.settings.model, input, encoding_format: "float" };
         let mut response = post.send_json(&request).map_err(|error| self.broken(error))?;
@@ -113,7 +112,7 @@ impl Endpoint {
         reply::read(&bytes, texts.len()).map_err(|problem| AttemptError::Final(self.unusable(problem)))
     }
 
-    /// What becomes of an exchange that broke off.
+    /// Classifies an exchange that failed.
     fn broken(&self, error: ureq::Error) -> AttemptError {
         let host = self.host.clone();
         match error {
@@ -134,7 +133,7 @@ impl Endpoint {
         }
     }
 
-    /// What becomes of an answer that is not success.
+    /// Classifies a response with an error status.
     fn refused(&self, response: &mut Response<Body>) -> AttemptError {
         let status = response.status().as_u16();
         let asked = pause_asked_for(response);
@@ -145,7 +144,7 @@ impl Endpoint {
         }
     }
 
-    /// The server's own words. A refusal for lack of rights likes to repeat part of the key, so it is not quoted.
+    /// The server's error message. Authorization errors often repeat part of the key, so they are not quoted.
     fn said(&self, status: u16, response: &mut Response<Body>) -> String {
         let mut bytes = Vec::new();
         let read = response.body_mut().as_reader().take(REFUSAL_BYTES).read_to_end(&mut bytes);
@@ -163,7 +162,7 @@ impl Endpoint {
         Error::Reply { host: self.host.clone(), problem }
     }
 
-    /// Remembers the size of the first vectors and holds later ones to it.
+    /// Records the dimensions of the first vectors and requires later ones to match.
     fn check_dimensions(&self, vectors: &[Vec<f32>]) -> Result<()> {
         let Some(found) = vectors.first().map(Vec::len) else { return Ok(()) };
         let expected = *self.dimensions.get_or_init(|| found);
@@ -194,7 +193,7 @@ impl Embedder for Endpoint {
     }
 }
 
-/// Cuts texts into runs for one request each.
+/// Splits texts into batches of one request each.
 fn batches(texts: &[&str], most: usize) -> Vec<Range<usize>> {
     let mut batches = Vec::new();
     let (mut first, mut bytes) = (0, 0);
@@ -217,7 +216,7 @@ fn pause_asked_for(response: &Response<Body>) -> Option<Duration> {
     Some(Duration::from_secs(seconds.min(LONGEST_ASKED)))
 }
 
-/// Waits, unless the call has to stop meanwhile.
+/// Waits, but fails as soon as the call should stop.
 fn wait(pause: Duration, call: &CallContext) -> Result<()> {
     let mut left = pause;
     while !left.is_zero() {

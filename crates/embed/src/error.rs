@@ -1,52 +1,52 @@
-//! What can go wrong on the way to a vector.
+//! Embedding errors.
 
 use std::{io, path::PathBuf, time::Duration};
 
 use shelf_base::{ErrorInfo, Kind, Retry, Stopped};
 
-/// A failure to embed. No variant ever carries an endpoint's key.
+/// Embedding failed. No variant ever contains an endpoint's key.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A setting of an endpoint cannot be used.
-    #[error("the embedding setting `{setting}` is {found:?}, not {expected}")]
+    /// An endpoint setting is invalid.
+    #[error("the embedding setting `{setting}` must be {expected}, not {found:?}")]
     Setting {
-        /// Which setting.
+        /// The setting.
         setting: &'static str,
-        /// What it has to be.
+        /// What it must be.
         expected: &'static str,
-        /// What it is.
+        /// Its value.
         found: String,
     },
-    /// The call was cancelled or its time was up.
+    /// The call was cancelled or timed out.
     #[error(transparent)]
     Stopped(#[from] Stopped),
-    /// No answer came from the endpoint.
+    /// The endpoint could not be reached.
     #[error("the embedding endpoint {host} cannot be reached: {source}")]
     Unreachable {
         /// The endpoint's host.
         host: String,
-        /// What the connection said.
+        /// The connection error.
         source: io::Error,
     },
-    /// The answer took too long.
+    /// The endpoint did not answer in time.
     #[error("the embedding endpoint {host} did not answer within {timeout:?}")]
     Slow {
         /// The endpoint's host.
         host: String,
-        /// How long it was given.
+        /// The time limit.
         timeout: Duration,
     },
-    /// The endpoint answered with something other than success.
+    /// The endpoint did not answer with a success status.
     #[error("the embedding endpoint {host} answered with status {status}: {said:?}")]
     Refused {
         /// The endpoint's host.
         host: String,
         /// The HTTP status.
         status: u16,
-        /// The beginning of its own words, empty where they might be about the key.
+        /// The beginning of its message; empty when the message might contain the key.
         said: String,
     },
-    /// The endpoint answered with success, but not with vectors for the texts.
+    /// The endpoint answered with success, but not with a vector for each text.
     #[error("the embedding endpoint {host} sent a reply that cannot be used: {problem}")]
     Reply {
         /// The endpoint's host.
@@ -54,38 +54,38 @@ pub enum Error {
         /// What is wrong with it.
         problem: ReplyError,
     },
-    /// A model gave vectors of another size than before, so it is not the model it was.
-    #[error("the model {model} gives vectors of {found} numbers, and gave {expected} before")]
+    /// A model returned vectors of other dimensions than before, so it must have been replaced.
+    #[error("the model {model} returned vectors of {found} dimensions, but earlier ones have {expected}")]
     Dimensions {
         /// The model's id.
         model: String,
-        /// The size of earlier vectors.
+        /// The dimensions of earlier vectors.
         expected: usize,
-        /// The size of the new ones.
+        /// The dimensions of the new ones.
         found: usize,
     },
-    /// The file of kept vectors failed.
+    /// The vector cache file failed.
     #[error("cannot {action} {}: {source}", file.display())]
     Cache {
-        /// What was being done.
+        /// The action that failed.
         action: &'static str,
         /// The file.
         file: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
 }
 
-/// What is wrong with a reply.
+/// Why a reply cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReplyError {
-    /// It is longer than any honest reply.
+    /// It exceeds the size limit.
     #[error("it is longer than {limit} bytes")]
     TooLong {
-        /// The most bytes that are read.
+        /// The limit in bytes.
         limit: u64,
     },
-    /// It is not the JSON of an embeddings reply.
+    /// It is not an embeddings reply in JSON.
     #[error("{0}")]
     NotEmbeddings(String),
     /// It has too many or too few vectors.
@@ -96,26 +96,26 @@ pub enum ReplyError {
         /// How many vectors came back.
         found: usize,
     },
-    /// A vector belongs to no text, or to a text that has one already.
-    #[error("its index {index} is no text's or comes twice")]
+    /// A vector's index is out of range or repeated.
+    #[error("index {index} is out of range or repeated")]
     Index {
-        /// The index given.
+        /// The index.
         index: usize,
     },
     /// The vectors are empty or of different sizes.
     #[error("vector {index} has {found} numbers where the first has {expected}")]
     Size {
-        /// Whose vector.
+        /// The vector's index.
         index: usize,
         /// The first vector's size.
         expected: usize,
         /// This vector's size.
         found: usize,
     },
-    /// A vector holds infinities.
-    #[error("vector {index} holds a number that is too large")]
+    /// A vector contains infinities.
+    #[error("vector {index} contains a number that is too large")]
     NotFinite {
-        /// Whose vector.
+        /// The vector's index.
         index: usize,
     },
 }
@@ -145,15 +145,15 @@ impl ErrorInfo for Error {
 
     fn hints(&self) -> Vec<String> {
         let hint = match self {
-            Self::Unreachable { .. } => "see that the endpoint runs and that its `url` is right",
+            Self::Unreachable { .. } => "check that the endpoint is running and that its `url` is correct",
             Self::Slow { .. } => "allow a longer `timeout` or send smaller batches",
-            Self::Refused { status: 401 | 403, .. } => "see that the endpoint's `key` is right",
+            Self::Refused { status: 401 | 403, .. } => "check that the endpoint's `key` is correct",
             Self::Refused { status: 300..=399 | 404, .. } | Self::Reply { .. } => {
-                "`url` must be the base of an OpenAI-compatible interface, often ending in /v1, with this `model`"
+                "`url` must be the base of an OpenAI-compatible API, often ending in /v1, that serves this `model`"
             }
             Self::Refused { status: 413, .. } => "send smaller batches",
             Self::Dimensions { .. } => {
-                "the model behind this name was replaced: remove its kept vectors, then embed everything again"
+                "the model behind this name was replaced: remove its cached vectors, then embed everything again"
             }
             Self::Cache { .. } if self.kind() == Kind::StorageFull => {
                 "free some disk space, then repeat the call"

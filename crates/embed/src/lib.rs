@@ -1,17 +1,17 @@
-//! Vectors for texts, so that a library can be searched by meaning.
+//! Text embeddings, so that a library can be searched by meaning.
 //!
-//! An [`Embedder`] turns texts into vectors of length one; two texts are as near as their vectors' product is large.
-//! There are two:
-//! - [`BuiltIn`], a table of one row per token that is part of the program. It needs no network and costs about as
-//!   much as reading the text, so it runs inside every write. [`tokenize`] and [`embed_tokens`] are its two halves,
-//!   for callers who cut a text into passages by its tokens and embed each without cutting words again.
-//! - [`Endpoint`], any server with an OpenAI-compatible embeddings interface, for those who run a larger model.
+//! An [`Embedder`] turns texts into vectors of length one; the dot product of two vectors is the similarity of their
+//! texts. There are two embedders:
+//! - [`BuiltIn`], a table of one row per token that is compiled into the program. It needs no network and costs about
+//!   as much as reading the text, so it runs inside every write. [`tokenize`] and [`embed_tokens`] are its two halves,
+//!   for callers that split a text into passages by its tokens and embed each passage without tokenizing it again.
+//! - [`Endpoint`], any server with an OpenAI-compatible embeddings API, for users who run a larger model.
 //!
-//! [`Cached`] keeps the vectors of any embedder in a file, so that a passage is paid for once. `FORMAT.md` gives the
-//! bytes of that file, `model/MODEL_CARD.md` those of the built-in model.
+//! [`Cached`] stores the vectors of any embedder in a file, so that each passage is embedded only once. `FORMAT.md`
+//! specifies that file, and `model/MODEL_CARD.md` the files of the built-in model.
 //!
-//! Vectors of different models must not be compared. So each embedder names its [`Embedder::model`], and whoever
-//! stores a vector stores that name with it.
+//! Vectors of different models must not be compared. Each embedder therefore has a model id ([`Embedder::model`]),
+//! which callers store with every vector.
 
 mod builtin;
 mod cached;
@@ -34,17 +34,17 @@ pub use error::{Error, ReplyError};
 pub use settings::EndpointSettings;
 pub use tokenizer::{Tokens, tokenize};
 
-/// What embedding gives, or why it could not.
+/// Shorthand for this crate's results.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Turns texts into vectors.
 pub trait Embedder: Send + Sync {
-    /// The id of the model, stored with every vector it makes.
+    /// The id of the model, stored with each of its vectors.
     fn model(&self) -> &str;
 
-    /// How many numbers its vectors have; `None` until the first answer of an endpoint tells.
+    /// The number of dimensions of its vectors; `None` until an endpoint has answered for the first time.
     fn dimensions(&self) -> Option<usize>;
 
-    /// One vector per text, in their order, each of length one, or zero where there is nothing to embed.
+    /// Embeds texts. Returns one vector per text, in order, of length one, or zero where there is nothing to embed.
     fn embed(&self, texts: &[&str], call: &CallContext) -> Result<Vec<Vec<f32>>>;
 }

@@ -1,7 +1,7 @@
-//! What an endpoint sends back, and whether it can be believed.
+//! Parses and validates an endpoint's reply.
 //!
-//! A wrong vector is worse than none: it would be stored, and searches would miss its passage for ever without a
-//! sign. So a reply is taken only when every text has exactly one vector and all of them are of one size.
+//! A wrong vector is worse than none: it would be stored, and searches would silently miss its passage forever. A reply
+//! is therefore accepted only when every text has exactly one vector and all vectors have the same size.
 
 use serde::Deserialize;
 
@@ -18,7 +18,7 @@ struct Item {
     embedding: Vec<f32>,
 }
 
-/// Reads the vectors of `count` texts, puts them in the texts' order and scales them to length one.
+/// Parses the vectors of `count` texts, puts them in the order of the texts and scales them to length one.
 pub(crate) fn read(bytes: &[u8], count: usize) -> Result<Vec<Vec<f32>>, ReplyError> {
     let Reply { data } =
         serde_json::from_slice(bytes).map_err(|error| ReplyError::NotEmbeddings(error.to_string()))?;
@@ -51,7 +51,7 @@ fn check(vectors: &[Vec<f32>]) -> Result<(), ReplyError> {
     Ok(())
 }
 
-/// What a failing endpoint says: the message in its JSON, or all of it when it sends something else.
+/// The message of an error response: the one in its JSON, or the whole body when there is none.
 pub(crate) fn message(bytes: &[u8]) -> String {
     let json = serde_json::from_slice::<serde_json::Value>(bytes).ok();
     let places = ["/error/message", "/error", "/message", "/detail"];
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn invalid_replies_are_rejected() {
         let item = |index: usize, vector: &str| format!(r#"{{"index":{index},"embedding":{vector}}}"#);
         let reply = |items: &[String]| format!(r#"{{"data":[{}]}}"#, items.join(","));
         check(&reply(&[item(0, "[1]")]), Err(ReplyError::Count { expected: 2, found: 1 }));

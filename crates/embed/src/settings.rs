@@ -1,7 +1,7 @@
-//! Where an endpoint is and how to ask it, checked once before anything is sent.
+//! Endpoint settings, validated once before anything is sent.
 //!
-//! Whatever is wrong is shown in an error, and an error may end in a log. So this file also knows how to show a
-//! setting without the secrets that people put into the wrong one.
+//! Errors quote invalid settings and may end up in a log, so this module also masks secrets, even those that users put
+//! into the wrong setting.
 
 use std::time::Duration;
 
@@ -13,33 +13,33 @@ use crate::{Error, Result};
 /// The settings of an [`Endpoint`](crate::Endpoint).
 #[derive(Clone, Debug)]
 pub struct EndpointSettings {
-    /// The base, to which `/embeddings` is added: `https://api.example.com/v1`.
+    /// The base URL, to which `/embeddings` is appended: `https://api.example.com/v1`.
     pub url: String,
     /// The model's name at the endpoint.
     pub model: String,
-    /// The key, sent as a bearer token; an empty one counts as none.
+    /// The key, sent as a bearer token; an empty key counts as none.
     pub key: Option<Secret>,
-    /// The most texts in one request; zero counts as one.
+    /// Maximum number of texts in one request; zero counts as one.
     pub batch: usize,
-    /// How long one request may take, connecting and reading included.
+    /// Time limit of one request, including connecting and reading.
     pub timeout: Duration,
-    /// How often a request is tried before giving up; zero counts as one.
+    /// Maximum number of attempts per request; zero counts as one.
     pub attempts: u32,
 }
 
 impl EndpointSettings {
-    /// Settings that suit most servers: 64 texts at once, a minute each, four attempts, no key.
+    /// Settings that suit most servers: 64 texts per request, a timeout of one minute, four attempts, no key.
     pub fn new(url: impl Into<String>, model: impl Into<String>) -> Self {
         let (url, model) = (url.into(), model.into());
         Self { url, model, key: None, batch: 64, timeout: Duration::from_secs(60), attempts: 4 }
     }
 
-    /// Turns the settings into what a request needs.
+    /// Validates the settings and converts them to what a request needs.
     pub(crate) fn check(&self) -> Result<Checked> {
         let (address, host) = self.address()?;
         if self.model.trim().is_empty() {
             let found = self.model.clone();
-            return Err(Error::Setting { setting: "model", expected: "a name", found });
+            return Err(Error::Setting { setting: "model", expected: "a non-empty name", found });
         }
         if self.timeout.is_zero() {
             return Err(Error::Setting { setting: "timeout", expected: "more than zero", found: "0".into() });
@@ -52,7 +52,7 @@ impl EndpointSettings {
     fn address(&self) -> Result<(Uri, String)> {
         let wrong = || Error::Setting {
             setting: "url",
-            expected: "http:// or https://, a host, and a path without user, query or fragment",
+            expected: "an http:// or https:// URL without user, query or fragment",
             found: self.shown_url(),
         };
         if self.url.contains(['?', '#', '@']) {
@@ -67,7 +67,7 @@ impl EndpointSettings {
         }
     }
 
-    /// The URL as an error may show it: what stands before `@` or behind `?` can be a password.
+    /// The URL as an error may show it; the parts before `@` and after `?` may contain a password.
     fn shown_url(&self) -> String {
         let host = self.url.rsplit_once('@').map_or(self.url.as_str(), |(_, host)| host);
         self.without_key(host.split(['?', '#']).next().unwrap_or_default())
@@ -82,7 +82,7 @@ impl EndpointSettings {
     }
 }
 
-/// Settings that were found good.
+/// Validated settings.
 pub(crate) struct Checked {
     pub(crate) address: Uri,
     pub(crate) host: String,
@@ -93,7 +93,7 @@ fn authorization(key: &Secret) -> Result<HeaderValue> {
     let value = HeaderValue::from_str(&format!("Bearer {}", key.reveal()));
     let mut value = value.map_err(|_| Error::Setting {
         setting: "key",
-        expected: "text that a header can carry",
+        expected: "text that an HTTP header can contain",
         found: "***".into(),
     })?;
     value.set_sensitive(true);
@@ -108,7 +108,7 @@ mod tests {
     use crate::{Embedder, Endpoint};
 
     #[test]
-    fn settings_that_cannot_work_are_refused_without_showing_secrets() {
+    fn invalid_settings_are_rejected_without_showing_secrets() {
         let urls = [
             "",
             "api.example.com/v1",

@@ -1,9 +1,9 @@
-//! Texts into tokens: uncased WordPiece, as the model was trained with.
+//! The tokenizer: uncased WordPiece, as used to train the model.
 //!
-//! The rules are those of BERT's uncased vocabulary: controls go, letters are lowered and lose their accents,
-//! punctuation and ideographs stand alone, and a word is cut greedily into the longest pieces known. Almost all text
-//! is ASCII, where a word is a run of letters and digits that is lowered byte by byte; only words that hold anything
-//! else are decomposed character by character.
+//! The rules are those of BERT's uncased vocabulary: control characters are removed, letters are lowercased and lose
+//! their accents, punctuation and ideographs are separate words, and each word is split greedily into the longest known
+//! pieces. Almost all text is ASCII, where a word is a run of letters and digits that is lowercased byte by byte; only
+//! words with other characters are decomposed character by character.
 
 use unicode_normalization::char::decompose_canonical;
 
@@ -12,23 +12,22 @@ use crate::{
     vocabulary::{SPARE, UNKNOWN, Vocabulary},
 };
 
-/// Words of more characters are unknown.
+/// Words with more characters are unknown.
 const WORD_CHARACTERS: usize = 100;
-/// Characters that count as one token where the model knows none.
+/// Characters per token when an unknown word is divided.
 const UNKNOWN_CHARACTERS: usize = 4;
-/// Characters of white space, controls and accents that count as one token where there are very many together.
+/// Characters per token when a long run of whitespace, control characters or accents is divided.
 const SILENT_CHARACTERS: usize = 32;
-/// The most bytes that a word which is not unknown can have.
+/// Maximum length in bytes of a word of [`WORD_CHARACTERS`] characters.
 const WORD_BYTES: usize = WORD_CHARACTERS * 4;
 
 /// The tokens of a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tokens {
-    /// The row of the model that belongs to each token; 100 for a word that is unknown.
+    /// The model row of each token; 100 for an unknown word.
     pub ids: Vec<u16>,
-    /// The byte of the text where each token begins, always the border of a character, so that a text may be cut
-    /// there. They ascend; two are equal only where one character of the text became several tokens, as a Korean
-    /// syllable does.
+    /// The byte offset of each token in the text, always a character boundary, so that the text can be split there.
+    /// Offsets are ascending; two are equal only where one character became several tokens, as with Korean syllables.
     pub starts: Vec<u32>,
 }
 
@@ -38,10 +37,10 @@ impl Tokens {
         self.starts.push(start);
     }
 
-    /// Divides words that the model does not know into tokens of a few characters each, all of them unknown. The model
-    /// takes a word of any length for one unknown token, and passes over it; whoever measures a text by its tokens would
-    /// take a megabyte without a space, or a page of Thai, for a single one. Long stretches of what is no token at all,
-    /// such as white space, are divided too.
+    /// Divides unknown words into unknown tokens of a few characters each. The model ignores an unknown word, so a
+    /// single token is enough for it whatever the word's length. But when a text is measured by its tokens, a megabyte
+    /// without a space or a page of Thai must not count as a single one. Long runs without any tokens, such as
+    /// whitespace, are divided too.
     pub fn divide_unknown(&mut self, text: &str) {
         let ends = |at: usize| self.starts.get(at + 1).map_or(text.len(), |next| *next as usize);
         let is_wide = |at: usize, start: u32| ends(at) - start as usize > SILENT_CHARACTERS;
@@ -68,7 +67,7 @@ impl Tokens {
         }
     }
 
-    /// Adds an unknown token after each so many characters.
+    /// Adds an unknown token after every `every` characters.
     fn divide(&mut self, text: &str, start: u32, every: usize) {
         if text.len() > every {
             let places = text.char_indices().step_by(every).skip(1);
@@ -82,7 +81,7 @@ impl Tokens {
     }
 }
 
-/// Cuts `text` into tokens, which replace what `tokens` held. Texts end at 4 GiB; what lies behind is not read.
+/// Splits `text` into tokens, which replace the contents of `tokens`. Text beyond 4 GiB is ignored.
 pub fn tokenize(text: &str, tokens: &mut Tokens) {
     tokens.truncate(0);
     let text = &text[..text.floor_char_boundary(u32::MAX as usize)];
@@ -98,16 +97,16 @@ pub fn tokenize(text: &str, tokens: &mut Tokens) {
     }
 }
 
-/// What a byte means where a word could begin.
+/// The meaning of a byte where a word may begin.
 #[derive(Clone, Copy)]
 enum Class {
-    /// Whitespace, or a control that is removed.
+    /// Whitespace, or a control character that is removed.
     Nothing,
     /// ASCII punctuation, a token by itself.
     Alone,
-    /// A letter or digit, as it is after lowering.
+    /// A letter or digit, lowercased.
     Word(u8),
-    /// A part of a character outside ASCII.
+    /// Part of a non-ASCII character.
     Wide,
 }
 
@@ -128,7 +127,7 @@ const CLASSES: [Class; 256] = {
     classes
 };
 
-/// Whether a byte parts words. Removed controls do not: what stands on both sides of one is one word.
+/// Whether a byte separates words. Removed control characters do not: the text on both sides of one is a single word.
 fn parts_words(byte: u8) -> bool {
     byte.is_ascii_punctuation() || matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
@@ -146,7 +145,7 @@ impl Reader<'_> {
         at + 1
     }
 
-    /// Reads the ASCII word that begins at `at` and says where it ends.
+    /// Reads the ASCII word that begins at `at` and returns where it ends.
     fn plain_word(&mut self, at: usize) -> usize {
         let rest = &self.text.as_bytes()[at..];
         let mut length = 0;
@@ -169,7 +168,7 @@ impl Reader<'_> {
         at + length
     }
 
-    /// Reads words of any characters from `at` and stops where ASCII parts words.
+    /// Reads words of any characters from `at` and returns where the next ASCII separator is.
     fn wide_words(&mut self, at: usize) -> usize {
         self.word.clear();
         for (offset, character) in self.text[at..].char_indices() {
@@ -197,8 +196,8 @@ impl Reader<'_> {
         });
     }
 
-    /// Takes one character of the normalised text. Classes are asked for here and not before, because a
-    /// decomposition can turn a letter-like character into punctuation: `≠` is `=` with an accent.
+    /// Takes one character of the normalised text. Characters are classified only here, because decomposition can turn
+    /// a letter-like character into punctuation: `≠` is `=` with an accent.
     fn take(&mut self, character: char, origin: u32) {
         if is_accent(character) {
             return;
@@ -225,7 +224,7 @@ impl Reader<'_> {
     }
 }
 
-/// Cuts a word into the longest pieces known; the whole word is unknown when any part of it is.
+/// Splits a word into the longest known pieces; the whole word is unknown when any part of it is.
 fn cut(
     word: &[u8; WORD_BYTES + SPARE],
     length: usize,
@@ -245,7 +244,7 @@ fn cut(
     }
 }
 
-/// A normalised word, with the byte of the text that each of its bytes came from.
+/// A normalised word, with the offset in the text that each of its bytes came from.
 struct Word {
     bytes: [u8; WORD_BYTES + SPARE],
     length: usize,
@@ -262,7 +261,7 @@ impl Word {
         (self.length, self.characters) = (0, 0);
     }
 
-    /// Adds a character. Those that make the word too long are only counted.
+    /// Adds a character. Characters beyond the maximum are only counted.
     fn push(&mut self, character: char, origin: u32) {
         self.characters += 1;
         if self.characters <= WORD_CHARACTERS {

@@ -1,9 +1,9 @@
-//! The file of kept vectors. `FORMAT.md` gives the bytes.
+//! The vector cache file. `FORMAT.md` specifies its format.
 //!
-//! It only grows, and any number of processes may use it at once: whoever appends holds the file's lock, cuts off what
-//! a killed process left half written, and writes whole records; readers take no lock and learn of new records by the
-//! file's length. Nothing is synced, since everything in it can be asked for again: what a power cut spoils fails its
-//! checksum and counts as never kept.
+//! The file only grows, and any number of processes may use it at once. A writer holds the file's lock, truncates
+//! whatever a killed process left incomplete, and appends whole records. Readers take no lock and detect new records by
+//! the file's length. Nothing is synced, since every vector can be requested again: a record damaged by a power failure
+//! fails its checksum and counts as missing.
 
 use std::{
     collections::HashMap,
@@ -19,26 +19,26 @@ use crate::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"SHELFVEC";
 const VERSION: u32 = 1;
-/// The header without the model's id, which follows it.
+/// Length of the header without the model's id, which follows it.
 const HEADER: usize = 24;
 const KEY: usize = 32;
 const CHECKSUM: usize = 4;
 
-/// The kept vectors of one model.
+/// The cached vectors of one model.
 pub(crate) struct Vectors {
     file: File,
     path: PathBuf,
     model: String,
-    /// Known once there is a header.
+    /// Known once the file has a header.
     dimensions: Option<usize>,
-    /// Where each text's record begins; a later record takes the place of an earlier one.
+    /// The offset of each text's record; a later record replaces an earlier one.
     places: HashMap<Digest, u64>,
-    /// How much of the file `places` knows.
+    /// How much of the file `places` covers, in bytes.
     known: u64,
 }
 
 impl Vectors {
-    /// Opens the file of `model` in `folder`, both made where missing. Records are not read before they are needed.
+    /// Opens the file of `model` in `folder`, creating both if missing. Records are read when they are needed.
     pub(crate) fn open(folder: &Path, model: &str) -> Result<Self> {
         let name = Digest::of(model.as_bytes()).to_string();
         let path = folder.join(format!("vectors-{}.cache", &name[..16]));
@@ -55,12 +55,12 @@ impl Vectors {
         self.dimensions
     }
 
-    /// Learns of the records that this or another process has appended.
+    /// Picks up the records that this or another process has appended.
     pub(crate) fn refresh(&mut self) -> Result<()> {
         self.read_on().map_err(|source| self.failed("read", source))
     }
 
-    /// The vector kept for a text; `None` where there is none, or none that is sound.
+    /// The cached vector of a text; `None` when it is missing or damaged.
     pub(crate) fn get(&self, key: &Digest) -> Result<Option<Vec<f32>>> {
         let (Some(&place), Some(dimensions)) = (self.places.get(key), self.dimensions) else {
             return Ok(None);
@@ -73,7 +73,7 @@ impl Vectors {
         }
     }
 
-    /// Keeps vectors, which must all be of the size that the file has or, when it is new, of one size.
+    /// Stores vectors, which must all have the same dimensions, and those of the file unless it is new.
     pub(crate) fn append(&mut self, records: &[(Digest, &[f32])]) -> Result<()> {
         let Some(found) = records.first().map(|(_, vector)| vector.len()) else { return Ok(()) };
         if let Some((_, other)) = records.iter().find(|(_, vector)| vector.len() != found) {
@@ -82,7 +82,7 @@ impl Vectors {
         let bytes: Vec<u8> = records.iter().flat_map(|(key, vector)| encode(key, vector)).collect();
         self.locked("write", |vectors| {
             vectors.repair()?;
-            // Another process may have begun the file since it was opened; what counts is what stands in it now.
+            // Another process may have written the header since the file was opened; its dimensions count.
             if *vectors.dimensions.get_or_insert(found) != found {
                 return Ok(());
             }
@@ -98,7 +98,7 @@ impl Vectors {
         }
     }
 
-    /// Runs `work` while no other process writes.
+    /// Runs `work` while holding the file's lock.
     fn locked(&mut self, action: &'static str, work: impl FnOnce(&mut Self) -> io::Result<()>) -> Result<()> {
         self.file.lock().map_err(|source| self.failed("lock", source))?;
         let worked = work(self);
@@ -106,7 +106,7 @@ impl Vectors {
         worked.and(unlocked).map_err(|source| self.failed(action, source))
     }
 
-    /// Cuts the file back to its last whole record, or to nothing when its beginning is not ours.
+    /// Truncates the file to its last whole record, or to nothing when it does not begin with this model's header.
     fn repair(&mut self) -> io::Result<()> {
         let length = self.file.metadata()?.len();
         self.dimensions = self.read_header()?;
@@ -128,7 +128,7 @@ impl Vectors {
     fn read_on(&mut self) -> io::Result<()> {
         let length = self.file.metadata()?.len();
         if length < self.known || self.dimensions.is_none() {
-            // Somebody began the file, or began it anew.
+            // Another process has written the header or started the file over.
             self.forget();
             self.dimensions = self.read_header()?;
         }
@@ -145,7 +145,7 @@ impl Vectors {
         Ok(())
     }
 
-    /// The dimensions in the header; `None` when there is no sound header for this model.
+    /// The dimensions in the header; `None` when there is no valid header for this model.
     fn read_header(&self) -> io::Result<Option<usize>> {
         let mut found = vec![0; self.first() as usize];
         match self.file.read_exact_at(&mut found, 0) {
@@ -157,7 +157,7 @@ impl Vectors {
         Ok((dimensions > 0 && found == header(&self.model, dimensions)).then_some(dimensions))
     }
 
-    /// Where the first record begins.
+    /// The offset of the first record.
     fn first(&self) -> u64 {
         (HEADER + self.model.len()) as u64
     }
@@ -204,7 +204,7 @@ fn decode(record: &[u8], key: &Digest) -> Option<Vec<f32>> {
     Some(values.as_chunks::<4>().0.iter().map(|value| f32::from_le_bytes(*value)).collect())
 }
 
-/// The first bytes of the SHA-256: enough against accidents, and no second algorithm to describe.
+/// The first bytes of the SHA-256: enough to detect accidental damage, without a second algorithm to specify.
 fn checksum(bytes: &[u8]) -> [u8; CHECKSUM] {
     let [first, second, third, fourth, ..] = *Digest::of(bytes).as_bytes();
     [first, second, third, fourth]

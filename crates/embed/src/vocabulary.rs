@@ -1,34 +1,34 @@
-//! The words and pieces of words that the model has rows for, and the search for the longest of them.
+//! The words and word pieces that the model has rows for, and the search for the longest match.
 //!
-//! Looking pieces up is most of the cost of tokenising, and tokenising is most of the cost of embedding, so this is a
-//! table of its own: one slot of four bytes per entry fits the processor's cache as a general map would not, and the
-//! lengths that can occur after two given bytes are known before anything is looked up. It is built from the text of
-//! the vocabulary at first use, in about a millisecond, so a program that embeds nothing pays nothing.
+//! Lookups are most of the cost of tokenizing, and tokenizing is most of the cost of embedding, so this is a custom
+//! hash table: with four bytes per slot it fits the processor's cache, where a general map would not, and the entry
+//! lengths that are possible for two given first bytes are known before any lookup. The table is built from the
+//! vocabulary's text on first use, in about a millisecond, so a program that embeds nothing pays nothing.
 
 use std::sync::OnceLock;
 
-/// How many tokens there are; every id is below it.
+/// The number of tokens; every id is smaller.
 pub(crate) const SIZE: usize = 30_522;
-/// The id of words that no pieces make up.
+/// The id of words that cannot be split into known pieces.
 pub(crate) const UNKNOWN: u16 = 100;
-/// Bytes that may be read behind the end of a word; see [`Vocabulary::longest`].
+/// Bytes that may be read past the end of a word; see [`Vocabulary::longest`].
 pub(crate) const SPARE: usize = 16;
 
 const TEXT: &str = include_str!("../model/vocab.txt");
 const CONTINUATION: &str = "##";
-/// The longest entry, in bytes.
+/// The length of the longest entry, in bytes.
 const LONGEST: usize = 18;
 const SLOTS: usize = 1 << 16;
 const SHAPES: usize = 1 << 13;
 const EMPTY: u32 = u32::MAX;
 
-/// The vocabulary, ready for look-ups.
+/// The vocabulary, indexed for lookups.
 pub(crate) struct Vocabulary {
-    /// Open addressing: 16 bits of the hash, then the id.
+    /// An open-addressing hash table; each slot holds 16 bits of the hash, then the id.
     slots: Vec<u32>,
-    /// Where each entry's bytes lie in [`TEXT`], without the continuation mark.
+    /// The position of each entry in [`TEXT`], without the continuation mark.
     entries: Vec<Entry>,
-    /// For the first two bytes: bit n is set when an entry of n bytes may begin so.
+    /// By the hash of the first two bytes: bit n is set when an entry of n bytes may begin with them.
     shapes: Vec<u32>,
     /// The ids of single ASCII characters.
     singles: [u16; 128],
@@ -49,7 +49,7 @@ impl Entry {
 }
 
 impl Vocabulary {
-    /// The one vocabulary, built when first asked for.
+    /// The only instance, built on first use.
     pub(crate) fn get() -> &'static Self {
         static VOCABULARY: OnceLock<Vocabulary> = OnceLock::new();
         VOCABULARY.get_or_init(|| Self::read(TEXT))
@@ -95,14 +95,14 @@ impl Vocabulary {
         self.singles.get(byte as usize).copied().unwrap_or(UNKNOWN)
     }
 
-    /// The longest entry that begins the first `length` bytes of `bytes`: its id and its length.
+    /// The id and the length of the longest entry that is a prefix of the first `length` bytes of `bytes`.
     ///
-    /// `bytes` goes on for at least [`SPARE`] bytes behind `length`, of any content, so that sixteen bytes can be
-    /// taken at once and the unwanted ones masked.
+    /// `bytes` must extend at least [`SPARE`] bytes past `length`, with any content, so that sixteen bytes can be read
+    /// at once and the unwanted ones masked.
     pub(crate) fn longest(&self, bytes: &[u8], length: usize, continues: bool) -> Option<(u16, usize)> {
         let window = window(bytes);
         let (first, second) = (window as u8, (window >> 8) as u8);
-        // An entry of one byte may be followed by any other, so its length is always tried.
+        // A one-byte entry may be followed by any byte, so its length is always tried.
         let mut lengths = self.shapes[shape(first, second, continues)] | 2;
         lengths &= (2 << length.min(LONGEST)) - 1;
         while lengths > 1 {
@@ -151,12 +151,12 @@ impl Hash {
     }
 }
 
-/// The first sixteen bytes as a number, the first byte lowest.
+/// The first sixteen bytes as a little-endian number.
 fn window(bytes: &[u8]) -> u128 {
     bytes.first_chunk::<16>().map_or(0, |chunk| u128::from_le_bytes(*chunk))
 }
 
-/// The hash of the first `length` bytes of a window. Bytes after the sixteenth do not count: hardly an entry has any.
+/// The hash of the first `length` bytes of a window. Bytes after the sixteenth are ignored; hardly any entry has them.
 fn hash(window: u128, length: usize, continues: bool) -> Hash {
     let kept = window & (u128::MAX >> (128 - 8 * length.clamp(1, 16)));
     let (low, high) = (kept as u64, (kept >> 64) as u64);
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_the_longest_and_never_more_than_there_is() {
+    fn takes_the_longest_match_within_the_length() {
         assert_eq!(longest("telecommunicationsx", false).map(|(_, length)| length), Some(18));
         assert_eq!(longest("th", false), longest("th", false).filter(|&(_, length)| length == 2));
         assert_eq!(longest("🙂", false), None);

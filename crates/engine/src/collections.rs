@@ -21,6 +21,14 @@ impl Library {
         self.catalog.collection_by_id(&caller.pass.reach(), parsed)?.ok_or_else(missing)
     }
 
+    /// A collection that the caller reaches, by its id.
+    pub(crate) fn reachable_collection(&self, caller: &Caller, id: &str) -> Result<Collection> {
+        caller.must_read()?;
+        let missing = || Error::missing("collection", id);
+        let parsed: CollectionId = id.parse().map_err(|_| missing())?;
+        self.catalog.known_collection(&caller.pass.reach(), parsed)?.ok_or_else(missing)
+    }
+
     /// How many tokens of a collection work.
     pub fn active_collection_tokens(&self, id: CollectionId) -> Result<u64> {
         Ok(self.catalog.active_tokens(id, self.now())?)
@@ -51,7 +59,7 @@ impl Library {
     /// The caller as it looks at one collection only, when it names one.
     pub(crate) fn looking_at(&self, caller: &Caller, collection: Option<&str>) -> Result<Caller> {
         let Some(id) = collection else { return Ok(caller.clone()) };
-        let found = self.collection_by_id(caller, id)?;
-        Ok(Caller { pass: caller.pass.within(found.collection.id), file_access: caller.file_access })
+        let found = self.reachable_collection(caller, id)?;
+        Ok(Caller { pass: caller.pass.within(found.id), file_access: caller.file_access })
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, de::DeserializeOwned};
 use shelf_base::{CallContext, Moment};
-use shelf_catalog::{CollectionSummary, Filter, Snapshot};
+use shelf_catalog::{CollectionSummary, Filter, Snapshot, SnapshotFilter};
 
 use crate::{Caller, Entry, Error, Library, Listing, Result, commit::SnapshotCollectionDraft, validate};
 
@@ -36,28 +36,42 @@ impl Library {
         self.seal_cursor(caller, COLLECTIONS, place)
     }
 
-    /// The caller's snapshots, newest first.
-    pub fn snapshots(&self, caller: &Caller, collection: Option<&str>) -> Result<Vec<Snapshot>> {
+    /// How many snapshots the caller has.
+    pub fn snapshot_count(&self, caller: &Caller, collection: Option<&str>) -> Result<u64> {
         caller.must_read()?;
         if let Some(name) = collection {
             self.known_collection(caller, name)?;
         }
-        Ok(self.catalog.snapshots(caller.pass.scope(), collection)?)
+        let filter = SnapshotFilter { collection, ..SnapshotFilter::default() };
+        Ok(self.catalog.snapshot_count(caller.pass.scope(), &filter)?)
     }
 
-    /// A page of the caller's snapshots after `cursor`, newest first.
+    /// The caller's snapshots after `cursor`, newest first, at most `most`.
     pub fn snapshots_after(
         &self,
         caller: &Caller,
         collection: Option<&str>,
         cursor: Option<&str>,
+        most: usize,
     ) -> Result<Vec<Snapshot>> {
-        let mut snapshots = self.snapshots(caller, collection)?;
-        if let Some(cursor) = cursor {
-            let last: i64 = self.open_cursor(caller, &snapshot_question(collection), cursor)?;
-            snapshots.retain(|snapshot| snapshot.at.micros() < last);
+        caller.must_read()?;
+        if let Some(name) = collection {
+            self.known_collection(caller, name)?;
         }
-        Ok(snapshots)
+        let before = cursor
+            .map(|cursor| self.open_cursor::<i64>(caller, &snapshot_question(collection), cursor))
+            .transpose()?
+            .map(Moment::from_micros);
+        let filter = SnapshotFilter { collection, before, ..SnapshotFilter::default() };
+        Ok(self.catalog.snapshots(caller.pass.scope(), &filter, most)?)
+    }
+
+    /// The snapshot with this id.
+    pub fn snapshot(&self, caller: &Caller, id: &str) -> Result<Option<Snapshot>> {
+        caller.must_read()?;
+        let Ok(at) = id.parse::<Moment>() else { return Ok(None) };
+        let filter = SnapshotFilter { at: Some(at), ..SnapshotFilter::default() };
+        Ok(self.catalog.snapshots(caller.pass.scope(), &filter, 1)?.pop())
     }
 
     /// The cursor that goes on after `snapshot`.
@@ -112,7 +126,10 @@ impl Library {
         id: Option<&str>,
         label: Option<&str>,
     ) -> Result<Snapshot> {
-        let snapshots = self.snapshots(caller, collection)?;
+        caller.must_read()?;
+        if let Some(name) = collection {
+            self.known_collection(caller, name)?;
+        }
         let at = match id {
             Some(id) => {
                 let parsed: Result<Moment, _> = id.parse();
@@ -120,16 +137,19 @@ impl Library {
             }
             None => None,
         };
-        let fits = |snapshot: &&Snapshot| {
-            at.is_none_or(|at| snapshot.at == at)
-                && label.is_none_or(|label| snapshot.draft.label.as_deref() == Some(label))
-        };
+        let scope = caller.pass.scope();
+        let filter = SnapshotFilter { collection, at, label, before: None };
+        if let Some(found) = self.catalog.snapshots(scope, &filter, 1)?.pop() {
+            return Ok(found);
+        }
         let asked = id.or(label).unwrap_or_default();
-        let near = label.map_or_else(Vec::new, |label| {
-            shelf_base::nearest(label, snapshots.iter().filter_map(|s| s.draft.label.as_deref()), 3)
-        });
-        let found = snapshots.iter().find(fits).cloned();
-        found.ok_or_else(|| Error::NotFound { what: "snapshot", id: asked.to_owned(), near })
+        let mut near = Vec::new();
+        if let Some(label) = label {
+            let all = SnapshotFilter { collection, ..SnapshotFilter::default() };
+            let known = self.catalog.snapshots(scope, &all, LABELS_LOOKED_AT)?;
+            near = shelf_base::nearest(label, known.iter().filter_map(|s| s.draft.label.as_deref()), 3);
+        }
+        Err(Error::NotFound { what: "snapshot", id: asked.to_owned(), near })
     }
 
     pub(crate) fn known_collection(&self, caller: &Caller, name: &str) -> Result<()> {
@@ -142,6 +162,8 @@ impl Library {
     }
 }
 
+/// Snapshots among which a similar label is looked for.
+const LABELS_LOOKED_AT: usize = 1_000;
 /// What cursors of collections are bound to.
 const COLLECTIONS: &str = "collections";
 

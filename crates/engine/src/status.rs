@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use shelf_base::CallContext;
 use shelf_blocks::{BlockId, Manifest, Usage};
-use shelf_catalog::{CollectionSummary, TypeFigures};
+use shelf_catalog::{CollectionSummary, TypeFigures, chunks};
 
 use crate::{Bearer, Caller, IndexFigures, Library, Result};
 
@@ -101,18 +101,18 @@ impl Library {
         }
         let mut figures = Figures::default();
         let mut blocks: HashMap<BlockId, u32> = HashMap::new();
-        let mut unreadable = None;
-        self.catalog.live_manifests(scope, &mut |size, manifest| {
-            figures.total_objects += 1;
-            figures.total_bytes += size;
-            match Manifest::decode(manifest) {
-                Ok(manifest) => blocks.extend(manifest.blocks.iter().map(|block| (block.id, block.length))),
-                Err(error) => unreadable = Some(error),
-            }
-        })?;
-        if let Some(error) = unreadable {
-            return Err(error.into());
-        }
+        chunks(
+            |position| Ok(self.catalog.live_manifests_from(scope, position)?),
+            |rows| {
+                for row in rows {
+                    figures.total_objects += 1;
+                    figures.total_bytes += row.size;
+                    let manifest = Manifest::decode(&row.manifest)?;
+                    blocks.extend(manifest.blocks.iter().map(|block| (block.id, block.length)));
+                }
+                Ok::<_, crate::Error>(())
+            },
+        )?;
         figures.unique_blocks = blocks.len() as u64;
         let unique_bytes: u64 = blocks.values().map(|length| u64::from(*length)).sum();
         figures.deduplicated_bytes = figures.total_bytes.saturating_sub(unique_bytes);

@@ -1,4 +1,4 @@
-//! A set of small numbers as bits.
+//! A bit set.
 
 /// A set of numbers below a bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ impl Bits {
         bits
     }
 
-    /// Adds a number; one beyond the bound is ignored.
+    /// Adds a number; numbers beyond the bound are ignored.
     pub fn set(&mut self, at: usize) {
         if at < self.length {
             self.words[at / 64] |= 1 << (at % 64);
@@ -41,7 +41,7 @@ impl Bits {
         self.words.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 == 1)
     }
 
-    /// How many numbers are in the set.
+    /// The number of elements in the set.
     pub fn count(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
@@ -51,21 +51,21 @@ impl Bits {
         self.length
     }
 
-    /// Keeps only what the other has too.
+    /// Removes the numbers that are not in `other`.
     pub fn intersect(&mut self, other: &Self) {
         for (word, other) in self.words.iter_mut().zip(&other.words) {
             *word &= other;
         }
     }
 
-    /// Adds what the other has.
+    /// Adds the numbers of `other`.
     pub fn unite(&mut self, other: &Self) {
         for (word, other) in self.words.iter_mut().zip(&other.words) {
             *word |= other;
         }
     }
 
-    /// Adds numbers that are given as bits, the lowest bit of the first byte first; those beyond the bound are ignored.
+    /// Adds the numbers of a bitmap, lowest bit of the first byte first; numbers beyond the bound are ignored.
     pub fn unite_bytes(&mut self, bytes: &[u8]) {
         for (word, eight) in self.words.iter_mut().zip(bytes.chunks(8)) {
             let mut whole = [0; 8];
@@ -77,7 +77,7 @@ impl Bits {
         }
     }
 
-    /// The numbers in order.
+    /// The numbers in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.words.iter().enumerate().flat_map(|(at, word)| {
             let mut rest = *word;

@@ -1,4 +1,4 @@
-//! Failures of the index. All of them are cured by rebuilding: the index is derived state.
+//! Errors of the index. Rebuilding fixes all of them, since the index is derived state.
 
 use std::io;
 
@@ -7,26 +7,26 @@ use shelf_base::{ErrorInfo, Kind};
 /// Why the index could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A file of the index is not what was written.
+    /// An index file differs from what was written.
     #[error("the index file {file} is damaged: {what}")]
     Damaged {
-        /// Its name.
+        /// The file's name.
         file: String,
         /// What is wrong.
         what: String,
     },
     /// The index was written by a newer program.
-    #[error("the index has format {found}, this program knows {known}")]
+    #[error("the index has format {found}, but this program supports only formats up to {known}")]
     TooNew {
-        /// Its format.
+        /// The format of the index.
         found: u32,
-        /// The newest known.
+        /// The newest supported format.
         known: u32,
     },
-    /// The text library failed.
+    /// The full-text library (tantivy) failed.
     #[error("the word index failed: {0}")]
     Words(#[from] tantivy::TantivyError),
-    /// A file could not be used.
+    /// A file could not be read or written.
     #[error("the index cannot be used: {0}")]
     Io(#[from] io::Error),
 }
@@ -47,6 +47,6 @@ impl ErrorInfo for Error {
     }
 
     fn hints(&self) -> Vec<String> {
-        vec!["run `shelf reindex` to build the index anew; nothing of the library is lost".into()]
+        vec!["run `shelf reindex` to rebuild the index; nothing in the library is lost".into()]
     }
 }

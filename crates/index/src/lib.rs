@@ -1,4 +1,6 @@
-//! Derived search state.
+//! The search index: keyword, vector and pattern search over passages. It is derived state and can be rebuilt from the
+//! journal at any time.
+
 mod bits;
 mod error;
 mod manifest;
@@ -11,6 +13,7 @@ mod text;
 mod trigram;
 mod vector;
 mod view;
+
 pub use bits::Bits;
 pub use error::Error;
 pub use remote_vectors::{Cosines, Missing, RemoteVectors};
@@ -20,5 +23,6 @@ pub use store::{Change, Index, Lease, Marks, Staged};
 pub use trigram::{Needs, Word, needed_words};
 pub use vector::DIMENSIONS;
 pub use view::{Candidate, Filter, Sizes, View};
+
 /// Shorthand for this crate's results.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,5 +1,5 @@
-//! The manifest: the one small file that says which segments make up the index and how far it has followed the
-//! journal. It is replaced whole, so that a reader sees the index before a change or after it.
+//! The manifest: a small file that lists the segments of the index and records how far the index has followed the
+//! journal. It is replaced atomically, so a reader sees the index either before or after a change.
 
 use std::{
     fs::{self, File},
@@ -13,19 +13,19 @@ use serde::{Deserialize, Serialize};
 use crate::{Error, Result};
 
 const NAME: &str = "manifest";
-/// The version of the index as a whole. Another one means: build anew. With 2 large documents came in pieces; 1 left out
-/// what followed their first 32 MiB.
+/// The version of the index as a whole; an older index is rebuilt. Version 2 indexes large documents in pieces; version
+/// 1 ignored everything after their first 32 MiB.
 const FORMAT: u32 = 2;
 
-/// What makes up the index.
+/// The content of the manifest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Manifest {
     pub format: u32,
-    /// Grows with every change.
+    /// Incremented with every change.
     pub generation: u64,
     /// The last journal record that the segments cover.
     pub sequence: u64,
-    /// The journal's own mark of that record: an index that followed another journal is not believed.
+    /// The journal's own mark of that record, to detect an index that followed a different journal.
     pub mark: String,
     pub segments: Vec<SegmentNote>,
 }
@@ -37,17 +37,17 @@ pub(crate) struct SegmentNote {
     pub length: u64,
     pub documents: u32,
     pub text_bytes: u64,
-    /// The model whose vectors it has.
+    /// The model that made its vectors.
     pub model: String,
-    /// Rows of documents that live no more, in order.
+    /// Rows of documents that were replaced or deleted, in ascending order.
     pub dead: Vec<u32>,
-    /// What the file system said of the file when its bytes were known to be right. A file of which it says something
-    /// else is compared with its hashes before it is used.
+    /// The file's metadata when its bytes were known to be correct. If it has changed, the file is verified against its
+    /// hashes before use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stamp: Option<FileStamp>,
 }
 
-/// Length, and the times of the last change of bytes and of anything: what no write leaves as it was.
+/// Length, mtime and ctime of a file (times in seconds and nanoseconds): any write changes at least one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FileStamp(u64, i64, i64, i64, i64);
 
@@ -58,12 +58,12 @@ impl FileStamp {
     }
 }
 
-/// Tells one state of the file from another without reading it.
+/// Identifies a state of the manifest file without reading it: inode, mtime and length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stamp(u64, i64, i64, u64);
 
 impl Manifest {
-    /// The stamp of the file as it is now.
+    /// The current stamp of the file.
     pub(crate) fn stamp(folder: &Path) -> Result<Stamp> {
         match fs::metadata(folder.join(NAME)) {
             Ok(facts) => Ok(Stamp(facts.ino(), facts.mtime(), facts.mtime_nsec(), facts.len())),
@@ -72,17 +72,19 @@ impl Manifest {
         }
     }
 
-    /// Reads the manifest; an absent one, or one of an older format, is an empty index.
+    /// Reads the manifest; a missing manifest, or one of an older format, means an empty index.
     pub(crate) fn read(folder: &Path) -> Result<Self> {
         let text = match fs::read_to_string(folder.join(NAME)) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => return Err(damaged("it is no text")),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                return Err(damaged("it is not UTF-8 text"));
+            }
             Err(error) => return Err(error.into()),
         };
-        let (hash, body) = text.split_once('\n').ok_or_else(|| damaged("it is torn"))?;
+        let (hash, body) = text.split_once('\n').ok_or_else(|| damaged("it is incomplete"))?;
         if blake3::hash(body.as_bytes()).to_hex().as_str() != hash {
-            return Err(damaged("it has another hash"));
+            return Err(damaged("it does not match its hash"));
         }
         let manifest: Self = serde_json::from_str(body).map_err(|error| damaged(&error.to_string()))?;
         match manifest.format {
@@ -106,7 +108,7 @@ impl Manifest {
         Ok(())
     }
 
-    /// Removes the manifest: from now on there is no index.
+    /// Removes the manifest, which makes the index empty.
     pub(crate) fn remove(folder: &Path) -> io::Result<()> {
         match fs::remove_file(folder.join(NAME)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

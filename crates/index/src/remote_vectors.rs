@@ -1,8 +1,8 @@
-//! Vectors of another model, beside the built-in ones of the segments.
+//! Vectors of a configured remote model, in addition to the built-in vectors in the segments.
 //!
-//! They come from elsewhere and come later, so they live in a file of their own: one record a passage, appended as they
-//! arrive. They answer only when every passage in question has one; until then the built-in vectors do. `FORMAT.md`
-//! gives the bytes.
+//! They are computed elsewhere and arrive later, so they have a separate file: one record per passage, appended on
+//! arrival. They are used only when every passage in question has one; until then the built-in vectors are used.
+//! `FORMAT.md` specifies the byte layout.
 
 use std::{
     collections::HashMap,
@@ -19,18 +19,18 @@ use crate::{
 };
 
 const MAGIC: &[u8; 8] = b"SHELFDV1";
-/// Number, ordinal, scale, hash before the bytes of a vector; its checksum behind them.
+/// A record's header (document number, ordinal, scale, hash); the vector's bytes and a checksum follow.
 const HEAD: usize = 8 + 4 + 4 + 32;
 const SUM: usize = 8;
 
-/// A passage by its document's number and its place in the document.
+/// A passage: its document's number and its ordinal in the document.
 type Key = (i64, u32);
 
 /// The vectors of one model.
 pub struct RemoteVectors {
     path: PathBuf,
     model: String,
-    /// Bytes of the file that have been read.
+    /// The number of bytes of the file that have been read.
     read: u64,
     dimensions: usize,
     vectors: HashMap<Key, Vector>,
@@ -42,18 +42,18 @@ struct Vector {
     bytes: Box<[u8]>,
 }
 
-/// A passage that has no vector of the model yet.
+/// A passage that does not have a vector of the model yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
     /// The document's number.
     pub number: i64,
-    /// Its content.
+    /// The SHA-256 of the document's content.
     pub hash: Digest,
-    /// Which passage, from 0.
+    /// The passage's ordinal, from 0.
     pub ordinal: u32,
-    /// First byte of the passage in the document's text, and the byte after its last.
+    /// The byte range of the passage in the document's text: start and exclusive end.
     pub bytes: (u32, u32),
-    /// The document's text, when the index keeps it.
+    /// The document's segment and row, for [`View::text_at`].
     pub place: (usize, usize),
 }
 
@@ -70,7 +70,7 @@ impl RemoteVectors {
         }
     }
 
-    /// Takes in what has been appended since the last look. A torn or damaged end is left alone until it is written over.
+    /// Reads the records appended since the last refresh. A torn or damaged tail is ignored until it is overwritten.
     pub fn refresh(&mut self) -> Result<()> {
         let mut file = match File::open(&self.path) {
             Ok(file) => file,
@@ -130,7 +130,7 @@ impl RemoteVectors {
         true
     }
 
-    /// Appends vectors; all must have the model's length.
+    /// Appends vectors; all must have the same length as the vectors in the file.
     pub fn append(&mut self, _lease: &Lease, found: &[(Missing, Vec<f32>)]) -> Result<()> {
         self.refresh()?;
         let Some(dimensions) = found.first().map(|(_, vector)| vector.len()) else { return Ok(()) };
@@ -138,7 +138,10 @@ impl RemoteVectors {
             self.begin(dimensions)?;
         }
         if found.iter().any(|(_, vector)| vector.len() != self.dimensions) {
-            return Err(Error::damaged("deep vectors", "the model gives vectors of another length now"));
+            return Err(Error::damaged(
+                "remote vectors",
+                "the model now returns vectors of a different length",
+            ));
         }
         let mut bytes = Vec::new();
         for (missing, vector) in found {
@@ -153,7 +156,7 @@ impl RemoteVectors {
             bytes.extend_from_slice(&sum.as_bytes()[..SUM]);
         }
         let mut file = OpenOptions::new().write(true).open(&self.path)?;
-        // Whatever lies behind the last whole record was never finished.
+        // Anything after the last complete record is an unfinished write.
         file.set_len(self.read)?;
         io::Seek::seek(&mut file, io::SeekFrom::End(0))?;
         file.write_all(&bytes)?;
@@ -172,7 +175,7 @@ impl RemoteVectors {
         Ok(())
     }
 
-    /// Passages within the filter that have no vector yet, at most so many.
+    /// Passages within the filter that have no vector yet, at most `most` of them.
     pub fn missing(&self, view: &View, filter: &Filter, most: usize) -> Vec<Missing> {
         let mut missing = Vec::new();
         for (at, (placed, allowed)) in view.segments.iter().zip(view.allowed(filter)).enumerate() {
@@ -205,7 +208,7 @@ impl RemoteVectors {
         self.vectors.get(&(number, ordinal)).filter(|vector| vector.hash == *hash)
     }
 
-    /// The cosine of every passage within the filter with a query; `None` while any of them has no vector.
+    /// The cosine of every passage within the filter with a query; `None` if any of them lacks a vector.
     pub fn cosines(&self, view: &View, filter: &Filter, query: &[f32]) -> Option<Cosines> {
         if query.len() != self.dimensions {
             return None;
@@ -230,14 +233,14 @@ impl RemoteVectors {
     }
 }
 
-/// What a passage without text, or out of sight, is near to.
+/// The cosine of a passage that has no text or is excluded by the filter.
 const NONE: f32 = -1.0;
 
-/// Cosines of another model, by segment and passage.
+/// Cosines computed from a remote model's vectors, by segment and passage.
 pub struct Cosines(pub(crate) Vec<Vec<f32>>);
 
 impl View {
-    /// The kept text of the document at a [`Missing`] passage's place.
+    /// The text of the document at the place of a [`Missing`] passage, if the index keeps it.
     pub fn text_at(&self, place: (usize, usize)) -> Result<Option<String>> {
         let Some(placed) = self.segments.get(place.0) else { return Ok(None) };
         placed.segment.text(&placed.segment.document(place.1))
@@ -258,19 +261,21 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let index = Index::new(folder.path().to_owned(), "test", Box::new(|_| None));
         let lease = index.lease().unwrap();
-        let mut deep = RemoteVectors::new(folder.path(), "model@host");
-        deep.append(&lease, &[(missing(1), vec![0.6, 0.8, 0.0]), (missing(2), vec![0.0, 0.0, 1.0])]).unwrap();
-        let whole = fs::read(&deep.path).unwrap();
-        fs::write(&deep.path, [&whole[..], b"torn"].concat()).unwrap();
+        let mut remote = RemoteVectors::new(folder.path(), "model@host");
+        remote
+            .append(&lease, &[(missing(1), vec![0.6, 0.8, 0.0]), (missing(2), vec![0.0, 0.0, 1.0])])
+            .unwrap();
+        let whole = fs::read(&remote.path).unwrap();
+        fs::write(&remote.path, [&whole[..], b"torn"].concat()).unwrap();
         let mut other = RemoteVectors::new(folder.path(), "model@host");
         other.refresh().unwrap();
         assert_eq!(other.vectors.len(), 2);
         other.append(&lease, &[(missing(3), vec![1.0, 0.0, 0.0])]).unwrap();
-        deep.refresh().unwrap();
-        assert_eq!((deep.vectors.len(), deep.dimensions), (3, 3));
-        let found = deep.find(1, 0, &Digest::of(b"x")).unwrap();
+        remote.refresh().unwrap();
+        assert_eq!((remote.vectors.len(), remote.dimensions), (3, 3));
+        let found = remote.find(1, 0, &Digest::of(b"x")).unwrap();
         assert!((row_dot(&[0.6, 0.8, 0.0], &found.bytes) * found.scale - 1.0).abs() < 0.02);
-        assert!(deep.find(1, 0, &Digest::of(b"other content")).is_none());
-        assert!(deep.append(&lease, &[(missing(4), vec![1.0])]).is_err());
+        assert!(remote.find(1, 0, &Digest::of(b"other content")).is_none());
+        assert!(remote.append(&lease, &[(missing(4), vec![1.0])]).is_err());
     }
 }

@@ -1,9 +1,10 @@
 //! The index of a library: sealed segments on disk, and a tail in memory for what has been written since.
 //!
-//! The segments on disk cover the journal up to a sequence number. A process that needs more indexes the records since
-//! then into its own *tail*, small segments in memory; that takes a few milliseconds and no lock. When a tail has grown,
-//! whoever gets the **lease** (a lock between processes) writes it out as a segment, and all others drop what they held
-//! of it. A bulk of new documents is written out directly. Whoever holds the lease also merges small segments.
+//! The segments on disk cover the journal up to a sequence number. A process that needs later records indexes them into
+//! its own *tail*, a few small segments in memory; that takes a few milliseconds and no lock. When the tail has grown,
+//! the process that gets the **lease** (an inter-process lock) writes it out as a segment, and the other processes drop
+//! the part of their tail that the segment covers. Large batches of new documents are written directly to disk. The
+//! holder of the lease also merges small segments.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -28,36 +29,37 @@ use crate::{
     view::Placed,
 };
 
-/// Small segments of a tail that are merged in memory once there are so many.
+/// A tail with more segments than this is merged in memory.
 const TAIL_SEGMENTS: usize = 8;
-/// Documents in a tail after which it is worth writing out.
+/// The number of documents at which a tail is written out.
 const TAIL_DOCUMENTS: usize = 512;
-/// The same in bytes of text.
+/// The number of bytes of text at which a tail is written out.
 const TAIL_BYTES: u64 = 8 << 20;
-/// Segments of similar size that are merged into one.
+/// The minimum number of segments of similar size that are merged into one.
 const MERGE_SEGMENTS: usize = 6;
-/// Segments up to this many bytes of text are merged as soon as there are enough of a size.
+/// Segments up to this many bytes of text are merged as soon as enough of them have a similar size.
 const SMALL_BYTES: u64 = 12 << 20;
-/// Larger ones only when there are so many segments that searching all of them would be felt.
+/// Larger segments are merged only when there are more segments than this, which would slow searches down.
 const MANY_SEGMENTS: usize = 24;
-/// Bytes of text that a merged segment has at most.
+/// The maximum number of bytes of text in a merged segment.
 const MERGED_BYTES: u64 = 192 << 20;
-/// Files that no manifest names are removed when they are this old: another process may just be writing them.
+/// Files that the manifest does not list are removed once they are this old; younger ones may still be being written by
+/// another process.
 const ORPHAN_AGE: Duration = Duration::from_secs(15 * 60);
 
-/// What happened to the index since a point in the journal.
+/// A change to the index that covers a range of journal records.
 pub struct Change {
-    /// The journal record after which it begins.
+    /// The journal record after which the change starts.
     pub from: u64,
     /// The last record it covers.
     pub to: u64,
     /// New documents, in one or several segments.
     pub built: Vec<Built>,
-    /// Numbers of all documents that changed, the new ones included: what older segments say of them holds no more.
+    /// Numbers of all changed documents, including new ones: their rows in older segments are obsolete.
     pub touched: Vec<i64>,
 }
 
-/// A segment that lies on disk and is not yet part of the index.
+/// A segment that has been written to disk but is not yet part of the index.
 pub struct Staged(SegmentNote);
 
 /// The right to write the index, held by one process at a time.
@@ -65,7 +67,7 @@ pub struct Lease {
     _file: File,
 }
 
-/// A stretch of the tail.
+/// A section of the tail.
 struct Stretch {
     to: u64,
     segments: Vec<Arc<Segment>>,
@@ -95,7 +97,7 @@ struct State {
     view: Arc<View>,
 }
 
-/// Gives the journal's own mark of a sequence number; `None` when it has no such record.
+/// Returns the journal's mark of a sequence number; `None` if there is no such record.
 pub type Marks = Box<dyn Fn(u64) -> Option<String> + Send + Sync>;
 
 /// The index of a library.
@@ -107,31 +109,31 @@ pub struct Index {
 }
 
 impl Index {
-    /// The index in `folder`, with vectors of `model`, of the journal that `marks` knows. Nothing is read yet.
+    /// The index in `folder`, with vectors of `model`, over the journal that `marks` belongs to. Nothing is read yet.
     pub fn new(folder: PathBuf, model: &'static str, marks: Marks) -> Self {
         Self { folder, model, marks, state: Mutex::default() }
     }
 
-    /// The present view: what is on disk now, and this process's tail.
+    /// The current view: what is on disk now, and this process's tail.
     pub fn view(&self) -> Result<Arc<View>> {
         let mut state = self.state.lock();
         self.refresh(&mut state)?;
         Ok(state.view.clone())
     }
 
-    /// Gives back memory for a while in which nobody searches: pages of mapped files, which come again at once.
-    pub fn let_pages_go(&self) {
+    /// Releases the resident pages of mapped files while the index is idle; they are cheap to map again.
+    pub fn release_pages(&self) {
         let view = self.state.lock().view.clone();
-        view.segments.iter().for_each(|placed| placed.segment.let_pages_go());
+        view.segments.iter().for_each(|placed| placed.segment.release_pages());
     }
 
-    /// Forgets what was made in memory for patterns, and is made again for the next.
+    /// Drops the in-memory vocabularies used by pattern searches; they are rebuilt on demand.
     pub fn forget_words(&self) {
         let view = self.state.lock().view.clone();
         view.segments.iter().for_each(|placed| placed.segment.forget_words());
     }
 
-    /// Forgets what is in memory: the journal that it followed is no more.
+    /// Drops all in-memory state, because the journal that it followed has been replaced.
     pub fn forget_memory(&self) {
         *self.state.lock() = State::default();
     }
@@ -143,12 +145,12 @@ impl Index {
         Ok(state.manifest.sequence)
     }
 
-    /// The last record that the manifest on disk names, whether or not it is believed.
+    /// The last record according to the manifest on disk, whether or not the manifest is valid for this journal.
     pub fn noted_sequence(&self) -> Option<u64> {
         Manifest::read(&self.folder).ok().map(|manifest| manifest.sequence)
     }
 
-    /// Waits for the right to write.
+    /// Waits for the lease.
     pub fn lease(&self) -> Result<Lease> {
         let file = self.lease_file()?;
         loop {
@@ -160,7 +162,7 @@ impl Index {
         }
     }
 
-    /// The right to write, unless another has it.
+    /// Takes the lease, unless another process holds it.
     pub fn try_lease(&self) -> Result<Option<Lease>> {
         let file = self.lease_file()?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -176,7 +178,7 @@ impl Index {
         Ok(OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?)
     }
 
-    /// Adds a change to this process's tail; `false` when it does not follow on what the index has.
+    /// Appends a change to this process's tail; returns `false` if it does not start where the index ends.
     pub fn append(&self, change: Change) -> Result<bool> {
         let (from, stretch) = (change.from, Stretch::of(change)?);
         let mut state = self.state.lock();
@@ -191,7 +193,7 @@ impl Index {
         Ok(true)
     }
 
-    /// Merges the tail in memory into one stretch once it has many. Readers go on meanwhile.
+    /// Merges a tail with many segments into one stretch, in memory. Readers are not blocked meanwhile.
     fn fold_tail(&self) -> Result<()> {
         let (ends, placed) = {
             let state = self.state.lock();
@@ -204,7 +206,7 @@ impl Index {
         let documents = merged.as_ref().map_or(0, |built| built.documents as usize);
         let segments = merged.map(Built::in_memory).transpose()?.map(Arc::new).into_iter().collect();
         let mut state = self.state.lock();
-        // Unless the beginning of the tail has been written out in between.
+        // Give up if the start of the tail has been written out in the meantime.
         if !state.tail.iter().map(|stretch| stretch.to).take(ends.len()).eq(ends.iter().copied()) {
             return Ok(());
         }
@@ -228,7 +230,7 @@ impl Index {
         merge(&parts, &self.folder)
     }
 
-    /// Whether the tail has grown enough to be written out.
+    /// Whether the tail is large enough to be written out.
     pub fn tail_is_due(&self) -> bool {
         let state = self.state.lock();
         let documents: usize =
@@ -251,13 +253,13 @@ impl Index {
         self.commit(lease, from, to, staged.into_iter().collect(), &touched)
     }
 
-    /// Writes a segment that a later [`commit`](Self::commit) will name.
+    /// Writes a segment to be added by a later [`commit`](Self::commit).
     pub fn stage(&self, _lease: &Lease, built: Built) -> Result<Staged> {
         Ok(Staged(self.write_segment(built)?))
     }
 
-    /// Makes staged segments part of the index: they cover the journal after `from` up to `to`, and what older
-    /// segments say of the `touched` documents holds no more.
+    /// Makes staged segments part of the index: they cover the journal after `from` up to `to`, and the rows of the
+    /// `touched` documents in older segments become obsolete.
     pub fn commit(
         &self,
         lease: &Lease,
@@ -287,8 +289,8 @@ impl Index {
         self.replace(lease, &before, manifest)
     }
 
-    /// Makes a manifest the present one, and removes what it no longer names. Readers that still use those files keep
-    /// them; one that is about to open them looks at the manifest again. Nobody else writes one: the lease is held.
+    /// Replaces the manifest and removes the files it no longer lists. Readers that have those files open can keep
+    /// using them; a reader that is about to open one rereads the manifest. The lease excludes other writers.
     fn replace(&self, _lease: &Lease, before: &Manifest, mut manifest: Manifest) -> Result<()> {
         manifest.write(&self.folder)?;
         self.refresh(&mut self.state.lock())?;
@@ -319,7 +321,7 @@ impl Index {
         })
     }
 
-    /// Merges one group of similar segments, if there is one; whether it did.
+    /// Merges one group of similar segments, if there is one; returns whether it did.
     pub fn merge(&self, lease: &Lease) -> Result<bool> {
         let (names, placed) = {
             let mut state = self.state.lock();
@@ -344,7 +346,7 @@ impl Index {
         Ok(true)
     }
 
-    /// Forgets everything: the next reader builds the index anew.
+    /// Deletes the index; the next reader rebuilds it.
     pub fn wipe(&self, _lease: &Lease) -> Result<()> {
         let mut state = self.state.lock();
         Manifest::remove(&self.folder)?;
@@ -357,7 +359,7 @@ impl Index {
         Ok(())
     }
 
-    /// Compares everything on disk with its hashes.
+    /// Verifies everything on disk against its hashes.
     pub fn check(&self) -> Result<()> {
         let mut state = self.state.lock();
         state.stamp = None;
@@ -367,7 +369,7 @@ impl Index {
         view.verify()
     }
 
-    /// Takes in what other processes wrote.
+    /// Picks up what other processes have written.
     fn refresh(&self, state: &mut State) -> Result<()> {
         let mut attempts = 0;
         loop {
@@ -377,18 +379,18 @@ impl Index {
             }
             let mut manifest = Manifest::read(&self.folder)?;
             if manifest.segments.iter().any(|note| note.model != self.model) {
-                // Vectors of another model: all is built anew.
+                // Vectors of a different model: rebuild everything.
                 manifest = Manifest::default();
             }
             if manifest.sequence > 0 && (self.marks)(manifest.sequence).as_ref() != Some(&manifest.mark) {
-                return Err(Error::damaged("manifest", "it has followed another journal"));
+                return Err(Error::damaged("manifest", "it belongs to a different journal"));
             }
             match self.open_all(&manifest, state) {
                 Ok(base) => {
                     take(state, manifest, base, stamp);
                     return Ok(());
                 }
-                // Another process may have replaced the manifest and removed the files between two of our steps.
+                // Another process may have replaced the manifest and removed files after we read it.
                 Err(Error::Io(error)) if error.kind() == io::ErrorKind::NotFound && attempts < 3 => {
                     attempts += 1
                 }
@@ -408,7 +410,7 @@ impl Index {
                 None => {
                     let stamp = FileStamp::of(&self.folder.join(&note.name))?;
                     let archive = Archive::open(&self.folder, &note.name, note.length)?;
-                    // Somebody has written to the file since, or it is a copy.
+                    // The file has been written to since, or it is a copy.
                     if note.stamp != Some(stamp) {
                         archive.verify()?;
                     }
@@ -416,7 +418,7 @@ impl Index {
                 }
             };
             if segment.documents() != note.documents as usize {
-                return Err(Error::damaged(&note.name, "it has another number of documents"));
+                return Err(Error::damaged(&note.name, "its number of documents differs from the manifest"));
             }
             let mut live = Bits::all(segment.documents());
             note.dead.iter().for_each(|row| live.clear(*row as usize));
@@ -425,7 +427,7 @@ impl Index {
         manifest.segments.iter().map(open).collect()
     }
 
-    /// Removes what no manifest names and nobody can still be writing.
+    /// Removes files that the manifest does not list and that no process can still be writing.
     fn remove_orphans(&self, manifest: &Manifest) {
         let Ok(entries) = fs::read_dir(&self.folder) else { return };
         for entry in entries.flatten() {
@@ -454,7 +456,7 @@ fn make_folder(folder: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// Puts a new base under the tail. A tail that does not follow on it is dropped: it is indexed again when it is needed.
+/// Installs a new base under the tail. A tail that does not continue from it is dropped and indexed again when needed.
 fn take(state: &mut State, manifest: Manifest, base: Vec<Placed>, stamp: Stamp) {
     let before = state.manifest.sequence;
     let sequence = manifest.sequence;
@@ -482,7 +484,7 @@ fn rebuild_view(state: &mut State) {
     state.view = Arc::new(View { sequence, segments });
 }
 
-/// The segments of a tail, with what later stretches changed buried in earlier ones.
+/// The segments of a tail; documents that a later stretch changed are dead in earlier ones.
 fn place_tail(tail: &[Stretch]) -> Vec<Placed> {
     let mut placed: Vec<Placed> = Vec::new();
     for stretch in tail {
@@ -501,7 +503,7 @@ fn dead_rows(live: &Bits) -> Vec<u32> {
     (0..live.length()).filter(|row| !live.has(*row)).map(|row| row as u32).collect()
 }
 
-/// Segments to merge: a group of similar size, or one of which most is dead.
+/// Chooses segments to merge: a group of similar size, or a single segment with mostly dead documents.
 fn choose_merge(notes: &[SegmentNote]) -> Vec<usize> {
     if let Some(at) = notes.iter().position(|note| 2 * note.dead.len() > note.documents as usize) {
         return vec![at];

@@ -1,4 +1,4 @@
-//! A view: the segments of one moment, and which of their documents live. It stays true while a reader looks.
+//! A view: an immutable snapshot of the segments and of which of their documents are live.
 
 use std::{
     collections::HashSet,
@@ -19,21 +19,22 @@ use crate::{
     trigram::{Needs, Word},
 };
 
-/// Segments that are looked through before it is decided whether to share the rest between threads.
+/// The number of segments that are searched before deciding whether to distribute the rest over threads.
 const SAMPLE: usize = 3;
-/// Work that is worth starting threads for: where others need the processors too, waiting for a thread takes longer.
+/// The expected work above which starting threads pays off: on a busy machine, waiting for a thread takes longer than
+/// a small amount of work.
 const WORTH_SHARING: Duration = Duration::from_millis(2);
 
 /// A segment in a view.
 #[derive(Clone)]
 pub(crate) struct Placed {
     pub segment: Arc<Segment>,
-    /// Which of its documents live.
+    /// The live documents.
     pub live: Arc<Bits>,
 }
 
 impl Placed {
-    /// Ends the life of documents by number; whether there were any.
+    /// Marks documents as dead by number; returns whether any of them were live.
     pub(crate) fn bury(&mut self, numbers: &[i64]) -> bool {
         let rows: Vec<usize> = numbers
             .iter()
@@ -58,7 +59,7 @@ pub struct Filter {
     pub numbers: Option<Bits>,
 }
 
-/// The index as it was at one moment.
+/// A snapshot of the index.
 #[derive(Clone, Default)]
 pub struct View {
     pub(crate) sequence: u64,
@@ -82,12 +83,12 @@ impl View {
         self.sequence
     }
 
-    /// How many documents live.
+    /// The number of live documents.
     pub fn documents(&self) -> u64 {
         self.segments.iter().map(|placed| placed.segment.count(&placed.live) as u64).sum()
     }
 
-    /// How many passages they have.
+    /// The number of their passages.
     pub fn passages(&self) -> u64 {
         let of = |placed: &Placed| {
             placed.live.iter().map(|at| u64::from(placed.segment.document(at).passages)).sum::<u64>()
@@ -95,7 +96,7 @@ impl View {
         self.segments.iter().map(of).sum()
     }
 
-    /// Whether the document is in the view with this content.
+    /// Whether the view contains the document with this content.
     pub fn holds(&self, number: i64, hash: &Digest) -> bool {
         self.segments.iter().rev().any(|placed| {
             let mut rows = placed.segment.find(number).filter(|row| placed.live.has(*row));
@@ -103,7 +104,7 @@ impl View {
         })
     }
 
-    /// Which documents of each segment a filter leaves.
+    /// The live documents of each segment that pass the filter.
     pub(crate) fn allowed(&self, filter: &Filter) -> Vec<Bits> {
         let of = |placed: &Placed| {
             let mut bits = (*placed.live).clone();
@@ -120,12 +121,13 @@ impl View {
         self.segments.iter().map(of).collect()
     }
 
-    /// Documents within the filter that a pattern with these needs may match, and how many could be searched at all.
+    /// Documents within the filter that a pattern with these needs may match, and the number of documents within the
+    /// filter that can be searched by pattern at all.
     pub fn candidates(&self, needs: &Needs, filter: &Filter) -> Result<(Vec<Candidate<'_>>, u64)> {
         self.candidates_with(needs, &[], filter)
     }
 
-    /// The same for a pattern that also needs these [words](crate::needed_words).
+    /// Like [`candidates`](Self::candidates), for a pattern that also needs these [words](crate::needed_words).
     pub fn candidates_with(
         &self,
         needs: &Needs,
@@ -134,7 +136,7 @@ impl View {
     ) -> Result<(Vec<Candidate<'_>>, u64)> {
         let allowed = self.allowed(filter);
         let next = AtomicUsize::new(0);
-        // Segments are small and many: each of the threads takes the next.
+        // There are many small segments; each thread takes the next one.
         let work = |most: usize| -> Result<Vec<(usize, Bits)>> {
             let mut done = Vec::new();
             while done.len() < most {
@@ -178,7 +180,7 @@ impl View {
         Ok((found, searchable))
     }
 
-    /// Numbers of the documents within the filter whose path fits.
+    /// The numbers of the documents within the filter whose path satisfies `fits`.
     pub fn numbers_where(&self, filter: &Filter, fits: &dyn Fn(&str) -> bool) -> Bits {
         let mut numbers = Vec::new();
         for (placed, allowed) in self.segments.iter().zip(self.allowed(filter)) {
@@ -197,12 +199,12 @@ impl View {
         Sizes { words, vectors, trigrams, texts, tables: all - words - vectors - trigrams - texts }
     }
 
-    /// How many segments there are.
+    /// The number of segments.
     pub fn segments(&self) -> usize {
         self.segments.len()
     }
 
-    /// Compares every part of every segment with its hash.
+    /// Verifies every part of every segment against its hash.
     pub(crate) fn verify(&self) -> Result<()> {
         self.segments.iter().try_for_each(|placed| placed.segment.verify())
     }
@@ -217,7 +219,7 @@ pub struct Sizes {
     pub vectors: u64,
     /// Trigram lists.
     pub trigrams: u64,
-    /// Texts of documents whose stored bytes are not their text.
+    /// Extracted texts of documents whose stored bytes are not plain UTF-8 text.
     pub texts: u64,
     /// Tables of documents and passages.
     pub tables: u64,

@@ -1,21 +1,22 @@
-//! From bytes in whatever encoding to UTF-8.
+//! Decodes bytes in any encoding to UTF-8.
 //!
-//! Almost every document is UTF-8 already and is lent unchanged. For the others the order of trust is: a mark at the
-//! beginning, what the document says of itself, the pattern of a UTF-8 text with a few broken bytes, a guess.
+//! Almost every document is already UTF-8 and is borrowed unchanged. For the others, the sources of the encoding in
+//! order of trust are: a byte order mark, the document's own declaration, the pattern of UTF-8 with a few broken bytes,
+//! and a guess.
 
 use std::borrow::Cow;
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_8};
 
-/// Bytes of the beginning in which a document may declare its encoding.
+/// Number of bytes at the beginning in which a document may declare its encoding.
 const DECLARATION: usize = 1_024;
 
-/// Bytes that the guess looks at, counted from the first one that tells encodings apart. The guess does not become
-/// better with more, and it is slow.
+/// Number of bytes that the guess examines, from just before the first non-ASCII byte. The guess is slow, and more
+/// bytes do not improve it.
 const EVIDENCE: usize = 256 * 1_024;
 
-/// The text of `bytes`, and whether it is those bytes as they are.
+/// The text of `bytes`, and whether it consists of exactly those bytes.
 pub(crate) fn decode<'a>(bytes: &'a [u8], declared: Option<&'static Encoding>) -> (Cow<'a, str>, bool) {
     match Encoding::for_bom(bytes) {
         Some((encoding, mark)) if encoding != UTF_8 => return (decoded(encoding, &bytes[mark..]), false),
@@ -36,7 +37,7 @@ fn decoded(encoding: &'static Encoding, bytes: &[u8]) -> Cow<'static, str> {
     encoding.decode_without_bom_handling(bytes).0.into_owned().into()
 }
 
-/// The encoding that a web page or XML document names near its beginning.
+/// The encoding that a web page or XML document declares near its beginning.
 pub(crate) fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
     let head = bytes[..bytes.len().min(DECLARATION)].to_ascii_lowercase();
     [b"charset=".as_slice(), b"encoding="].into_iter().find_map(|key| {
@@ -44,7 +45,7 @@ pub(crate) fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
         let label = head[at..].trim_ascii_start();
         let label = label.strip_prefix(b"\"").or(label.strip_prefix(b"'")).unwrap_or(label);
         let end = label.iter().position(|byte| !is_label(*byte)).unwrap_or(label.len());
-        // A page that is read as bytes and says UTF-16 does not speak of these bytes.
+        // A declaration that was found by searching for ASCII bytes cannot be right about UTF-16.
         Encoding::for_label(&label[..end]).filter(|found| found.is_ascii_compatible())
     })
 }
@@ -53,12 +54,12 @@ fn is_label(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-_:.".contains(&byte)
 }
 
-/// Whether this is UTF-8 that something damaged in a few places. One torn character must not turn the accents of a
-/// whole log into pairs of odd letters, which is what a guess among the other encodings would do.
+/// Whether this is UTF-8 that is damaged in a few places. One broken character must not garble every accented letter of
+/// a whole log, which is what guessing another encoding would do.
 fn is_broken_utf8(bytes: &[u8]) -> bool {
     let (mut whole, mut broken) = (0_usize, 0_usize);
     for chunk in bytes.utf8_chunks() {
-        // Every character beyond ASCII begins with a byte from 0xC0.
+        // Every non-ASCII character begins with a byte of at least 0xC0.
         whole += chunk.valid().bytes().filter(|byte| *byte >= 0xC0).count();
         broken += usize::from(!chunk.invalid().is_empty());
     }
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_tell_the_wide_ones() {
+    fn byte_order_marks_identify_utf_16() {
         let units: Vec<u16> = "Grüße 日本 𝄞\n".encode_utf16().collect();
         let little = units.iter().flat_map(|unit| unit.to_le_bytes());
         let big = units.iter().flat_map(|unit| unit.to_be_bytes());
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_character_stays_one() {
+    fn a_broken_character_does_not_change_the_encoding() {
         let mut bytes = "Größe, Maß, Übung, Äpfel, Öl, süß, früh, spät, schön, für ".as_bytes().to_vec();
         bytes.push(0xC3);
         let (text, _) = decode(&bytes, None);
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn declarations_are_believed() {
+    fn declared_encodings_are_used() {
         let page = b"<meta charset=\"windows-1251\"><p>\xcf\xf0\xe8\xe2\xe5\xf2</p>";
         assert!(decode(page, declared(page)).0.contains("Привет"));
         let page = b"<?xml version='1.0' encoding='iso-8859-2'?><p>\xb1</p>";

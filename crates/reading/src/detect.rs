@@ -1,9 +1,9 @@
 //! Type detection from the first bytes and the name.
 
-/// Bytes of the beginning that detection looks at.
+/// Number of bytes at the beginning that detection examines.
 pub const SAMPLE: usize = 8 * 1_024;
 
-/// What a document is.
+/// The type of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Detected {
     /// MIME type.
@@ -12,7 +12,7 @@ pub struct Detected {
     pub is_text: bool,
 }
 
-/// Text types that the general table of extensions lacks or takes for something else (`.ts` is no video here).
+/// Text types that the general table of extensions lacks or defines otherwise (`.ts` is not a video here).
 const TEXT_TYPES: &[(&str, &str)] = &[
     ("adoc", "text/asciidoc"),
     ("bash", "text/x-shellscript"),
@@ -68,7 +68,7 @@ pub fn extension_of(path: &str) -> String {
     }
 }
 
-/// Tells the type of a document from the first bytes and its path.
+/// Detects the type of a document from its first bytes and its path.
 pub fn detect(path: &str, sample: &[u8]) -> Detected {
     let sample = &sample[..sample.len().min(SAMPLE)];
     let extension = extension_of(path);
@@ -78,7 +78,7 @@ pub fn detect(path: &str, sample: &[u8]) -> Detected {
     }
     let by_content = infer::get(sample).map(|found| found.mime_type().to_owned());
     let mime = match by_content {
-        // Office files are archives to the eye of a sniffer; the name knows better.
+        // Office files look like plain archives; their extension is more specific.
         Some(mime) if mime != "application/zip" => mime,
         found => guess(extension).or(found).unwrap_or_else(|| "application/octet-stream".into()),
     };
@@ -112,8 +112,9 @@ fn is_textual(mime: &str) -> bool {
         )
 }
 
-/// Text is what has no zero bytes and reads as Unicode, even when it begins as a known binary format does: many begin
-/// with plain letters (`BM`, `MZ`, `ID3`), and so do notes. In older encodings it has hardly any control characters.
+/// Whether a sample is text. Valid Unicode without zero bytes is text, even when it begins like a known binary format:
+/// many of those begin with plain letters (`BM`, `MZ`, `ID3`), and so do notes. Text in older encodings has hardly any
+/// control characters.
 fn is_text(sample: &[u8]) -> bool {
     if sample.starts_with(&[0xFF, 0xFE]) || sample.starts_with(&[0xFE, 0xFF]) {
         return infer::get(sample).is_none();
@@ -124,7 +125,7 @@ fn is_text(sample: &[u8]) -> bool {
     }
     match std::str::from_utf8(sample) {
         Ok(_) => true,
-        // A character cut by the end of the sample is no fault.
+        // The end of the sample may split a character.
         Err(error) if error.error_len().is_none() => true,
         // Older encodings, and Unicode with a few broken bytes.
         Err(_) => {
@@ -133,7 +134,7 @@ fn is_text(sample: &[u8]) -> bool {
     }
 }
 
-/// Bytes without meaning have ten control characters in a hundred; texts have next to none.
+/// Random bytes have about ten percent control characters; text has next to none.
 fn has_controls(sample: &[u8]) -> bool {
     let control = |byte: &&u8| **byte < 32 && !matches!(**byte, b'\t' | b'\n' | b'\r' | 0x0C | 0x1B);
     sample.iter().filter(control).count() * 50 > sample.len()
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn content_first_then_the_name() {
+    fn content_takes_precedence_over_the_name() {
         check("a.rs", b"fn main() {}", "text/x-rust", true);
         check("a.ts", b"const x = 1;", "text/x-typescript", true);
         check("README.md", b"# Hi", "text/markdown", true);

@@ -1,17 +1,17 @@
-//! Understanding a document from its bytes: what type it is, what text it holds, and how that text is cut.
+//! Extracts the type, the text and the passages of a document from its bytes.
 //!
-//! **Type** ([`detect()`]). Content decides first, the name second: a PNG called `notes.txt` is a PNG, and a text is
-//! told apart by its extension only.
+//! **Type** ([`detect()`]). Content takes precedence over the name: a PNG called `notes.txt` is a PNG. Kinds of text
+//! are distinguished by their extension only.
 //!
-//! **Text** ([`text_of`]). A plain text in UTF-8 is lent as it is stored, so that an offset in it is an offset in the
-//! document; everything else (older encodings, HTML, DOCX, PDF) is turned into a new text of its own.
-//! A document comes from anywhere, so three rules hold: no input makes the program panic or overflow the stack,
-//! what one document may unpack to is bounded, and a part that cannot be read costs that part only.
+//! **Text** ([`text_of`]). Plain UTF-8 text is borrowed as stored, so that an offset in it is an offset in the
+//! document; everything else (older encodings, HTML, DOCX, PDF) is converted to new text. Documents are untrusted, so
+//! three rules hold: no input makes the program panic or overflow the stack, the unpacked size of a document is
+//! bounded, and a part that cannot be read does not affect the others.
 //!
-//! **Passages** ([`passages()`]). The pieces that are searched and shown: of about four hundred tokens, cut where
-//! an author would pause, and each knowing its exact lines.
+//! **Passages** ([`passages()`]). The pieces that are searched and shown: about four hundred tokens each, split at
+//! natural boundaries, with exact line numbers.
 //!
-//! Nothing here reads files, keeps state or knows where a document is stored.
+//! This crate reads no files and keeps no state.
 
 mod decode;
 mod detect;

@@ -1,4 +1,4 @@
-//! The one door from bytes to text: it looks at the type and sends the document to whoever can read it.
+//! The entry point from bytes to text: passes a document to the reader for its type.
 
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,14 +7,14 @@ use shelf_base::{ErrorInfo, Kind};
 
 use crate::{decode, docx, extension_of, html, pdf};
 
-/// How a text is built, for cutting it.
+/// The structure of a text, which determines how it is split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Markup {
     /// Headings, paragraphs and fences.
     Markdown,
     /// Paragraphs and sentences.
     Plain,
-    /// Lines; blank ones between things that belong together.
+    /// Lines, with blank lines between items.
     Code,
 }
 
@@ -23,32 +23,32 @@ pub enum Markup {
 pub struct Text<'a> {
     /// UTF-8, never longer than `u32::MAX` bytes.
     pub text: Cow<'a, str>,
-    /// Whether `text` is the document's bytes as they are stored, so that offsets in it are offsets in the blob.
+    /// Whether `text` is the document's bytes as stored, so that offsets in it are offsets in the blob.
     pub as_stored: bool,
     /// Byte offset where each page begins; empty when there are no pages.
     pub pages: Vec<u32>,
-    /// How it is built.
+    /// Its structure.
     pub markup: Markup,
 }
 
 /// Why a document has no text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
-    /// The bytes are not what the type promises.
+    /// The bytes do not match the type.
     #[error("the document is damaged: {what}")]
     Damaged {
-        /// What does not fit.
+        /// What is wrong.
         what: String,
     },
     /// The document, or what it unpacks to, is larger than a bound.
-    #[error("the document is too large: {what} over {limit}")]
+    #[error("the document is too large: more than {limit} {what}")]
     TooLarge {
         /// What was measured.
         what: &'static str,
-        /// The bound, in what was measured.
+        /// The limit, in the unit of `what`.
         limit: u64,
     },
-    /// It opens only with a password.
+    /// It needs a password.
     #[error("the document is encrypted")]
     Encrypted,
 }
@@ -106,9 +106,10 @@ fn fits(length: usize) -> Result<(), Unreadable> {
     }
 }
 
-/// Formats are read with the help of libraries; what they did not foresee must not end more than this document.
+/// Catches panics in the libraries that read formats, so that they affect only this document.
 fn contained<T>(read: impl FnOnce() -> Result<T, Unreadable>) -> Result<T, Unreadable> {
-    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err(Unreadable::damaged("its parts contradict")))
+    catch_unwind(AssertUnwindSafe(read))
+        .unwrap_or_else(|_| Err(Unreadable::damaged("its parts are inconsistent")))
 }
 
 fn web_page<'a>(bytes: &[u8]) -> Text<'a> {
@@ -127,7 +128,7 @@ fn stored<'a>(path: &str, mime: &str, bytes: &'a [u8]) -> Text<'a> {
     Text { text, as_stored, pages: Vec::new(), markup: markup_of(path, mime) }
 }
 
-/// Names of files that are code without an extension that says so.
+/// Names of code files that their extension does not identify.
 const CODE_NAMES: &[&str] = &[
     "brewfile",
     "cmakelists.txt",
@@ -139,13 +140,13 @@ const CODE_NAMES: &[&str] = &[
     "rakefile",
 ];
 
-/// Extensions of code that the table of types calls plain text.
+/// Extensions of code files whose type is plain text.
 const CODE_EXTENSIONS: &[&str] = &[".cfg", ".conf", ".ini", ".lock", ".properties"];
 
 fn markup_of(path: &str, mime: &str) -> Markup {
     match mime {
         "text/markdown" | "text/x-markdown" => Markup::Markdown,
-        // Underlines of other light markups would open fences that nothing closes, so they are cut as prose.
+        // Underlines in other markup languages would open fences that are never closed, so they are split as prose.
         "text/x-rst" | "text/asciidoc" | "text/x-tex" | "text/csv" | "text/rtf" | "text/troff" => {
             Markup::Plain
         }
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn the_type_decides_how_a_text_is_cut() {
+    fn the_type_determines_how_a_text_is_split() {
         assert_eq!(markup("a.md", "text/markdown"), Markup::Markdown);
         assert_eq!(markup("a.md", "text/markdown; charset=utf-8"), Markup::Markdown);
         assert_eq!(markup("a.rs", "text/x-rust"), Markup::Code);
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_documents_are_lent() {
+    fn plain_documents_are_borrowed() {
         let bytes = "\u{feff}Füße".as_bytes();
         let text = text_of("a.txt", "text/plain", true, bytes).unwrap().unwrap();
         assert!(text.as_stored && matches!(text.text, Cow::Borrowed(_)));
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_what_it_promises_is_damaged() {
+    fn content_that_does_not_match_its_type_is_damaged() {
         for mime in [PDF, DOCX] {
             let found = text_of("a", mime, false, b"neither").unwrap_err();
             assert!(matches!(found, Unreadable::Damaged { .. }), "{mime}: {found}");

@@ -158,7 +158,10 @@ impl App {
         call: CallContext,
         work: impl FnOnce(&Self) -> T + Send + 'static,
     ) -> Result<T, BlockingError> {
-        self.watch.called(self);
+        // Probes of a server's health would keep it from ever being idle.
+        if kind != Work::Check {
+            self.watch.called(self);
+        }
         let turn = tokio::time::timeout(TURN, self.slots.of(kind).clone().acquire_owned()).await;
         let slot = turn.ok().and_then(Result::ok).ok_or(BlockingError::Busy)?;
         let mut guard = CancelOnDrop(Some(call));

@@ -1,4 +1,4 @@
-//! The command line, as clap sees it.
+//! The command-line interface, defined with clap.
 
 mod user;
 pub(crate) mod workspace;
@@ -19,10 +19,10 @@ pub(crate) struct Arguments {
     pub command: Command,
 }
 
-/// Options of every command.
+/// Options shared by all commands.
 #[derive(Args)]
 pub(crate) struct Global {
-    /// Folder of the library [env: SHELF_DATA_DIR]
+    /// Library folder [env: SHELF_DATA_DIR]
     #[arg(long, global = true, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
     /// Settings file [env: SHELF_CONFIG]
@@ -31,7 +31,7 @@ pub(crate) struct Global {
     /// Print data as JSON
     #[arg(long, global = true)]
     pub json: bool,
-    /// Say nothing but data and errors
+    /// Print only data and errors
     #[arg(short, long, global = true)]
     pub quiet: bool,
     /// When to use colours
@@ -49,97 +49,97 @@ pub(crate) enum ColorChoice {
     Never,
 }
 
-/// What to do.
+/// The subcommands.
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// Serve the library to agents: MCP over stdio, or over HTTP with --http
     Serve(Serve),
-    /// Store files, folders, or text from stdin
+    /// Store files, folders, or content from stdin
     Add(Add),
-    /// Store what an address on the web has
+    /// Download URLs and store their content
     Download(Download),
     /// Print a document, or write it to a file
     Get(Get),
     /// List documents
     #[command(visible_alias = "ls")]
     List(List),
-    /// Search documents in words: by words and by meaning
+    /// Search documents by keywords and by meaning
     Search(Search),
     /// Search the text of documents with a regular expression
     Grep(Grep),
-    /// Change metadata and tags of a document
+    /// Change the metadata and tags of a document
     Update(Update),
-    /// Show the figures of the library
+    /// Show statistics about the library
     Status(Status),
     /// List collections
     Collections,
-    /// Make and list snapshots
+    /// Create and list snapshots
     #[command(subcommand)]
     Snapshot(Snapshot),
-    /// Write a collection or snapshot back into a folder
+    /// Restore a collection or snapshot into a folder
     Restore(Restore),
-    /// Delete documents; snapshots keep theirs
+    /// Delete documents; snapshots keep their content
     #[command(visible_alias = "rm")]
     Delete(Delete),
     /// Call any tool with JSON arguments, as an agent would
     Call(CallTool),
-    /// Make, list, change and delete accounts
+    /// Create, list, update and delete accounts
     #[command(subcommand)]
     User(User),
-    /// Read files, keep and query memory in the workspace
+    /// Read workspace files, and append to and query workspace memory
     Workspace(workspace::Workspace),
-    /// Make, list and revoke tokens for HTTP
+    /// Create, list and revoke tokens for HTTP access
     #[command(subcommand)]
     Token(Token),
     /// Verify every block, document, snapshot and journal row
     Check {
-        /// Take damaged packs out of use, so that adding the affected files again heals them
+        /// Take damaged packs out of use, so that adding the affected files again repairs them
         #[arg(long)]
         repair: bool,
-        /// Compare the memory files of the workspace with what was appended to them, and nothing else
+        /// Only check the workspace's memory files against what was appended to them
         #[arg(long, conflicts_with = "repair")]
         memory: bool,
-        /// Folder of the workspace, for --memory; without it the configured one, or the working directory
+        /// Workspace folder for --memory; defaults to the configured one, or the working directory
         #[arg(long, value_name = "DIR", requires = "memory")]
         workspace: Option<PathBuf>,
     },
-    /// Build the search index anew
+    /// Rebuild the search index
     Reindex,
-    /// Let a collection be searched with the configured embedding model, and make its vectors
+    /// Search a collection with the configured embedding model, and create its vectors
     Embed(Embed),
-    /// Measure search on a folder with corpus.jsonl, queries.jsonl and qrels.tsv
+    /// Measure search quality on folders with corpus.jsonl, queries.jsonl and qrels.tsv
     Eval(Eval),
-    /// Free what nothing needs; snapshots go only by the rules given here
+    /// Free unused storage; snapshots are kept unless a retention rule is given
     Gc(Gc),
     /// Rebuild a lost or damaged catalog from the library's own recovery copy
     Recover {
-        /// Go on with the catalog as it is, although the recovery copy knows of more or other records
+        /// Keep the current catalog, even though the recovery copy has more or different records
         #[arg(long, conflicts_with = "force")]
         keep_catalog: bool,
-        /// Go back to the copy although the catalog is whole and newer
+        /// Go back to the recovery copy, even though the catalog is intact and newer
         #[arg(long)]
         force: bool,
     },
-    /// Explain the state of this installation
+    /// Diagnose this installation
     Doctor,
-    /// Show the settings and where each comes from
+    /// Show the settings and where each value comes from
     #[command(subcommand)]
     Config(Config),
-    /// Print completions for a shell
+    /// Print shell completions
     Completions {
-        /// The shell
+        /// Shell to generate completions for
         shell: Shell,
     },
-    /// Write manual pages
+    /// Generate manual pages
     Man {
-        /// Folder for the pages; without it the main page is printed
+        /// Folder to write the pages to; prints the main page if omitted
         #[arg(value_name = "DIR")]
         folder: Option<PathBuf>,
     },
     /// Render the reference pages
     #[command(hide = true)]
     Docs {
-        /// Folder for the pages
+        /// Folder to write the pages to
         #[arg(long, value_name = "DIR")]
         output: PathBuf,
     },
@@ -147,35 +147,35 @@ pub(crate) enum Command {
 
 #[derive(Args)]
 pub(crate) struct Serve {
-    /// Serve HTTP, on ADDR or the configured address
+    /// Serve over HTTP, on ADDR or the configured address
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "")]
     pub http: Option<String>,
-    /// Act as the owner without a token; only on loopback
+    /// Require no token and treat every caller as the owner; loopback only
     #[arg(long, requires = "http")]
     pub no_auth: bool,
-    /// Address of Prometheus metrics, or off
+    /// Address for Prometheus metrics, or `off`
     #[arg(long, value_name = "ADDR")]
     pub admin_listen: Option<String>,
-    /// Folder of the workspace tools
+    /// Workspace folder
     #[arg(long, value_name = "DIR")]
     pub workspace: Option<PathBuf>,
-    /// Families of tools to offer, separated by commas
+    /// Toolsets to offer, comma-separated
     #[arg(long, value_name = "LIST")]
     pub toolsets: Option<String>,
-    /// Only these tools, separated by commas
+    /// Offer only these tools, comma-separated
     #[arg(long, value_name = "LIST")]
     pub tools: Option<String>,
-    /// Not these tools, separated by commas
+    /// Tools not to offer, comma-separated
     #[arg(long, value_name = "LIST")]
     pub exclude_tools: Option<String>,
-    /// Only tools that change nothing
+    /// Offer only read-only tools
     #[arg(long)]
     pub read_only: bool,
 }
 
 #[derive(Args)]
 pub(crate) struct Add {
-    /// Files and folders; `-` reads text from stdin (give --name)
+    /// Files and folders to add; `-` reads from stdin (requires --name)
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// Name for content read from stdin
@@ -184,63 +184,63 @@ pub(crate) struct Add {
     /// Collection to add to
     #[arg(short, long)]
     pub collection: Option<String>,
-    /// Tag to give; may be repeated
+    /// Tag to add; may be repeated
     #[arg(short, long = "tag", value_name = "TAG")]
     pub tags: Vec<String>,
-    /// Metadata to give; may be repeated
+    /// Metadata to set; may be repeated
     #[arg(short, long = "metadata", value_name = "KEY=VALUE")]
     pub metadata: Vec<String>,
-    /// Label of the snapshot
+    /// Snapshot label
     #[arg(short, long)]
     pub label: Option<String>,
-    /// Only files that fit this glob; may be repeated
+    /// Add only files that match this glob; may be repeated
     #[arg(long, value_name = "GLOB")]
     pub include: Vec<String>,
-    /// No files that fit this glob; may be repeated
+    /// Skip files that match this glob; may be repeated
     #[arg(long, value_name = "GLOB")]
     pub exclude: Vec<String>,
-    /// Only the first level of a folder
+    /// Do not descend into subfolders
     #[arg(long)]
     pub flat: bool,
-    /// MIME type
+    /// MIME type, overriding detection
     #[arg(long, value_name = "TYPE")]
     pub mime_type: Option<String>,
-    /// Resource id for citations
+    /// Resource ID for citations
     #[arg(long, value_name = "ID")]
     pub resource_id: Option<String>,
-    /// Store only; the next search brings the index up to date
+    /// Do not index now; the next search updates the index
     #[arg(long)]
     pub no_index: bool,
 }
 
 #[derive(Args)]
 pub(crate) struct Download {
-    /// Addresses: http or https
+    /// URLs to download (http or https)
     #[arg(required = true, value_name = "URL")]
     pub urls: Vec<String>,
-    /// Checksum that the content must have: sha256:…, sha512:…, md5:… or blake3:… (with a single address)
+    /// Expected checksum: sha256:…, sha512:…, md5:… or blake3:… (single URL only)
     #[arg(long, value_name = "SUM")]
     pub checksum: Option<String>,
-    /// Name to store it under (with a single address)
+    /// Name to store the document under (single URL only)
     #[arg(long)]
     pub name: Option<String>,
     /// Collection to add to
     #[arg(short, long)]
     pub collection: Option<String>,
-    /// Tag to give; may be repeated
+    /// Tag to add; may be repeated
     #[arg(short, long = "tag", value_name = "TAG")]
     pub tags: Vec<String>,
-    /// Metadata to give; may be repeated
+    /// Metadata to set; may be repeated
     #[arg(short, long = "metadata", value_name = "KEY=VALUE")]
     pub metadata: Vec<String>,
-    /// Label of the snapshot
+    /// Snapshot label
     #[arg(short, long)]
     pub label: Option<String>,
 }
 
 #[derive(Args)]
 pub(crate) struct Get {
-    /// Hash, path, end of a path, or title
+    /// Hash, path, end of the path, or title of the document
     pub document: String,
     /// Write the content to this file instead of stdout
     #[arg(short, long, value_name = "FILE")]
@@ -254,7 +254,7 @@ pub(crate) struct Get {
     /// Last line to print
     #[arg(long, value_name = "N")]
     pub end_line: Option<u64>,
-    /// Print facts about the document instead of its content
+    /// Print information about the document instead of its content
     #[arg(short, long)]
     pub info: bool,
 }
@@ -269,65 +269,65 @@ pub(crate) struct List {
     /// Only documents with this tag; may be repeated
     #[arg(short, long = "tag", value_name = "TAG")]
     pub tags: Vec<String>,
-    /// All tags must be there
+    /// Require all of the tags
     #[arg(long)]
     pub all_tags: bool,
-    /// text, binary, image, audio, video, document, archive or code
+    /// Type of document: text, binary, image, audio, video, document, archive or code
     #[arg(long, value_name = "KIND")]
     pub r#type: Option<String>,
-    /// Extensions, separated by commas
+    /// File extensions, comma-separated
     #[arg(short, long, value_name = "EXT")]
     pub extension: Option<String>,
-    /// MIME type or family
+    /// MIME type, or a family such as image/*
     #[arg(long)]
     pub mime: Option<String>,
-    /// File modified at or after: 7d, 2026-01-31
+    /// Only files modified at or after TIME, such as 7d or 2026-01-31
     #[arg(long, value_name = "TIME")]
     pub modified_after: Option<String>,
-    /// Stored at or after
+    /// Only documents stored at or after TIME
     #[arg(long, value_name = "TIME")]
     pub indexed_after: Option<String>,
-    /// Only the N most recently stored
+    /// Only the N most recently stored documents
     #[arg(short, long, value_name = "N")]
     pub recent: Option<u64>,
-    /// name, size, created, modified or indexed
+    /// Sort key: name, size, created, modified or indexed
     #[arg(short, long, value_name = "KEY")]
     pub sort: Option<String>,
-    /// Largest or newest first
+    /// Sort in descending order
     #[arg(long)]
     pub descending: bool,
-    /// At most N documents
+    /// Show at most N documents
     #[arg(short = 'n', long, value_name = "N")]
     pub limit: Option<u64>,
-    /// Print only paths, one a line
+    /// Print only paths, one per line
     #[arg(short, long)]
     pub paths: bool,
 }
 
 #[derive(Args)]
 pub(crate) struct Search {
-    /// What to look for; several words need no quotes
+    /// Search query; multiple words need no quotes
     #[arg(required = true)]
     pub query: Vec<String>,
-    /// At most N documents
+    /// Show at most N documents
     #[arg(short = 'n', long, value_name = "N", default_value = "10")]
     pub limit: u64,
-    /// keyword, semantic or hybrid
+    /// Search type: keyword, semantic or hybrid
     #[arg(short, long, default_value = "hybrid")]
     pub r#type: String,
-    /// Correct no typing errors
+    /// Do not correct typos
     #[arg(long)]
     pub no_fuzzy: bool,
-    /// How similar a corrected word must be, 0.0 to 1.0
+    /// Minimum similarity of a corrected word, from 0.0 to 1.0
     #[arg(long, value_name = "S", default_value = "0.7")]
     pub similarity: f64,
-    /// Content with this hash, whole or its first 8 or more digits
+    /// Find content with this hash (full, or a prefix of at least 8 digits)
     #[arg(long)]
     pub hash: Option<String>,
     /// Only this collection
     #[arg(long)]
     pub collection: Option<String>,
-    /// Only documents whose path fits; may be repeated
+    /// Only documents whose path matches this glob; may be repeated
     #[arg(short, long = "path", value_name = "GLOB")]
     pub paths: Vec<String>,
     /// Only documents with one of these tags; may be repeated
@@ -339,7 +339,7 @@ pub(crate) struct Search {
     /// Only this MIME type
     #[arg(long)]
     pub mime: Option<String>,
-    /// Only paths
+    /// Print only paths
     #[arg(short = 'l', long)]
     pub paths_only: bool,
     /// Lines of context after a match
@@ -351,61 +351,61 @@ pub(crate) struct Search {
     /// Lines of context before and after a match
     #[arg(short = 'C', long, value_name = "N", default_value = "0")]
     pub context: u64,
-    /// Show the score of each leg
+    /// Show the keyword and semantic scores
     #[arg(long)]
     pub explain: bool,
 }
 
 #[derive(Args)]
 pub(crate) struct Embed {
-    /// The collection
+    /// Collection to switch
     pub collection: String,
-    /// Back to the built-in model
+    /// Switch back to the built-in model
     #[arg(long)]
     pub built_in: bool,
 }
 
 #[derive(Args)]
 pub(crate) struct Eval {
-    /// Folders to measure; an average follows when there are several
+    /// Folders to measure; multiple folders are also averaged
     #[arg(required = true, value_name = "DIR")]
     pub folders: Vec<PathBuf>,
-    /// Only the first N queries
+    /// Run only the first N queries
     #[arg(long, value_name = "N")]
     pub queries: Option<usize>,
 }
 
 #[derive(Args)]
 pub(crate) struct Grep {
-    /// The regular expression
+    /// Regular expression to search for
     pub pattern: String,
-    /// Globs, folders or names; everything when none is given
+    /// Globs, folders or names to search; defaults to all documents
     pub paths: Vec<String>,
     /// Only this collection
     #[arg(long)]
     pub collection: Option<String>,
-    /// Upper and lower case are the same
+    /// Ignore case
     #[arg(short, long)]
     pub ignore_case: bool,
-    /// Whole words only
+    /// Match whole words only
     #[arg(short = 'w', long)]
     pub word: bool,
-    /// Lines that do not match
+    /// Show the lines that do not match
     #[arg(short = 'v', long)]
     pub invert: bool,
-    /// No line numbers
+    /// Omit line numbers
     #[arg(short = 'N', long)]
     pub no_line_numbers: bool,
-    /// No file names
+    /// Omit file names
     #[arg(short = 'I', long)]
     pub no_filename: bool,
-    /// Only how many lines match, by document
+    /// Show only the number of matching lines per document
     #[arg(short, long)]
     pub count: bool,
-    /// Only documents with a match
+    /// Show only the paths of documents with a match
     #[arg(short = 'l', long)]
     pub files_with_matches: bool,
-    /// Only documents without one
+    /// Show only the paths of documents without a match
     #[arg(short = 'L', long, conflicts_with = "files_with_matches")]
     pub files_without_match: bool,
     /// Lines of context after a match
@@ -417,14 +417,14 @@ pub(crate) struct Grep {
     /// Lines of context before and after a match
     #[arg(short = 'C', long, value_name = "N", default_value = "0")]
     pub context: u64,
-    /// Stop after N matching lines of a document
+    /// Stop after N matching lines per document; 0 for no limit
     #[arg(short, long, value_name = "N", default_value = "0")]
     pub max_count: u64,
 }
 
 #[derive(Args)]
 pub(crate) struct Update {
-    /// Hash, path, end of a path, or title
+    /// Hash, path, end of the path, or title of the document
     pub document: String,
     /// Metadata to set; may be repeated
     #[arg(short, long = "metadata", value_name = "KEY=VALUE")]
@@ -442,28 +442,28 @@ pub(crate) struct Update {
 
 #[derive(Args)]
 pub(crate) struct Status {
-    /// Collections, snapshots and storage as well
+    /// Include collections, snapshots and storage
     #[arg(short, long)]
     pub detailed: bool,
-    /// Breakdown by type as well
+    /// Include a breakdown by file type
     #[arg(short = 't', long)]
     pub file_types: bool,
 }
 
 #[derive(Subcommand)]
 pub(crate) enum Snapshot {
-    /// Freeze a collection as it is now
+    /// Create a snapshot of a collection as it is now
     Create {
-        /// The collection
+        /// Collection to snapshot
         #[arg(default_value = "default")]
         collection: String,
-        /// Label
+        /// Snapshot label
         #[arg(short, long)]
         label: Option<String>,
     },
     /// List snapshots, newest first
     List {
-        /// Only of this collection
+        /// Only snapshots of this collection
         #[arg(short, long)]
         collection: Option<String>,
     },
@@ -471,82 +471,82 @@ pub(crate) enum Snapshot {
 
 #[derive(Args)]
 pub(crate) struct Restore {
-    /// Folder to write into
+    /// Folder to restore into
     #[arg(value_name = "DIR")]
     pub output: PathBuf,
-    /// From this collection
+    /// Restore from this collection
     #[arg(short, long)]
     pub collection: Option<String>,
-    /// From this snapshot
+    /// Restore from this snapshot
     #[arg(short, long, value_name = "ID")]
     pub snapshot: Option<String>,
-    /// From the newest snapshot with this label
+    /// Restore from the newest snapshot with this label
     #[arg(short, long)]
     pub label: Option<String>,
-    /// How target paths are made
+    /// Template for target paths
     #[arg(long, default_value = "{path}", value_name = "TEMPLATE")]
     pub layout: String,
-    /// Only what fits; may be repeated
+    /// Restore only files that match this glob; may be repeated
     #[arg(long, value_name = "GLOB")]
     pub include: Vec<String>,
-    /// Not what fits; may be repeated
+    /// Skip files that match this glob; may be repeated
     #[arg(long, value_name = "GLOB")]
     pub exclude: Vec<String>,
-    /// Replace files that exist
+    /// Overwrite existing files
     #[arg(long)]
     pub overwrite: bool,
-    /// Only show what would happen
+    /// Show what would be restored without writing anything
     #[arg(short = 'd', long)]
     pub dry_run: bool,
 }
 
 #[derive(Args)]
 pub(crate) struct Delete {
-    /// Paths, ends of paths, or titles
+    /// Paths, ends of paths, or titles of the documents
     pub names: Vec<String>,
-    /// Everything that fits this pattern
+    /// Delete every document whose path matches this pattern
     #[arg(short, long)]
     pub pattern: Option<String>,
     /// Only in this collection
     #[arg(short, long)]
     pub collection: Option<String>,
-    /// Only show what would go
+    /// Show what would be deleted without deleting anything
     #[arg(short = 'd', long)]
     pub dry_run: bool,
 }
 
 #[derive(Args)]
 pub(crate) struct CallTool {
-    /// The tool
+    /// Tool name
     pub tool: String,
-    /// Its arguments as a JSON object
+    /// Tool arguments, as a JSON object
     #[arg(default_value = "{}")]
     pub arguments: String,
 }
 
 #[derive(Subcommand)]
 pub(crate) enum Token {
-    /// Make a personal access token for the account local; it is shown once
+    /// Create a personal access token for the `local` account; it is shown only once
     Create {
-        /// What to call it
+        /// Token label
         #[arg(long, default_value = "command line")]
         label: String,
-        /// Days until it expires
+        /// Days until the token expires
         #[arg(long, value_name = "DAYS")]
         expires_in_days: Option<u32>,
     },
-    /// List tokens, without their text
+    /// List tokens, without their secret text
     List,
     /// Revoke a token
     Revoke {
-        /// Its id
+        /// Token ID
         id: String,
     },
 }
 
 #[derive(Args)]
 pub(crate) struct Gc {
-    /// Show what would be freed, and free nothing
+    /// Show what would be freed without freeing anything
     #[arg(long)]
     pub plan: bool,
     /// Keep the newest N snapshots of each collection
@@ -558,10 +558,10 @@ pub(crate) struct Gc {
     /// Keep the newest snapshot of each of the last N days that have one
     #[arg(long, value_name = "N")]
     pub keep_daily: Option<u64>,
-    /// Labelled snapshots may go too
+    /// Apply the retention rules to labelled snapshots too
     #[arg(long, action = ArgAction::SetTrue)]
     pub drop_labelled: bool,
-    /// Wait up to SECONDS for adds that are under way
+    /// Wait up to SECONDS for running adds to finish
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub wait: u64,
 }
@@ -570,6 +570,6 @@ pub(crate) struct Gc {
 pub(crate) enum Config {
     /// Print each setting, its value and its origin
     Show,
-    /// Print the commented default file
+    /// Print the default settings file, with comments
     Default,
 }

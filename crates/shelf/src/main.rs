@@ -1,7 +1,7 @@
 //! `shelf`: the command line and the servers of Shelfmark.
 //!
-//! Arguments are parsed, settings are resolved once, and a command runs. Daily verbs call the same tools that agents
-//! call, so that people and agents see one behaviour. stdout is data, stderr is talk.
+//! Arguments are parsed, settings are resolved once, and a command runs. Most commands call the same tools that agents
+//! call, so that people and agents see the same behaviour. Data goes to stdout, messages go to stderr.
 
 mod cli;
 mod commands;

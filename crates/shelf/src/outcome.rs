@@ -1,4 +1,4 @@
-//! How a command ends badly: a sentence, hints and an exit code.
+//! Errors of commands: a message, hints and an exit code.
 
 use shelf_base::{ErrorInfo, Kind};
 use shelf_tools::ErrorReply;

@@ -1,4 +1,4 @@
-//! What a person sees: tables and colours on a terminal, plain text in a pipe, JSON on request.
+//! Output: tables and colours on a terminal, plain text in a pipe, JSON on request.
 
 use std::io::Write;
 
@@ -16,13 +16,13 @@ const BAD: Style = AnsiColor::Red.on_default().bold();
 const GOOD: Style = AnsiColor::Green.on_default();
 const WARN: Style = AnsiColor::Yellow.on_default();
 
-/// The streams of this run.
+/// Writes data to stdout and messages to stderr.
 pub(crate) struct Output {
     pub json: bool,
     pub quiet: bool,
 }
 
-/// How a line of talk is meant.
+/// The kind of a message, which determines its colour.
 #[derive(Clone, Copy)]
 pub(crate) enum Tone {
     Good,
@@ -40,29 +40,29 @@ impl Output {
         Self { json: global.json, quiet: global.quiet }
     }
 
-    /// Data as JSON, one document.
+    /// Prints data as one JSON document.
     pub(crate) fn print_json(&self, value: &Value) -> Outcome {
         let text = serde_json::to_string_pretty(value).map_err(|error| anyhow::anyhow!(error))?;
         self.print(&text)
     }
 
-    /// A line of data.
+    /// Prints a line of data.
     pub(crate) fn print(&self, line: &str) -> Outcome {
         ignore_closed_pipe(writeln!(anstream::stdout().lock(), "{line}"))
     }
 
-    /// Whether stdout wants colours.
+    /// Whether output to stdout is coloured.
     pub(crate) fn wants_color(&self) -> bool {
         !self.json && anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never
     }
 
-    /// Bytes as they are.
+    /// Prints bytes unchanged.
     pub(crate) fn print_bytes(&self, bytes: &[u8]) -> Outcome {
         let mut out = std::io::stdout().lock();
         ignore_closed_pipe(out.write_all(bytes).and_then(|()| out.flush()))
     }
 
-    /// A table of data; columns are as wide as their longest cell, numbers stand at the right.
+    /// Prints a table. Columns are as wide as their longest cell, and numbers are right-aligned.
     pub(crate) fn table(&self, heads: &[&str], rows: &[Vec<String>]) -> Outcome {
         let widths: Vec<usize> = (0..heads.len())
             .map(|at| {
@@ -95,7 +95,7 @@ impl Output {
         ignore_closed_pipe(written)
     }
 
-    /// A line of talk, unless the run is quiet.
+    /// Prints a message, unless `--quiet` was given.
     pub(crate) fn say(&self, tone: Tone, line: &str) {
         if !self.quiet {
             let style = match tone {
@@ -107,17 +107,17 @@ impl Output {
         }
     }
 
-    /// Talk without colour, even when quiet: what the user must see.
+    /// Prints a message that the user must see, even with `--quiet`, and without colour.
     pub(crate) fn tell(&self, text: &str) {
         let _ = writeln!(anstream::stderr().lock(), "{text}");
     }
 
-    /// The same without the end of a line, for a question.
+    /// Like `tell`, but without a line break, for prompts.
     pub(crate) fn tell_inline(&self, text: &str) {
         let _ = write!(anstream::stderr().lock(), "{text}");
     }
 
-    /// How the run failed.
+    /// Prints an error with its hints.
     pub(crate) fn error(&self, error: &CliError) {
         let CliError { code, message, hints, exit: _ } = error;
         let mut err = anstream::stderr().lock();
@@ -133,7 +133,7 @@ impl Output {
     }
 }
 
-/// A reader that has seen enough (`| head`) is no failure.
+/// A closed pipe (`| head`) is not an error.
 fn ignore_closed_pipe(written: std::io::Result<()>) -> Outcome {
     match written {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
@@ -141,7 +141,7 @@ fn ignore_closed_pipe(written: std::io::Result<()>) -> Outcome {
     }
 }
 
-/// Bytes in a unit that people read.
+/// Formats a number of bytes with a readable unit.
 pub(crate) fn human(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut value = bytes as f64;
@@ -170,7 +170,7 @@ pub(crate) fn number(value: &Value, field: &str) -> u64 {
     value[field].as_u64().unwrap_or(0)
 }
 
-/// A time without its fraction.
+/// A time field of a reply, without fractional seconds.
 pub(crate) fn time(value: &Value, field: &str) -> String {
     let whole = text(value, field);
     whole.split('.').next().unwrap_or_default().trim_end_matches('Z').replace('T', " ")

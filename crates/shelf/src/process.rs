@@ -1,8 +1,8 @@
-//! What the operating system grants this process: as many open files as it may have, and no death by a size limit.
+//! Resource limits of this process: more open files, and an error instead of a signal at the file-size limit.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Files that are wanted open at the most: connections, packs and segments together stay far below.
+/// The limit to request for open files; connections, packs and segments together stay far below it.
 const WANTED_FILES: u64 = 65_536;
 
 /// Prepares the process.
@@ -11,7 +11,7 @@ pub(crate) fn prepare() {
     survive_size_limits();
 }
 
-/// The soft limit is a default from the time of `select`; every process may raise it up to the hard one.
+/// The soft limit is a default from the days of `select`; a process may raise it up to the hard limit.
 fn raise_file_limit() {
     let limit = getrlimit(Resource::Nofile);
     let most = limit.maximum.map_or(WANTED_FILES, |hard| hard.min(WANTED_FILES));
@@ -20,17 +20,17 @@ fn raise_file_limit() {
     }
 }
 
-/// Writing beyond a file-size limit kills a process that has not said otherwise. With the signal ignored the write fails
-/// with an error of its own, which is reported like a full disk.
+/// By default, writing beyond a file-size limit kills the process. With the signal ignored, the write fails with an
+/// error instead, which is reported like a full disk.
 #[expect(unsafe_code, reason = "ignoring a signal has no safe interface")]
 fn survive_size_limits() {
-    // SAFETY: no handler runs; the signal is ignored, and it is raised by this process's own writes only.
+    // SAFETY: no handler runs, because the signal is ignored, and only this process's own writes raise it.
     unsafe {
         libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
     }
 }
 
-/// Files that may be open at once.
+/// How many files may be open at once.
 pub(crate) fn file_limit() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(WANTED_FILES)
 }

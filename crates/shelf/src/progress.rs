@@ -1,4 +1,4 @@
-//! Progress bars for people, and Ctrl-C that stops the work rather than the process.
+//! Progress bars, and Ctrl-C to cancel the work rather than kill the process.
 
 use std::{io::IsTerminal, sync::Arc, time::Duration};
 
@@ -25,10 +25,10 @@ impl Drop for Bar {
     }
 }
 
-/// A call for a command: it reports to a bar when a person watches, and Ctrl-C cancels it.
+/// The call context of a command: it reports to a progress bar on a terminal, and Ctrl-C cancels it.
 pub(crate) fn call(output: &Output) -> CallContext {
     let mut call = CallContext::new();
-    // The waiting thread must not hold the bar, which goes away with the last that does.
+    // The waiting thread must not own the bar, which is cleared when its last owner is dropped.
     cancel_on_interrupt(call.clone());
     if !output.quiet && std::io::stderr().is_terminal() {
         let bar = ProgressBar::new_spinner();

@@ -14,7 +14,7 @@ use shelf_engine::{Caller, Library, Options, WorkspaceSettings};
 use shelf_tools::{Context, ErrorReply, Limits, policy::Selection};
 use tempfile::TempDir;
 
-/// A library with room beside it for files to add and folders to restore into.
+/// A library in a temporary folder, which also has room for files to add and folders to restore into.
 pub struct TestLibrary {
     folder: TempDir,
     /// The library.
@@ -29,7 +29,7 @@ impl TestLibrary {
         Self::with(Options::default())
     }
 
-    /// An empty library with options. Its workspace, unless they name one, is a folder `workspace` beside it.
+    /// An empty library with options. Unless they name a workspace, it is the folder `workspace` next to the library.
     pub fn with(mut options: Options) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let workspace = options.workspace.get_or_insert_with(|| WorkspaceSettings {
@@ -43,7 +43,7 @@ impl TestLibrary {
         Self { folder, library, clock: None }
     }
 
-    /// An empty library whose clock stands still until the test moves it.
+    /// An empty library whose clock only moves when the test advances it.
     pub fn with_clock() -> Self {
         let mut made = Self::new();
         let clock = Arc::new(ManualClock::at(Moment::from_micros(1_790_000_000_000_000)));
@@ -61,12 +61,12 @@ impl TestLibrary {
         clock.advance(Duration::from_secs(days * 86_400));
     }
 
-    /// A path beside the library.
+    /// A path next to the library.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// Writes a file beside the library and gives its path.
+    /// Writes a file next to the library and returns its path.
     pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(name);
         fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
@@ -74,7 +74,7 @@ impl TestLibrary {
         path
     }
 
-    /// Opens the same library once more, as another process would.
+    /// Opens the same library again, as another process would.
     pub fn reopen(&self) -> Library {
         Library::open(&self.folder.path().join("library"), Options::default()).expect("the library")
     }
@@ -84,7 +84,7 @@ impl TestLibrary {
         self.call_as(&Caller::owner(), tool, arguments)
     }
 
-    /// Calls a tool as somebody.
+    /// Calls a tool as `caller`.
     pub fn call_as(&self, caller: &Caller, tool: &str, arguments: Value) -> Result<Value, ErrorReply> {
         let tool = shelf_tools::find(tool).expect("a known tool");
         let (call, limits, selection) = (CallContext::new(), Limits::default(), Selection::everything());
@@ -112,7 +112,7 @@ impl Default for TestLibrary {
     }
 }
 
-/// The text of a call that must fail.
+/// The error text of a call that must fail.
 pub fn error_of(outcome: Result<Value, ErrorReply>) -> String {
     outcome.expect_err("a failure").text
 }

@@ -1,4 +1,4 @@
-//! A small MCP client that speaks to a child process, line by line, as any client does.
+//! A small MCP client that talks to a child process, line by line, as any client does.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -17,7 +17,7 @@ pub struct StdioClient {
 }
 
 impl StdioClient {
-    /// Starts `binary serve` on `library` without saying anything yet.
+    /// Starts `binary serve` on `library` without sending anything yet.
     pub fn spawn(binary: &Path, library: &Path, more: &[&str]) -> Self {
         let mut child = Command::new(binary)
             .arg("--data-dir")
@@ -34,7 +34,7 @@ impl StdioClient {
         Self { child, input, output, next: 1 }
     }
 
-    /// Starts the server and shakes hands.
+    /// Starts the server and performs the handshake.
     pub fn start(binary: &Path, library: &Path) -> Self {
         let mut client = Self::spawn(binary, library, &[]);
         client.initialize();
@@ -53,7 +53,7 @@ impl StdioClient {
         reply
     }
 
-    /// Sends a line as it is.
+    /// Sends a line unchanged.
     pub fn send_line(&mut self, line: &str) {
         let input = self.input.as_mut().expect("an open pipe");
         writeln!(input, "{line}").and_then(|()| input.flush()).expect("the server reads");
@@ -65,12 +65,12 @@ impl StdioClient {
         self.output.read_line(&mut line).ok().filter(|count| *count > 0).map(|_| line)
     }
 
-    /// Sends a request and waits for its reply; whatever else arrives must be JSON.
+    /// Sends a request and waits for its reply; everything else that arrives must be JSON.
     pub fn request(&mut self, method: &str, parameters: Value) -> Value {
         self.try_request(method, parameters).expect("a reply")
     }
 
-    /// The same; `None` when the server went away.
+    /// Like `request`, but `None` when the server has exited.
     pub fn try_request(&mut self, method: &str, parameters: Value) -> Option<Value> {
         let id = self.next;
         self.next += 1;
@@ -87,7 +87,7 @@ impl StdioClient {
         }
     }
 
-    /// Calls a tool; the structured content of its result.
+    /// Calls a tool and returns the structured content of its result.
     pub fn call(&mut self, tool: &str, arguments: Value) -> Value {
         let reply = self.request("tools/call", json!({ "name": tool, "arguments": arguments }));
         assert_eq!(reply["result"]["isError"], json!(false), "{reply}");
@@ -99,13 +99,13 @@ impl StdioClient {
         self.child.id()
     }
 
-    /// Closes its input and waits for the end; its exit code.
+    /// Closes the input, waits for the server to exit, and returns its exit code.
     pub fn finish(mut self) -> Option<i32> {
         self.input = None;
         self.child.wait().ok().and_then(|status| status.code())
     }
 
-    /// Kills it without warning.
+    /// Kills the server.
     pub fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

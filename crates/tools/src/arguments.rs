@@ -1,7 +1,7 @@
-//! Arguments as clients really send them: checked against the schema before a tool sees them.
+//! Checks arguments against the schema before a tool sees them.
 //!
-//! Kind where nothing is lost (a number in quotes, a list as JSON text, `null` for "not given"), strict where a slip
-//! would be silent (an unknown name).
+//! The checks are lenient where nothing is lost (a number in quotes, a list as JSON text, `null` for "not given"), and
+//! strict where a mistake would go unnoticed (an unknown name).
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -9,7 +9,7 @@ use shelf_base::nearest;
 
 use crate::family::ToolError;
 
-/// Checks names and types, and mends what can be mended.
+/// Checks names and types, and converts values of another type where possible.
 pub(crate) fn prepare(
     schema: &Map<String, Value>,
     arguments: Map<String, Value>,
@@ -33,7 +33,7 @@ pub(crate) fn prepare(
     Ok(prepared)
 }
 
-/// Checks arguments of something that is no tool by the same rules; otherwise what is wrong, and what to do.
+/// Checks arguments by the same rules for something other than a tool. The error is a message with hints.
 pub fn check_arguments(
     schema: &Map<String, Value>,
     arguments: Map<String, Value>,
@@ -95,7 +95,7 @@ fn mend(name: &str, property: &Value, value: Value) -> Result<Value, ToolError> 
     Ok(value)
 }
 
-/// The first branch that the value fits, as it is or mended.
+/// Uses the first branch that accepts the value, as it is or converted.
 fn mend_any(name: &str, branches: &[Value], value: Value) -> Result<Value, ToolError> {
     let as_it_is = branches.iter().find(|branch| is(branch.get("type").and_then(Value::as_str), &value));
     if let Some(branch) = as_it_is {
@@ -116,7 +116,7 @@ fn check_items(name: &str, property: &Value, value: &Value) -> Result<(), ToolEr
     }
 }
 
-/// `5.0` is a whole number too.
+/// Accepts `5.0` as an integer too.
 fn whole(number: &serde_json::Number) -> Option<Value> {
     if number.is_i64() || number.is_u64() {
         return Some(Value::Number(number.clone()));

@@ -1,4 +1,4 @@
-//! The five families and how each words a failure.
+//! The tool families and the error shape of each.
 
 use serde_json::json;
 use shelf_base::{ErrorInfo, Kind};
@@ -17,7 +17,7 @@ pub enum Family {
     Workspace,
 }
 
-/// Why a tool did not do its work, before its family words it.
+/// Why a tool call failed, before its family formats the error.
 #[derive(Debug)]
 pub(crate) enum ToolError {
     /// The engine failed.
@@ -40,9 +40,9 @@ pub(crate) enum ToolError {
         /// When to try again.
         retry_after_seconds: u64,
     },
-    /// The policy table says no.
+    /// The policy table refuses the call.
     Refused(&'static str),
-    /// A defect of the program.
+    /// A defect in the program.
     Defect,
 }
 
@@ -69,13 +69,11 @@ impl ToolError {
             Self::Argument { message, .. } => message.clone(),
             Self::RateLimited { tool, per_minute, retry_after_seconds } => {
                 format!(
-                    "{tool} may be called {per_minute} times a minute; try again in {retry_after_seconds} s"
+                    "{tool} may be called {per_minute} times per minute; try again in {retry_after_seconds} s"
                 )
             }
             Self::Refused(sentence) => (*sentence).to_owned(),
-            Self::Defect => {
-                "the tool failed unexpectedly; the server goes on, and its log has the details".into()
-            }
+            Self::Defect => "the tool failed unexpectedly; see the server's log for details".into(),
         }
     }
 
@@ -100,23 +98,23 @@ impl From<WorkspaceError> for ToolError {
     }
 }
 
-/// A failure as a caller sees it.
+/// An error as a caller sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorReply {
     /// Its kind.
     pub kind: Kind,
     /// The text of an error result, in the family's shape.
     pub text: String,
-    /// The bare sentence.
+    /// The plain message.
     pub message: String,
     /// What to do next.
     pub hints: Vec<String>,
-    /// Seconds after which the call may be repeated.
+    /// Seconds after which the call may be retried.
     pub retry_after: Option<u64>,
 }
 
 impl Family {
-    /// The word of the family: its toolset.
+    /// The name of the family, which is also its toolset.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Store => "store",
@@ -125,7 +123,7 @@ impl Family {
         }
     }
 
-    /// Words a failure as the family's contract does.
+    /// Formats an error as the family's contract specifies.
     pub(crate) fn shape(self, error: &ToolError) -> ErrorReply {
         let kind = error.kind();
         let (message, hints) = match self {
@@ -138,7 +136,7 @@ impl Family {
                     std::iter::once(format!("Error: {message}")).chain(hints.iter().cloned()).collect();
                 lines.join("\n")
             }
-            // The contract shows bare sentences and nothing else.
+            // The contract shows plain sentences and nothing else.
             Self::Documents => message.clone(),
             Self::Workspace => {
                 let code = match error {
@@ -163,11 +161,12 @@ impl Family {
     }
 }
 
-/// The contract's way to say that there is no such thing; other sentences stay, begun as sentences are.
+/// The message as the contract words it: `… not found` for what is missing, any other message as it is. It begins with
+/// a capital letter unless it begins with the name of an argument.
 fn document_sentence(error: &ToolError) -> String {
     let sentence = match error {
         ToolError::Engine(shelf_engine::Error::NotFound { what, .. }) => format!("{what} not found"),
-        // A bare sentence has room for one hint.
+        // There is no other place for hints.
         ToolError::Argument { message, hints } if !hints.is_empty() => {
             return format!("{message}; {}", hints.join("; "));
         }

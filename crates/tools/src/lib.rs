@@ -1,8 +1,8 @@
-//! The tools: one table from which MCP, REST, the command line and the reference pages are made.
+//! The tools: one table that MCP, REST, the command line and the reference pages are built from.
 //!
-//! Each tool is one file: its documentation and example first, then its arguments, its reply and one call of the
+//! Each tool is one file: its documentation and example first, then its arguments, its reply and one call to the
 //! engine. A family is a folder with its table and its error shape. [`policy`] decides what an identity may list *and*
-//! call. Nothing here knows the MCP library or HTTP.
+//! call. Nothing here depends on the MCP library or HTTP.
 
 mod arguments;
 mod documents;

@@ -10,7 +10,7 @@ use crate::{Tool, family::ToolError};
 
 const MINUTE_MICROS: i64 = 60_000_000;
 
-/// One identity's calls of one tool.
+/// Identifies one identity's calls of one tool.
 type Key = (AccountId, Option<String>, &'static str);
 
 /// Calls per minute by tool, and the calls of the last minute.
@@ -21,12 +21,12 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Limits by tool name; 0 means none.
+    /// Limits by tool name; 0 means no limit.
     pub fn new(per_minute: HashMap<String, u32>) -> Self {
         Self { per_minute, calls: Mutex::default() }
     }
 
-    /// Takes one call, or says when the next may be made.
+    /// Counts one call, or fails with the time until the next one is allowed.
     pub(crate) fn take(&self, tool: &Tool, caller: &Caller, now: Moment) -> Result<(), ToolError> {
         let per_minute = self.per_minute.get(tool.name).copied().unwrap_or(0);
         if per_minute == 0 {

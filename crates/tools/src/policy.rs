@@ -1,10 +1,10 @@
-//! The policy table: what an identity may list *and* call. Nobody else decides.
+//! The policy table: what an identity may list *and* call. This is the only place that decides it.
 
 use shelf_engine::{Bearer, Pass};
 
-use crate::{Tool, find, registry};
+use crate::{Tool, family::ToolError, find, registry};
 
-/// What a tool asks of its caller.
+/// The access that a tool requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Reading.
@@ -16,37 +16,37 @@ pub enum Access {
 /// Who may call a tool at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Audience {
-    /// Everybody, collection tokens included.
+    /// Everyone, including collection tokens.
     Anyone,
-    /// Everybody but collection tokens.
+    /// Everyone except collection tokens.
     Personal,
     /// Administrators.
     Administrators,
 }
 
-/// The answer for one identity and one tool.
+/// The decision for one identity and one tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It is listed and may be called.
     Allowed,
-    /// It is hidden, and a call gets this sentence.
+    /// It is hidden, and a call fails with this message.
     Refused(&'static str),
 }
 
-/// Which tools a server offers at all. Everything here narrows; nothing widens.
+/// Which tools a server offers. Each field can only narrow the selection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     /// Only these families; empty means all.
     pub toolsets: Vec<String>,
     /// Only these tools; empty means all.
     pub tools: Vec<String>,
-    /// Not these tools.
+    /// Tools that are not offered.
     pub excluded: Vec<String>,
     /// Only tools that change nothing.
     pub read_only: bool,
 }
 
-/// The toolset of tools beyond the contracts: part of no other, and not of `all`.
+/// The toolset of tools beyond the contracts. No other toolset includes it, not even `all`.
 pub const EXTRAS: &str = "extras";
 
 const NOT_OFFERED: &str = "This tool is not offered here";
@@ -56,16 +56,16 @@ const ADMIN_NEEDED: &str = "Insufficient permissions: ADMIN scope required";
 pub(crate) const WRITE_NEEDED: &str = "Insufficient permissions: write access required";
 
 impl Selection {
-    /// The names of toolsets that a selection may hold.
+    /// The toolset names that a selection may contain.
     pub const TOOLSETS: [&'static str; 7] =
         ["all", "store", "documents", "books", "citations", "workspace", "extras"];
 
-    /// Every tool there is, extras included.
+    /// Every tool, including extras.
     pub fn everything() -> Self {
         Self { toolsets: vec!["all".into(), EXTRAS.into()], ..Self::default() }
     }
 
-    /// Narrows to `toolsets` (a comma-separated list) as well; `None` when one is not known.
+    /// Narrows the selection to `toolsets`, a comma-separated list; `None` when one of them is unknown.
     pub fn narrowed(&self, toolsets: &str, read_only: bool) -> Option<Self> {
         let asked: Vec<String> =
             toolsets.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect();
@@ -85,7 +85,7 @@ impl Selection {
         Some(narrowed)
     }
 
-    /// Names in `tools` and `excluded` that no tool has.
+    /// Names in `tools` and `excluded` that are not tools.
     pub fn unknown_tools(&self) -> Vec<&str> {
         self.tools
             .iter()
@@ -95,7 +95,7 @@ impl Selection {
             .collect()
     }
 
-    /// Names in `tools` of extras, when the toolset is not named: such a list would be shorter than it looks.
+    /// Extras in `tools` that would silently not be offered, because the toolset is not named.
     pub fn unoffered_extras(&self) -> Vec<&str> {
         let is_extra = |name: &&str| find(name).is_some_and(|tool| tool.toolset() == EXTRAS);
         let named = self.toolsets.iter().any(|toolset| toolset == EXTRAS);
@@ -112,7 +112,7 @@ impl Selection {
     }
 }
 
-/// The table itself.
+/// Looks up the decision for one identity and one tool.
 pub fn verdict(pass: &Pass, selection: &Selection, tool: &Tool) -> Verdict {
     if !selection.offers(tool) {
         return Verdict::Refused(NOT_OFFERED);
@@ -141,6 +141,11 @@ pub fn verdict(pass: &Pass, selection: &Selection, tool: &Tool) -> Verdict {
         Access::Write if !pass.may_write() => Verdict::Refused(WRITE_NEEDED),
         Access::Read | Access::Write => Verdict::Allowed,
     }
+}
+
+/// Requires write access for an argument that makes a reading tool write.
+pub(crate) fn must_write(pass: &Pass, selection: &Selection) -> Result<(), ToolError> {
+    if selection.read_only || !pass.may_write() { Err(ToolError::Refused(WRITE_NEEDED)) } else { Ok(()) }
 }
 
 /// The tools that an identity sees.
@@ -176,7 +181,7 @@ mod tests {
         let default = Selection { toolsets: vec!["all".into()], ..Selection::default() };
         for closed in [Selection::default(), default.clone()] {
             assert_eq!(count(&closed), 0);
-            // A request cannot widen.
+            // A request cannot widen the selection.
             for asked in ["extras", "all", "all,extras", "workspace,extras", "workspace"] {
                 assert_eq!(count(&closed.narrowed(asked, false).unwrap()), 0, "{asked}");
             }

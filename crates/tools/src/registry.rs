@@ -1,6 +1,10 @@
-//! The registry: the table of all tools, and the one way to call one.
+//! The registry: the table of all tools, and the only way to call one.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{
+    collections::BTreeMap,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, PoisonError, RwLock},
+};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -18,26 +22,26 @@ use crate::{
 pub struct Context<'a> {
     /// The library.
     pub library: &'a Library,
-    /// Who asks.
+    /// Who is calling.
     pub caller: &'a Caller,
     /// The call in progress.
     pub call: &'a CallContext,
     /// Rate limits of this process.
     pub limits: &'a Limits,
-    /// The tools on offer.
+    /// The tools that are offered.
     pub selection: &'a Selection,
-    /// Characters that a page of a list may hold.
+    /// Maximum number of characters on a page of a list.
     pub page_chars: usize,
 }
 
-/// The hints of the protocol, all four explicit.
+/// The tool hints of the protocol, all four explicit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hints {
     /// Changes nothing.
     pub read_only: bool,
     /// May delete or overwrite.
     pub destructive: bool,
-    /// The same call twice has the effect of one.
+    /// Repeating a call has no further effect.
     pub idempotent: bool,
     /// Reaches beyond the library.
     pub open_world: bool,
@@ -49,13 +53,13 @@ pub struct Tool {
     pub name: &'static str,
     /// A title for people.
     pub title: &'static str,
-    /// When to use it, and when another fits.
+    /// When to use it, and when another tool fits better.
     pub description: &'static str,
     /// Its family.
     pub family: Family,
-    /// Who may call it at all.
+    /// Who may call it.
     pub audience: Audience,
-    /// What a caller must be allowed to do.
+    /// The access that a caller needs.
     pub access: Access,
     /// Its hints.
     pub hints: Hints,
@@ -66,22 +70,29 @@ pub struct Tool {
     pub(crate) run: fn(&Context<'_>, Map<String, Value>) -> Result<Answer, ToolError>,
 }
 
-/// What a tool answers.
+/// The answer of a tool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
     /// The contract's JSON.
     pub value: Value,
-    /// What stands beside an array, which has no room for it: `total`, `truncated`, `nextCursor`.
+    /// Facts about a reply that is a bare array: `total`, `truncated`, `nextCursor`.
     pub about: Map<String, Value>,
 }
 
 impl Tool {
     /// The schema of its arguments.
-    pub fn input_schema(&self) -> Map<String, Value> {
-        let mut schema = schema::object((self.input)());
-        schema.entry("properties").or_insert_with(|| Value::Object(Map::new()));
-        schema.insert("additionalProperties".into(), Value::Bool(false));
-        schema
+    pub fn input_schema(&self) -> Arc<Map<String, Value>> {
+        // Cached, because every call is checked against its schema and building one takes longer than most calls.
+        static MADE: RwLock<BTreeMap<&str, Arc<Map<String, Value>>>> = RwLock::new(BTreeMap::new());
+        let known = MADE.read().unwrap_or_else(PoisonError::into_inner).get(self.name).cloned();
+        known.unwrap_or_else(|| {
+            let mut schema = schema::object((self.input)());
+            schema.entry("properties").or_insert_with(|| Value::Object(Map::new()));
+            schema.insert("additionalProperties".into(), Value::Bool(false));
+            let schema = Arc::new(schema);
+            MADE.write().unwrap_or_else(PoisonError::into_inner).insert(self.name, schema.clone());
+            schema
+        })
     }
 
     /// Whether its reply is a bare array, as the contract shows it.
@@ -107,12 +118,12 @@ impl std::fmt::Debug for Tool {
     }
 }
 
-/// Every tool, in the order in which they are listed.
+/// Every tool, in listing order.
 pub fn registry() -> impl Iterator<Item = &'static Tool> {
     workspace::TOOLS.iter().chain(store::TOOLS).chain(documents::TOOLS).chain(extras())
 }
 
-/// The tools beyond the contracts: the toolset `extras`, which is offered only where it is named.
+/// The tools beyond the contracts: the toolset `extras`, which is offered only when it is named.
 pub(crate) fn extras() -> impl Iterator<Item = &'static Tool> {
     workspace::EXTRAS.iter()
 }
@@ -122,7 +133,8 @@ pub fn find(name: &str) -> Option<&'static Tool> {
     registry().find(|tool| tool.name == name)
 }
 
-/// Calls a tool: policy, arguments, work, each failure in the family's shape. A defect is contained here.
+/// Calls a tool: checks the policy, the rate limit and the arguments, then runs it. Errors have the family's shape, and
+/// a panic becomes an error.
 pub fn call(tool: &Tool, context: &Context<'_>, arguments: Map<String, Value>) -> Result<Answer, ErrorReply> {
     let work = || {
         if let Verdict::Refused(sentence) = policy::verdict(&context.caller.pass, context.selection, tool) {
@@ -136,12 +148,12 @@ pub fn call(tool: &Tool, context: &Context<'_>, arguments: Map<String, Value>) -
     outcome.map_err(|error| tool.family.shape(&error))
 }
 
-/// The failure of a call that ended by a defect outside the tool itself.
+/// The error for a call that failed because of a defect outside the tool itself.
 pub fn defect(tool: &Tool) -> ErrorReply {
     tool.family.shape(&ToolError::Defect)
 }
 
-/// The failure of a call whose turn did not come.
+/// The error for a call that waited too long for its turn.
 pub fn busy(tool: &Tool, seconds: u64) -> ErrorReply {
     let message =
         format!("the server is busy: the call waited {seconds} s for its turn and nothing was done");
@@ -154,7 +166,7 @@ pub(crate) fn reply(value: &impl Serialize) -> Result<Answer, ToolError> {
     Ok(Answer { value, about: Map::new() })
 }
 
-/// Turns a part of a list into JSON, with what there is to say of the whole.
+/// Turns a page of a list into JSON, with facts about the whole list.
 pub(crate) fn reply_part<T: Serialize>(
     items: &[T],
     total: u64,

@@ -1,4 +1,4 @@
-//! Resources: documents and snapshots by address, for clients that read rather than call.
+//! Resources: documents and snapshots by URI, for clients that read resources rather than call tools.
 
 use serde_json::json;
 use shelf_base::{CallContext, ids::DocumentId};
@@ -11,19 +11,21 @@ use crate::policy::{self, Selection, Verdict};
 const DOCUMENTS: &str = "shelf://documents/";
 const SNAPSHOTS: &str = "shelf://snapshots/";
 
-/// Template of a document's address.
+/// URI template of a document.
 pub const DOCUMENT_TEMPLATE: &str = "shelf://documents/{document_id}";
-/// Template of a snapshot's address.
+/// URI template of a snapshot.
 pub const SNAPSHOT_TEMPLATE: &str = "shelf://snapshots/{snapshot_id}";
-/// Resources in one page.
+/// Resources on one page.
 const PAGE: usize = 100;
-/// Values in one completion.
+/// Most values in one completion.
 pub(crate) const COMPLETIONS: usize = 100;
+/// Number of newest snapshots considered for a completion.
+const COMPLETED_FROM: usize = 1_000;
 
 /// A resource in a list.
 #[derive(Clone, Debug)]
 pub struct Listed {
-    /// Its address.
+    /// Its URI.
     pub uri: String,
     /// Its name: the path.
     pub name: String,
@@ -35,7 +37,7 @@ pub struct Listed {
     pub size: u64,
 }
 
-/// What a read gives.
+/// The content of a resource.
 #[derive(Clone, Debug)]
 pub struct Read {
     /// MIME type.
@@ -46,7 +48,7 @@ pub struct Read {
     pub is_base64: bool,
 }
 
-/// Resources follow the policy of the tool that reads the same things.
+/// Whether the caller may read resources: the policy is that of the tools that read the same data.
 pub fn allowed(caller: &Caller, selection: &Selection) -> bool {
     may_call(caller, selection, "get") || may_call(caller, selection, "get_document_tool")
 }
@@ -87,7 +89,7 @@ fn listed(document: &Document) -> Listed {
     }
 }
 
-/// Reads a resource; `None` when the caller has no such thing.
+/// Reads a resource; `None` when the caller has no such resource.
 pub fn read(
     library: &Library,
     caller: &Caller,
@@ -138,11 +140,8 @@ fn read_snapshot(
     id: &str,
     call: &CallContext,
 ) -> Result<Option<Read>, Error> {
-    let snapshots = library.snapshots(caller, None)?;
-    let Some(snapshot) = snapshots.iter().find(|snapshot| snapshot.at.with_micros() == id) else {
-        return Ok(None);
-    };
-    let listing = library.listing(snapshot, call)?;
+    let Some(snapshot) = library.snapshot(caller, id)? else { return Ok(None) };
+    let listing = library.listing(&snapshot, call)?;
     let links: Vec<_> = listing
         .entries
         .iter()
@@ -164,7 +163,8 @@ fn read_snapshot(
     Ok(Some(Read { mime: "application/json".into(), content: content.to_string(), is_base64: false }))
 }
 
-/// Values that complete the argument of a template: ids that begin so, and ids of documents whose path holds the text.
+/// Completions for the argument of a template: ids that start with the text, and ids of documents whose path contains
+/// it.
 pub fn complete(
     library: &Library,
     caller: &Caller,
@@ -175,7 +175,9 @@ pub fn complete(
     let mut complete = true;
     let values: Vec<String> = match (template, argument) {
         (SNAPSHOT_TEMPLATE, "snapshot_id") => {
-            let ids = library.snapshots(caller, None)?.into_iter().map(|snapshot| snapshot.at.with_micros());
+            let newest = library.snapshots_after(caller, None, None, COMPLETED_FROM)?;
+            complete = newest.len() < COMPLETED_FROM;
+            let ids = newest.into_iter().map(|snapshot| snapshot.at.with_micros());
             ids.filter(|id| id.starts_with(text)).collect()
         }
         (DOCUMENT_TEMPLATE, "document_id") => {
@@ -189,7 +191,8 @@ pub fn complete(
     Ok((values.into_iter().take(COMPLETIONS).collect(), total))
 }
 
-/// Documents whose id begins with a text or whose path holds it, among the first ten thousand; whether those are all.
+/// Documents whose id starts with the text or whose path contains it, among the first ten thousand; and whether there
+/// are no more than those.
 pub(crate) fn documents_like(
     library: &Library,
     caller: &Caller,

@@ -1,4 +1,4 @@
-//! Schemas that every client understands: plain types, no nulls, no Rust number formats, nothing referred to.
+//! Schemas that every client understands: plain types, no nulls, no Rust number formats, no references.
 
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Map, Value};
@@ -18,7 +18,7 @@ pub fn of<T: JsonSchema>() -> Value {
     value
 }
 
-/// The object itself; a schema that is none is a defect that the registry's test finds.
+/// The schema as an object. A schema that is not an object is a defect, which the registry's test finds.
 pub(crate) fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(object) => object,
@@ -50,7 +50,7 @@ fn make_portable(value: &mut Value) {
     }
 }
 
-/// "This or null" is "this", not required: the null branch goes, and a single branch left moves up.
+/// A nullable value is simply not required: removes the null branch, and inlines a single remaining branch.
 fn drop_null_branch(object: &mut Map<String, Value>) {
     let Some(Value::Array(branches)) = object.get_mut("anyOf") else { return };
     branches.retain(|branch| branch.get("type").and_then(Value::as_str) != Some("null"));

@@ -1,25 +1,26 @@
-//! Arguments whose JSON text a tool keeps as it was written, such as an entry that becomes a line of the user's file.
+//! Arguments whose exact JSON text a tool keeps, such as an entry that becomes a line of the user's file.
 //!
-//! Between a door and a tool, arguments are values of the JSON library, in which `1.10` and `1.1` are the same number.
-//! The library's mode that keeps the difference breaks the MCP library. So a door that has the text of a request, which
-//! all of them have before anybody parses it, puts the text of such an argument into a wrapper: an object with one
-//! reserved key. The wrapper passes through the MCP library like any object, and the tool unwraps it.
+//! Between a transport and a tool, arguments are `serde_json` values, in which `1.10` and `1.1` are the same number.
+//! The `serde_json` mode that preserves the difference breaks the MCP library. Every transport has the text of a
+//! request before it is parsed, so it puts the text of such an argument into a wrapper: an object with one reserved
+//! key. The wrapper passes through the MCP library like any object, and the tool unwraps it.
 //!
-//! Nothing depends on it but spelling: without a wrapper the tool writes the value, and whoever sends a wrapper himself
-//! has only sent the same argument in another way, since the tool checks what is inside. No valid entry looks like one.
+//! Only the spelling depends on the wrapper. Without one, the tool writes the parsed value. A client that sends a
+//! wrapper itself merely sends the same argument in another form, because the tool checks the content. No valid entry
+//! looks like a wrapper.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, value::RawValue};
 
-/// Each tool that keeps the text of an argument, and the argument.
+/// The tools that keep the text of an argument, with the name of the argument.
 const KEPT: &[(&str, &str)] = &[("write_memory_entry", "entry")];
 
-/// The one key of a wrapper.
+/// The only key of a wrapper.
 const KEY: &str = "$json";
 
-/// Wraps what `tool` keeps, inside a JSON text in which its arguments are found by following the keys of `path`. `None`
-/// when there is nothing to wrap; the text is then as good as it is.
+/// Wraps the argument that `tool` keeps, in a JSON text that holds the tool's arguments under the keys of `path`.
+/// `None` when there is nothing to wrap; the text can then be used unchanged.
 pub fn wrap(tool: &str, text: &str, path: &[&str]) -> Option<String> {
     match path.split_first() {
         Some((step, rest)) => with_field(text, step, |inner| wrap(tool, inner, rest)),
@@ -30,9 +31,9 @@ pub fn wrap(tool: &str, text: &str, path: &[&str]) -> Option<String> {
     }
 }
 
-/// Whether a text may be a call of a tool that keeps something: quick, and never wrong when it says no to a plain one.
+/// A quick check whether a text may call a tool that keeps an argument. A negative answer is always right.
 pub fn may_wrap(text: &str) -> bool {
-    // A name may be spelled with escapes.
+    // The tool name may contain escapes.
     KEPT.iter().any(|(name, _)| text.contains(name)) || text.contains("\\u")
 }
 
@@ -44,7 +45,7 @@ pub(crate) fn text_of(argument: Map<String, Value>) -> String {
     }
 }
 
-/// An object, or the text of one in quotes, as some clients send it; anything else is left to the check of types.
+/// Wraps an object, or a string that contains one, as some clients send it. Anything else is left to the type check.
 fn wrapped(raw: &str) -> Option<String> {
     let text = match raw.as_bytes().first()? {
         b'{' => Value::from(raw).to_string(),

@@ -1,4 +1,4 @@
-//! One large file that is not text: half of it noise, half of it records, as in images and databases.
+//! A corpus of one large binary file: half random noise, half records, similar to images and databases.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -9,15 +9,15 @@ use anyhow::Result;
 use super::random::Random;
 use super::{Scale, corpus};
 
-/// Bytes of the file at full scale.
+/// The size of the file at full scale, in bytes.
 const SIZE: usize = 1_000_000_000;
 
-/// How much is made at once.
+/// The number of bytes generated at once.
 const PIECE: usize = 1_000_000;
 
 const SEED: u64 = 0x5eed_0003;
 
-/// Makes the file unless it is there already, and says which folder holds it.
+/// Creates the file unless it exists, and returns its folder.
 pub fn ensure(work: &Path, scale: Scale) -> Result<PathBuf> {
     let size = scale.of(SIZE);
     corpus::ensure(work, "binary", &format!("{size} {SEED}"), |folder| make(&folder.join("image.bin"), size))
@@ -41,7 +41,7 @@ fn make(place: &Path, size: usize) -> Result<()> {
     Ok(())
 }
 
-/// Fixed-width records: a counter, a slowly moving measure, a small code, a padded label, some noise.
+/// Fixed-width records: a counter, a slowly changing value, a small code, a padded label, and some noise.
 struct Records {
     random: Random,
     serial: u64,

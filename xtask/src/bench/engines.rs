@@ -1,4 +1,4 @@
-//! Search engines to compare with: each indexes the same passages and answers the same questions in this very process.
+//! Search engines for comparison: each indexes the same passages and answers the same queries, in this process.
 
 use std::path::{Path, PathBuf};
 use std::process;
@@ -9,41 +9,41 @@ use anyhow::{Context, Result};
 use super::report::{Report, Target};
 use super::{corpus, machine, passages, timing, vocabulary};
 
-/// How many hits are asked for.
+/// The number of hits to request.
 pub const TOP: usize = 10;
 
 /// A search engine that finds passages by their words.
 pub trait Engine: Sized {
-    /// An index that is being made.
+    /// An index under construction.
     type Maker;
 
-    /// The name the results use.
+    /// The name used in the results.
     const NAME: &'static str;
 
-    /// Its version and how it is used.
+    /// The engine's version and configuration.
     fn version() -> String;
 
-    /// An empty index in a folder that is not there yet.
+    /// Creates an empty index in a new folder.
     fn create(folder: &Path) -> Result<Self::Maker>;
 
     /// Adds one passage of the file at `path`.
     fn add(maker: &mut Self::Maker, path: &str, passage: &str) -> Result<()>;
 
-    /// Writes what is left and opens the index.
+    /// Writes the remaining data and opens the index.
     fn finish(maker: Self::Maker) -> Result<Self>;
 
-    /// Finds the best passages with a snippet of each; gives the milliseconds it took.
+    /// Finds the best passages with a snippet of each; returns the time in milliseconds.
     fn search(&mut self, query: &str) -> Result<f64>;
 }
 
-/// An engine with what it has answered so far.
+/// An engine and the latencies measured so far.
 pub struct Contender<E> {
     engine: E,
     samples: Vec<f64>,
 }
 
 impl<E: Engine> Contender<E> {
-    /// Indexes all files in a new folder below `work` and reports what that took.
+    /// Indexes all files in a new folder below `work` and reports the cost.
     pub fn make(files: &[(PathBuf, u64)], work: &Path, report: &mut Report) -> Result<Self> {
         println!("== indexing with {}", E::NAME);
         report.fact(E::NAME, E::version());
@@ -70,7 +70,7 @@ impl<E: Engine> Contender<E> {
         Ok(Self { engine, samples: Vec::new() })
     }
 
-    /// Asks all questions; what they took is kept.
+    /// Runs all queries and records their latencies.
     pub fn ask(&mut self, queries: &[String]) -> Result<()> {
         for query in queries {
             self.samples.push(self.engine.search(query)?);
@@ -78,12 +78,12 @@ impl<E: Engine> Contender<E> {
         Ok(())
     }
 
-    /// Asks questions that nobody counts.
+    /// Runs queries without recording them.
     pub fn warm_up(&mut self, queries: &[String]) -> Result<()> {
         queries.iter().try_for_each(|query| self.engine.search(query).map(drop))
     }
 
-    /// Reports the questions and gives their median.
+    /// Reports the latencies and returns their median.
     pub fn rows(&self, report: &mut Report) -> f64 {
         report.latencies("keyword search", E::NAME, &self.samples, Target::None, Target::None);
         timing::median(&self.samples)

@@ -1,4 +1,4 @@
-//! SQLite's full-text search: what most programs that need a search box take first.
+//! SQLite's full-text search: the usual first choice for adding search to a program.
 
 use std::fs;
 use std::path::Path;
@@ -9,13 +9,13 @@ use rusqlite::Connection;
 
 use super::engines::{Engine, TOP};
 
-/// Waiting for the disk is not what is compared here, so the database is told not to.
+/// Durability is disabled, since this does not compare waiting for the disk.
 const TABLE: &str = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; \
     CREATE VIRTUAL TABLE passages USING fts5(path UNINDEXED, text, tokenize = 'porter unicode61'); BEGIN";
 
 const ADD: &str = "INSERT INTO passages (path, text) VALUES (?1, ?2)";
 
-/// Any word will do and the best come first, as for the others.
+/// Matches any of the words and returns the best first, like the other engines.
 const SEARCH: &str = "SELECT path, snippet(passages, 1, '[', ']', '…', 24) FROM passages \
     WHERE passages MATCH ?1 ORDER BY rank LIMIT ?2";
 

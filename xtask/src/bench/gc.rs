@@ -1,4 +1,4 @@
-//! `bench gc`: what garbage collection takes, and that it grows with what is dropped and not faster.
+//! `bench gc`: how long garbage collection takes, and whether it scales linearly with the number of dropped snapshots.
 
 use std::fs;
 use std::process::Command;
@@ -13,11 +13,11 @@ use super::{Scale, corpus};
 use crate::places;
 use crate::server::Server;
 
-/// Snapshots that are dropped, and four times as many.
+/// Numbers of snapshots to drop.
 const FEW: usize = 3_000;
 const MANY: usize = 4 * FEW;
 
-/// Makes two libraries and collects both.
+/// Creates two libraries and runs garbage collection on both.
 pub fn run(scale: Scale) -> Result<()> {
     let work = places::root().join("bench").join("work").join(scale.folder());
     fs::create_dir_all(&work)?;
@@ -26,20 +26,20 @@ pub fn run(scale: Scale) -> Result<()> {
     let name = |count: usize| format!("garbage collection that drops {} snapshots", scale.of(count));
     report.single(&name(FEW), "shelf", "s", few, Target::None);
     report.single(&name(MANY), "shelf", "s", many, Target::None);
-    // Four times the work in at most six times the time: more than linear would show.
+    // Four times the work may take at most six times as long; superlinear growth would exceed that.
     report.single("time for four times as many snapshots", "shelf", "times", many / few, Target::AtMost(6.0));
     corpus::remove(&work.join("stores"))?;
     report.finish()
 }
 
-/// Seconds that dropping so many snapshots takes.
+/// The number of seconds that it takes to drop this many snapshots.
 fn dropped(scale: Scale, snapshots: usize) -> Result<f64> {
     let shelf = places::built_shelf()?;
     let work = places::root().join("bench").join("work").join(scale.folder());
     let data = work.join("stores").join("gc");
     corpus::remove(&data)?;
     fs::create_dir_all(&data)?;
-    println!("== making a library with {snapshots} snapshots");
+    println!("== creating a library with {snapshots} snapshots");
     let server = Server::start(&shelf, &data)?;
     let mut client = Client::connect(&server.address())?;
     for number in 0..=snapshots {

@@ -1,4 +1,4 @@
-//! A tree that changes a little from one day to the next: what deduplication is for.
+//! A tree that changes slightly from day to day: the typical case for deduplication.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,31 +10,31 @@ use super::corpus::{self, Tree};
 use super::text::{Kind, Writer};
 use super::words::Words;
 
-/// How many generations are stored one after the other.
+/// The number of generations stored in succession.
 pub const COUNT: usize = 5;
 
-/// Bytes of small files; with the large files a generation has a fifth of 769 MB.
+/// The total size of the small files; with the large files, a generation has a fifth of 769 MB.
 const SMALL_BYTES: usize = 105_800_000;
 
-/// How many small files there are.
+/// The number of small files.
 const SMALL_FILES: usize = 21_000;
 
-/// How many large files there are.
+/// The number of large files.
 const LARGE_FILES: usize = 3;
 
-/// Bytes of one large file.
+/// The size of each large file in bytes.
 const LARGE_BYTES: usize = 16_000_000;
 
 const SEED: u64 = 0x5eed_0002;
 
-/// The first generation, from which the others follow.
+/// The first generation, from which the others are derived.
 pub struct Generations<'words> {
     base: PathBuf,
     words: &'words Words,
 }
 
 impl<'words> Generations<'words> {
-    /// Makes the first generation unless it is there already.
+    /// Creates the first generation unless it exists.
     pub fn ensure(work: &Path, words: &'words Words, scale: Scale) -> Result<Self> {
         let small = Tree {
             name: "generations-small",
@@ -52,7 +52,7 @@ impl<'words> Generations<'words> {
         Ok(Self { base, words })
     }
 
-    /// Brings the working folder from generation `number - 1` to `number`, counted from one.
+    /// Updates the working folder from generation `number - 1` to `number`, counting from one.
     pub fn sync(&self, working: &Path, number: usize) -> Result<()> {
         if number == 1 {
             corpus::remove(working)?;

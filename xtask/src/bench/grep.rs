@@ -1,4 +1,4 @@
-//! `bench grep`: how long an agent waits for a pattern, next to ripgrep on the files themselves.
+//! `bench grep`: how long an agent waits for a pattern search, compared with ripgrep on the files themselves.
 
 use std::fs;
 use std::path::PathBuf;
@@ -18,61 +18,61 @@ use super::vocabulary::Vocabulary;
 use super::words::Words;
 use crate::places;
 
-/// Milliseconds when next to nothing matches.
+/// The target in milliseconds when almost nothing matches.
 const FEW_TARGET: f64 = 2.0;
-/// Milliseconds when many files match.
+/// The target in milliseconds when many files match.
 const MANY_TARGET: f64 = 25.0;
 
-/// Both programs take so many turns.
+/// The number of turns of each program.
 const TURNS: usize = 5;
 
-/// Milliseconds of processor time below which nothing is told of it.
+/// Processor times below this many milliseconds are not reported.
 const LEAST_PROCESSOR: f64 = 100.0;
 
-/// Calls, each on one more word, at the end of an identifier.
+/// Function calls whose identifier ends with a given word.
 const REGEXES: [&str; 5] =
     [r"[a-z]+_for\(", r"[a-z]+_with\(", r"[a-z]+_from\(", r"[a-z]+_not\(", r"[a-z]+_this\("];
 
-/// Words that hardly any file is without.
+/// Words that occur in almost every file.
 const EVERYWHERE: [&str; 3] = ["the", "and", "for"];
 
 /// Patterns of one kind.
 struct Case {
     what: &'static str,
     patterns: Vec<String>,
-    /// Whether only counts are asked for.
+    /// Whether only counts are requested.
     count: bool,
-    /// How many calls a turn has.
+    /// The number of calls per turn.
     calls: usize,
     held_to: HeldTo,
 }
 
-/// What the time of a call is held to.
+/// The target for the time of a call.
 enum HeldTo {
     Milliseconds(f64),
     Ripgrep,
 }
 
-/// What was measured of one case.
+/// The measurements of one case.
 #[derive(Default)]
 struct Measured {
     /// Milliseconds of each call.
     ours: Vec<f64>,
-    /// Milliseconds of processor time of the server for a call, on average, by turn.
+    /// The server's average processor time per call in milliseconds, for each turn.
     processor: Vec<f64>,
     ripgrep: Vec<Taken>,
-    /// Patterns for which the two programs found something else.
+    /// Patterns for which the two programs found different matches.
     differing: Vec<String>,
 }
 
-/// The corpus and where small files go.
+/// The corpus and a folder for small files.
 struct Bench {
     tree: PathBuf,
     folder: PathBuf,
     has_ripgrep: bool,
 }
 
-/// Makes the library anew and measures patterns.
+/// Creates the library and measures pattern searches.
 pub fn run(scale: Scale) -> Result<()> {
     let shelf = places::built_shelf()?;
     let work = places::root().join("bench").join("work").join(scale.folder());
@@ -81,7 +81,7 @@ pub fn run(scale: Scale) -> Result<()> {
     let files = corpus::files_below(&tree)?;
     println!("== choosing patterns");
     let cases = cases(Patterns::choose(&files, &Vocabulary::of(&files)?)?);
-    println!("== making a library of {} documents", files.len());
+    println!("== creating a library of {} documents", files.len());
     let (library, _) = Library::make(shelf, &work, &tree)?;
     let mut report = Report::new("grep", scale, &work);
     report.fact("shelf", library.version());
@@ -137,14 +137,14 @@ impl Case {
         ("grep", if self.count { counted } else { arguments })
     }
 
-    /// The pattern of a serial number; they come round again.
+    /// The pattern with this serial number; patterns are reused cyclically.
     fn pattern(&self, serial: usize) -> &str {
         &self.patterns[serial % self.patterns.len()]
     }
 }
 
 impl Bench {
-    /// Measures one kind of pattern and gives the patterns on which the programs did not agree.
+    /// Measures one kind of pattern and returns the patterns for which the programs disagree.
     fn measure(&self, case: &Case, client: &mut LineClient, report: &mut Report) -> Result<Vec<String>> {
         let found = case
             .patterns
@@ -183,7 +183,7 @@ impl Bench {
         Ok(())
     }
 
-    /// What is told of all cases together.
+    /// Reports the figures for all cases together.
     fn closing(&self, client: &LineClient, differing: &[String], report: &mut Report) -> Result<()> {
         report.single("memory after all patterns", "shelf", "MB", client.resident()?, Target::None);
         report.single("of it, without mapped files", "shelf", "MB", client.own_memory()?, Target::None);
@@ -208,7 +208,7 @@ impl Measured {
         };
         let (of_wall, of_processor) = (format!("{}, wall", case.what), format!("{}, CPU", case.what));
         report.samples(&format!("{}, p50", case.what), "shelf", "ms", self.ours.clone(), target(&wall));
-        // The kernel counts in hundredths of a second, which is too coarse for the fast ones.
+        // The kernel's resolution is a hundredth of a second, which is too coarse for fast calls.
         if self.processor.iter().sum::<f64>() * case.calls as f64 >= LEAST_PROCESSOR {
             let target =
                 if matches!(case.held_to, HeldTo::Ripgrep) { target(&processor) } else { Target::None };
@@ -227,7 +227,7 @@ fn ask(client: &mut LineClient, call: &Call) -> Result<Found> {
     Ok(Found { lines: number("total_matches")?, files: number("total_files")? })
 }
 
-/// One pattern, how many there are, and what they are found in.
+/// A summary: the number of patterns, an example, and the number of files they match.
 fn described(case: &Case, found: &[Found]) -> String {
     let files = found.iter().map(|found| found.files);
     let (least, most) = (files.clone().min().unwrap_or_default(), files.max().unwrap_or_default());

@@ -1,5 +1,5 @@
-//! `bench hostile`: 200 connections that misbehave in every way a connection can, and 16 clients that only want to work.
-//! What counts is what those 16 feel, and what the server takes of the machine.
+//! `bench hostile`: 200 connections that misbehave in various ways, next to 16 regular clients. Measures the latency
+//! and errors of those 16 and the server's memory.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,16 +20,16 @@ use super::{Scale, corpus, machine};
 use crate::places;
 use crate::server::Server;
 
-/// Connections that misbehave.
+/// The number of misbehaving connections.
 const HOSTILE: usize = 200;
-/// Clients that do not.
+/// The number of regular clients.
 const CLIENTS: usize = 16;
-/// Documents of the library.
+/// The number of documents in the library.
 const DOCUMENTS: usize = 2_000;
-/// Bytes of the document whose answers nobody reads.
+/// The size of the document that is requested by clients that do not read the reply.
 const LARGE: usize = 6_000_000;
 
-/// Makes a small library and measures.
+/// Creates a small library and runs the measurement.
 pub fn run(scale: Scale) -> Result<()> {
     let shelf = places::built_shelf()?;
     let work = places::root().join("bench").join("work").join(scale.folder());
@@ -38,11 +38,11 @@ pub fn run(scale: Scale) -> Result<()> {
     fs::create_dir_all(&data)?;
     let server = Server::start(&shelf, &data)?;
     let address = server.address();
-    println!("== making a library of {DOCUMENTS} documents");
+    println!("== creating a library of {DOCUMENTS} documents");
     fill(&address)?;
     let mut report = Report::new("hostile", scale, &work);
     let length = Duration::from_secs(if scale.is_quick() { 8 } else { 60 });
-    println!("== {CLIENTS} clients beside {HOSTILE} connections that misbehave");
+    println!("== {CLIENTS} clients next to {HOSTILE} misbehaving connections");
     let tally = measure(&server, length);
     finish(&mut report, &server, tally)?;
     drop(server);
@@ -71,13 +71,13 @@ fn fill(address: &str) -> Result<()> {
     Ok(())
 }
 
-/// What the 16 clients met.
+/// What the regular clients measured.
 #[derive(Default)]
 struct Tally {
     milliseconds: Vec<f64>,
-    /// The same, of each tool.
+    /// The same for each tool.
     of_tools: BTreeMap<&'static str, Vec<f64>>,
-    /// Calls that were asked to come again.
+    /// The number of calls that were told to retry later.
     later: usize,
     errors: Vec<String>,
 }
@@ -94,7 +94,7 @@ fn measure(server: &Server, length: Duration) -> Tally {
                 }
             });
         }
-        // First they take their places.
+        // Let the hostile connections get established first.
         thread::sleep(Duration::from_secs(2));
         let until = Instant::now() + length;
         let clients: Vec<_> = (0..CLIENTS)
@@ -159,14 +159,14 @@ fn work(address: &str, number: usize, until: Instant) -> Tally {
     tally
 }
 
-/// What a share of the calls did not exceed; they are in order.
+/// A quantile of the latencies, which must be sorted.
 fn quantile(milliseconds: &[f64], share: f64) -> f64 {
     let last = milliseconds.len().saturating_sub(1);
     milliseconds.get((last as f64 * share) as usize).copied().unwrap_or(0.0)
 }
 
 fn finish(report: &mut Report, server: &Server, mut tally: Tally) -> Result<()> {
-    let peak = machine::peak_megabytes(server.id()).context("the server has ended")?;
+    let peak = machine::peak_megabytes(server.id()).context("the server has exited")?;
     tally.milliseconds.sort_by(f64::total_cmp);
     let at = |share: f64| quantile(&tally.milliseconds, share);
     let name = |what: &str| format!("{CLIENTS} clients beside {HOSTILE} hostile connections: {what}");
@@ -193,7 +193,7 @@ fn finish(report: &mut Report, server: &Server, mut tally: Tally) -> Result<()> 
     Ok(())
 }
 
-/// One connection's misdeed; each way has its share of the connections.
+/// Misbehaves in one of eight ways, chosen by the connection's number.
 fn misbehave(address: &str, number: usize, stop: &AtomicBool) {
     let outcome = TcpStream::connect(address).map_err(anyhow::Error::from).and_then(|mut stream| {
         stream.set_read_timeout(Some(Duration::from_secs(30)))?;
@@ -212,14 +212,14 @@ fn misbehave(address: &str, number: usize, stop: &AtomicBool) {
             ),
             6 => unread_stream(&mut stream, address, stop),
             _ => {
-                // Asks and goes away at once.
+                // Sends a request and disconnects without reading the reply.
                 ask(&mut stream, "search", &json!({ "query": "heron" }))?;
                 thread::sleep(Duration::from_millis(500));
                 Ok(())
             }
         }
     });
-    // Whatever the server did to it is what it deserved.
+    // Errors are expected here.
     if outcome.is_err() {
         thread::sleep(Duration::from_millis(200));
     }
@@ -232,7 +232,7 @@ fn wait(stop: &AtomicBool, most: Duration) {
     }
 }
 
-/// Says nothing until it is thrown out.
+/// Sends nothing until the server closes the connection.
 fn hold(stream: &mut TcpStream, stop: &AtomicBool) -> Result<()> {
     stream.set_read_timeout(Some(Duration::from_millis(200)))?;
     let mut nothing = [0; 16];
@@ -248,7 +248,7 @@ fn hold(stream: &mut TcpStream, stop: &AtomicBool) -> Result<()> {
     Ok(())
 }
 
-/// Sends the beginning of a head, and then a letter now and then.
+/// Sends the start of a request header, then a single byte from time to time.
 fn trickle(stream: &mut TcpStream, beginning: &[u8], stop: &AtomicBool) -> Result<()> {
     stream.write_all(beginning)?;
     while !stop.load(Ordering::Relaxed) {
@@ -258,7 +258,7 @@ fn trickle(stream: &mut TcpStream, beginning: &[u8], stop: &AtomicBool) -> Resul
     Ok(())
 }
 
-/// Promises a large body and sends a part of it.
+/// Announces a large body but sends only part of it.
 fn half_a_body(stream: &mut TcpStream, path: &str, length: usize, stop: &AtomicBool) -> Result<()> {
     let head = format!(
         "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
@@ -277,14 +277,14 @@ fn ask(stream: &mut TcpStream, tool: &str, arguments: &Value) -> Result<()> {
     Ok(stream.write_all(request.as_bytes())?)
 }
 
-/// Asks for something large and does not read it.
+/// Requests something large and does not read the reply.
 fn unread(stream: &mut TcpStream, tool: &str, arguments: &Value, stop: &AtomicBool) -> Result<()> {
     ask(stream, tool, arguments)?;
     wait(stop, Duration::from_secs(25));
     Ok(())
 }
 
-/// Opens a stream, asks for much through it, and reads nothing of the answers.
+/// Opens an SSE stream, sends many requests, and does not read the replies.
 fn unread_stream(stream: &mut TcpStream, address: &str, stop: &AtomicBool) -> Result<()> {
     stream.write_all(b"GET /sse HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
     let (mut text, mut bytes) = (String::new(), [0; 512]);

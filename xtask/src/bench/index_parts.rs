@@ -1,4 +1,4 @@
-//! What each part of the index takes on disk, read from the tables that end its segment files.
+//! The size on disk of each part of the index, read from the tables at the end of its segment files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,23 +9,23 @@ use anyhow::{Context, Result};
 use super::corpus;
 
 const MAGIC: &[u8] = b"SHELFSEG";
-/// The version of segment files whose table is read here.
+/// The supported version of segment files.
 const VERSION: [u8; 4] = 1_u32.to_le_bytes();
 /// Length of the table, its hash, version, magic.
 const FOOTER: usize = 8 + 32 + 4 + 8;
-/// Place, length and hash of a part, behind its name.
+/// Offset, length and hash of a part, which follow its name.
 const ROW: usize = 8 + 8 + 32;
 
-/// What is told when a file is not a segment as known here.
+/// The name of the remaining bytes: everything that is not part of a known segment.
 pub const OTHER: &str = "other";
 
 /// The sizes of an index.
 pub struct Sizes {
-    /// Bytes of all its files.
+    /// The total size of all files in bytes.
     pub total: u64,
-    /// How many files are segments.
+    /// The number of segment files.
     pub segments: usize,
-    /// Bytes by part; parts of the same kind are taken together.
+    /// Bytes by kind of part.
     pub parts: BTreeMap<String, u64>,
 }
 
@@ -48,7 +48,7 @@ pub fn sizes(data: &Path) -> Result<Sizes> {
     Ok(sizes)
 }
 
-/// `words/a` and `words/b` are both words; `vector.codes` belongs to the vectors.
+/// The kind of a part: `words/a` and `words/b` are both `words`; `vector.codes` is `vector`.
 fn kind(name: &str) -> String {
     let end = name.find(['/', '.']).unwrap_or(name.len());
     match &name[..end] {
@@ -57,7 +57,7 @@ fn kind(name: &str) -> String {
     }
 }
 
-/// The names and lengths of a segment's parts; nothing when the file is no segment of the known version.
+/// The names and lengths of a segment's parts; `None` if the file is not a segment of the supported version.
 fn table(bytes: &[u8]) -> Option<Vec<(String, u64)>> {
     let (body, footer) = bytes.split_at_checked(bytes.len().checked_sub(FOOTER)?)?;
     if !footer.ends_with(MAGIC) || footer[40..44] != VERSION {

@@ -1,4 +1,4 @@
-//! `bench ingest`: what storing costs, next to two programs that do the same kind of work.
+//! `bench ingest`: the cost of storing files, compared with two programs that do similar work.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,22 +14,22 @@ use super::words::Words;
 use super::{Scale, binary};
 use crate::places;
 
-/// MB of text per second of processor time.
+/// Target: MB of text per second of processor time.
 const TEXT_TARGET: f64 = 60.0;
-/// MB of binary per second of processor time.
+/// Target: MB of binary data per second of processor time.
 const BINARY_TARGET: f64 = 250.0;
-/// Seconds to add what is there already.
+/// Target: seconds to add files that are already stored.
 const AGAIN_TARGET: f64 = 1.0;
-/// MB stored for each MB of all generations together.
+/// Target: MB stored per MB of all generations together.
 const GENERATIONS_TARGET: f64 = 100.0 / 769.0;
 
-/// Steps are measured this often, and slow ones less.
+/// The number of measurements of a step, and of a slow step.
 const OFTEN: usize = 5;
 const SELDOM: usize = 3;
-/// From so many seconds on a step counts as slow.
+/// A step that takes more seconds than this counts as slow.
 const SLOW: f64 = 20.0;
 
-/// The corpora and where stores are made.
+/// The corpora and the folder for stores.
 struct Bench<'words> {
     tree: PathBuf,
     binary: PathBuf,
@@ -87,7 +87,7 @@ impl Bench<'_> {
         self.work.join("figures")
     }
 
-    /// Adds a folder to a new store, several times; the last store stays.
+    /// Adds a folder to a new store several times; the last store is kept.
     fn adding(&self, program: &Program, folder: &Path) -> Result<Vec<Taken>> {
         corpus::warm(folder)?;
         let mut taken: Vec<Taken> = Vec::new();
@@ -101,7 +101,7 @@ impl Bench<'_> {
         Ok(taken)
     }
 
-    /// Adds the text tree to the store that has it already.
+    /// Adds the text tree to the store that already contains it.
     fn adding_again(&self, program: &Program) -> Result<Vec<Taken>> {
         let mut taken: Vec<Taken> = Vec::new();
         while taken.len() < wanted(&taken) {
@@ -112,7 +112,7 @@ impl Bench<'_> {
         Ok(taken)
     }
 
-    /// Adds each generation from the same path to one store and looks at its size at the end.
+    /// Adds each generation from the same path to one store and reports the final size.
     fn storing_generations(&self, program: &Program, report: &mut Report) -> Result<()> {
         let place = self.place(program);
         let working = self.work.join("working");
@@ -133,7 +133,7 @@ impl Bench<'_> {
     }
 }
 
-/// Wall, processor time and speed of one step.
+/// Reports wall time, processor time and speed of one step.
 fn rows(
     report: &mut Report,
     what: &str,
@@ -159,7 +159,7 @@ fn rows(
     Ok(())
 }
 
-/// Targets are ours; the others are there to compare with.
+/// Targets apply only to shelf; the other programs are for comparison.
 fn ours(program: &Program, target: Target) -> Target {
     if matches!(program, Program::Shelf(_)) { target } else { Target::None }
 }

@@ -1,4 +1,4 @@
-//! A library on disk and the program that serves it: what every benchmark of reading starts from.
+//! A library on disk and the program that serves it: the starting point of every read benchmark.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use super::line_client::LineClient;
 use super::peak::{self, Made};
 use super::programs::{self, Program};
 
-/// A library and how to serve it.
+/// A library and the program that serves it.
 pub struct Library {
     /// The program.
     pub shelf: PathBuf,
@@ -18,7 +18,7 @@ pub struct Library {
 }
 
 impl Library {
-    /// Makes a new library in `work` with everything below `tree`, and says what that took.
+    /// Creates a new library in `work` with everything below `tree`, and returns the cost.
     pub fn make(shelf: PathBuf, work: &Path, tree: &Path) -> Result<(Self, Made)> {
         let place = work.join("stores").join("library");
         let program = Program::Shelf(shelf.clone());
@@ -32,14 +32,14 @@ impl Library {
         LineClient::start(&self.shelf, &self.data, &self.log)
     }
 
-    /// A server that calls can be made to.
+    /// Starts a server that is ready for calls.
     pub fn serve(&self) -> Result<LineClient> {
         let mut client = self.open()?;
         client.initialized()?;
         Ok(client)
     }
 
-    /// What the program says its version is.
+    /// The version that the program reports.
     pub fn version(&self) -> String {
         Program::Shelf(self.shelf.clone()).version().unwrap_or_else(|| "unknown".to_owned())
     }

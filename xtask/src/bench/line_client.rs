@@ -1,4 +1,4 @@
-//! A plain MCP client over stdio: JSON-RPC, one message a line, with as little of its own cost as can be.
+//! A simple MCP client over stdio (JSON-RPC, one message per line) with as little overhead as possible.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::machine;
 
-/// No session lasts longer: a server that hangs is ended and the benchmark fails.
+/// The maximum duration of a session: a server that hangs is killed, and the benchmark fails.
 const LONGEST: Duration = Duration::from_secs(900);
 
 /// A tool's name and its arguments.
@@ -28,15 +28,15 @@ pub struct LineClient {
     output: BufReader<ChildStdout>,
     line: String,
     last: u64,
-    /// Dropping it tells the watchdog that the session is over.
+    /// Dropping this tells the watchdog that the session is over.
     _watched: Sender<()>,
 }
 
 impl LineClient {
-    /// Starts the server and waits for its first reply; what it says on stderr goes to `log`.
+    /// Starts the server and waits for its first reply; its stderr goes to `log`.
     pub fn start(shelf: &Path, data: &Path, log: &Path) -> Result<Self> {
         let mut child = Command::new(shelf)
-            // The mixed calls greet more often than the contract allows anybody else.
+            // The mixed calls use `hello` more often than the default rate limit allows.
             .env("SHELF_HELLO_PER_MINUTE", "0")
             .arg("--data-dir")
             .arg(data)
@@ -67,7 +67,7 @@ impl LineClient {
         self.receive()
     }
 
-    /// Ends the handshake; calls may follow.
+    /// Completes the handshake, after which calls can be made.
     pub fn initialized(&mut self) -> Result<()> {
         self.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))
     }
@@ -77,17 +77,17 @@ impl LineClient {
         machine::resident_megabytes(self.process).context("cannot read the server's memory from /proc")
     }
 
-    /// The part of the server's memory that is no file's, in MB.
+    /// The server's anonymous memory (not backed by files) in MB.
     pub fn own_memory(&self) -> Result<f64> {
         machine::own_megabytes(self.process).context("cannot read the server's memory from /proc")
     }
 
-    /// The seconds of processor time the server has used so far.
+    /// The processor time that the server has used so far, in seconds.
     pub fn processor(&self) -> Result<f64> {
         machine::processor_seconds(self.process).context("cannot read the server's time from /proc")
     }
 
-    /// Calls a tool and gives its structured result.
+    /// Calls a tool and returns its structured result.
     pub fn call(&mut self, call: &Call) -> Result<Value> {
         self.request_call(call)?;
         self.receive()?;
@@ -95,7 +95,7 @@ impl LineClient {
         Ok(reply["result"]["structuredContent"].take())
     }
 
-    /// Calls a tool and says how many milliseconds the reply took.
+    /// Calls a tool and returns the latency in milliseconds.
     pub fn timed(&mut self, call: &Call) -> Result<f64> {
         let start = Instant::now();
         self.request_call(call)?;
@@ -103,7 +103,7 @@ impl LineClient {
         Ok(start.elapsed().as_secs_f64() * 1e3)
     }
 
-    /// Makes all calls with so many of them under way at once; gives calls per second.
+    /// Makes all calls with at most `most` of them in flight; returns calls per second.
     pub fn in_flight(&mut self, calls: &[Call], most: usize) -> Result<f64> {
         let start = Instant::now();
         let mut waiting = calls.iter();
@@ -119,7 +119,7 @@ impl LineClient {
         Ok(calls.len() as f64 / start.elapsed().as_secs_f64())
     }
 
-    /// Closes the server's input and waits for it to end by itself.
+    /// Closes the server's input and waits for it to exit.
     pub fn close(mut self) -> Result<()> {
         self.input = None;
         let start = Instant::now();
@@ -130,7 +130,7 @@ impl LineClient {
             }
             thread::sleep(Duration::from_millis(2));
         }
-        bail!("the server did not end within 10 s after its input closed")
+        bail!("the server did not exit within 10 s after its input was closed")
     }
 
     fn request_call(&mut self, call: &Call) -> Result<()> {
@@ -147,23 +147,23 @@ impl LineClient {
         let mut line = serde_json::to_vec(message)?;
         line.push(b'\n');
         let Some(input) = &mut self.input else { bail!("the session is closed") };
-        input.write_all(&line).context("the server no longer reads; its log is beside the library")
+        input.write_all(&line).context("the server no longer reads its input; see serve.log")
     }
 
-    /// Reads up to the next reply and refuses errors. Notifications, which have no id, are passed over.
+    /// Reads the next reply and fails if it is an error. Notifications, which have no id, are skipped.
     fn receive(&mut self) -> Result<()> {
         loop {
             self.line.clear();
             if self.output.read_line(&mut self.line)? == 0 {
-                bail!("the server ended or took over {} s; its log is beside the library", LONGEST.as_secs());
+                bail!("the server exited or took over {} s; see serve.log", LONGEST.as_secs());
             }
             if self.line.contains("\"id\":") {
                 break;
             }
         }
-        // Quotes inside texts are escaped, so these can only be the reply's own fields.
+        // Quotes inside strings are escaped, so these can only be fields of the reply.
         if self.line.contains("\"isError\":true") || self.line.contains("\"error\":{\"code\"") {
-            bail!("the server refused a call: {}", self.line.chars().take(400).collect::<String>());
+            bail!("the server returned an error: {}", self.line.chars().take(400).collect::<String>());
         }
         Ok(())
     }
@@ -175,7 +175,7 @@ impl Drop for LineClient {
     }
 }
 
-/// Ends the server unless the session is over in time.
+/// Kills the server unless the session ends in time.
 fn watch(child: Arc<Mutex<Child>>) -> Sender<()> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
@@ -188,7 +188,7 @@ fn watch(child: Arc<Mutex<Child>>) -> Sender<()> {
 
 fn end(child: &Mutex<Child>) {
     let mut child = child.lock().unwrap_or_else(PoisonError::into_inner);
-    // It may have ended by itself; then there is nothing to kill.
+    // It may have exited already; then there is nothing to kill.
     let _ = child.kill();
     let _ = child.wait();
 }

@@ -1,4 +1,4 @@
-//! What the figures were measured on: without it a figure means nothing.
+//! Facts about the machine: without them, a figure is meaningless.
 
 use std::fs;
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::thread;
 
 use crate::step;
 
-/// The kernel counts processor time for programs in hundredths of a second.
+/// Clock ticks per second: the unit in which the kernel reports processor time.
 const TICKS: f64 = 100.0;
 
-/// Names and values, in the order they are shown. No name of the machine and no path is among them.
+/// Names and values, in display order. They contain neither host names nor paths.
 pub fn facts(work: &Path) -> Vec<(String, String)> {
     let cores =
         thread::available_parallelism().map_or_else(|_| "unknown".to_owned(), |count| count.to_string());
@@ -24,25 +24,25 @@ pub fn facts(work: &Path) -> Vec<(String, String)> {
     facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// The resident memory of a process in MB, from the kernel.
+/// The resident memory of a process in MB.
 pub fn resident_megabytes(process: u32) -> Option<f64> {
     status_megabytes(process, "VmRSS:")
 }
 
-/// The part of the resident memory that is no file's: what the process would miss if it were taken away.
+/// The anonymous resident memory of a process (not backed by files) in MB.
 pub fn own_megabytes(process: u32) -> Option<f64> {
     status_megabytes(process, "RssAnon:")
 }
 
-/// The most resident memory a process ever had, in MB.
+/// The peak resident memory of a process in MB.
 pub fn peak_megabytes(process: u32) -> Option<f64> {
     status_megabytes(process, "VmHWM:")
 }
 
-/// The seconds of processor time a process has used with all its threads, to a hundredth.
+/// The processor time of a process and all its threads in seconds, to a hundredth.
 pub fn processor_seconds(process: u32) -> Option<f64> {
     let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The second field is the program's name in brackets and may hold spaces.
+    // The second field is the program's name in parentheses, which may contain spaces.
     let mut fields = text.rsplit_once(')')?.1.split_whitespace().skip(11);
     let user: f64 = fields.next()?.parse().ok()?;
     let system: f64 = fields.next()?.parse().ok()?;

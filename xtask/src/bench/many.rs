@@ -1,5 +1,5 @@
-//! Many clients over HTTP at once, nine reads to one durable write: how many calls a second, how long the slowest take,
-//! whether any call fails, and whether every write that was acknowledged is there afterwards.
+//! Many concurrent clients over HTTP, with nine reads to one durable write: calls per second, tail latency, errors, and
+//! whether every acknowledged write is there afterwards.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -15,17 +15,17 @@ use super::random::Random;
 use super::report::{Report, Target};
 use crate::server::Server;
 
-/// Calls of a client between two writes.
+/// The number of reads between two writes of a client.
 const READS_PER_WRITE: usize = 9;
 
-/// One kept connection.
+/// A persistent connection.
 pub struct Client {
     reader: BufReader<TcpStream>,
     host: String,
 }
 
 impl Client {
-    /// Connects.
+    /// Connects to the server.
     pub fn connect(address: &str) -> Result<Self> {
         let stream = TcpStream::connect(address).context("cannot connect to the server")?;
         stream.set_nodelay(true)?;
@@ -33,7 +33,7 @@ impl Client {
         Ok(Self { reader: BufReader::new(stream), host: address.to_owned() })
     }
 
-    /// Calls a tool; its reply, when the status is 200.
+    /// Calls a tool and returns its reply; fails unless the status is 200.
     pub fn call(&mut self, tool: &str, arguments: &Value) -> Result<Value> {
         let body = arguments.to_string();
         let request = format!(
@@ -66,7 +66,7 @@ impl Client {
     }
 }
 
-/// What all clients did.
+/// The results of all clients.
 #[derive(Default)]
 struct Tally {
     milliseconds: Vec<f64>,
@@ -74,7 +74,7 @@ struct Tally {
     errors: Vec<String>,
 }
 
-/// Measures `clients` clients.
+/// Measures this many clients.
 pub fn measure(
     server: &Server,
     hashes: &[String],
@@ -157,7 +157,7 @@ fn work(address: &str, hashes: &[String], number: usize, until: Instant) -> Tall
     tally
 }
 
-/// How many acknowledged documents are not there.
+/// The number of acknowledged documents that are missing.
 fn missing(address: &str, ids: &[String]) -> Result<usize> {
     let mut client = Client::connect(address)?;
     Ok(ids

@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: the figures we promise, measured the same way every time and written down.
+//! `cargo xtask bench`: measures our performance targets in a reproducible way and records the results.
 
 mod binary;
 mod corpus;
@@ -36,17 +36,17 @@ use anyhow::{Result, bail};
 
 use crate::arguments::Arguments;
 
-/// How large the corpora and how long the runs are.
+/// The size of the corpora and the length of the runs.
 #[derive(Clone, Copy)]
 pub enum Scale {
-    /// The sizes that figures are quoted for.
+    /// The sizes for published figures.
     Full,
-    /// One twentieth of it.
+    /// One twentieth of the full size.
     Quick,
 }
 
 impl Scale {
-    /// Whether this is the short form.
+    /// Whether this is the quick scale.
     pub const fn is_quick(self) -> bool {
         matches!(self, Self::Quick)
     }
@@ -59,7 +59,7 @@ impl Scale {
         }
     }
 
-    /// The folder below `bench/work` where this scale keeps its files.
+    /// The folder below `bench/work` for files of this scale.
     pub fn folder(self) -> &'static str {
         match self {
             Self::Full => "full",
@@ -67,7 +67,7 @@ impl Scale {
         }
     }
 
-    /// What the name of a run gets at its end.
+    /// The suffix of the names of runs.
     pub fn suffix(self) -> &'static str {
         match self {
             Self::Full => "",
@@ -76,7 +76,7 @@ impl Scale {
     }
 }
 
-/// Runs the benchmark the next word names.
+/// Runs the benchmark named by the next argument.
 pub fn run(mut arguments: Arguments) -> Result<()> {
     let scale = if arguments.take_flag("--quick") { Scale::Quick } else { Scale::Full };
     let name = arguments.take_word();
@@ -89,7 +89,7 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
         Some("hostile") => hostile::run(scale),
         Some("gc") => gc::run(scale),
         _ => bail!(
-            "say which benchmark: `cargo xtask bench ingest`, `serve`, `search`, `grep`, `hostile` or `gc`"
+            "name a benchmark: `cargo xtask bench ingest`, `serve`, `search`, `grep`, `hostile` or `gc`"
         ),
     }
 }

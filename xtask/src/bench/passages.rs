@@ -1,9 +1,9 @@
-//! Passages for the search engines that have none of their own: pieces of files, cut at line ends.
+//! Passages for the other search engines: pieces of files, split at line ends.
 
-/// A piece ends with the first line that reaches this many bytes.
+/// A piece ends with the line that reaches this many bytes.
 const BYTES: usize = 1_600;
 
-/// The pieces of a text, one after the other.
+/// The pieces of a text, in order.
 pub fn of(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! Patterns to look for, chosen from the corpus itself: some that hardly occur, some that occur in many files.
+//! Search patterns chosen from the corpus itself: some that are rare, some that occur in many files.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -7,30 +7,30 @@ use anyhow::{Result, bail};
 
 use super::vocabulary::{self, Vocabulary};
 
-/// Of each kind so many are looked at, and so many of them taken at most.
+/// The maximum numbers of patterns of each kind that are considered and used.
 const LOOKED_AT: usize = 30;
 const TAKEN: usize = 20;
-/// Fewer of a kind would say little.
+/// The minimum number of patterns of each kind.
 const FEWEST: usize = 5;
-/// A word in no more files than this is rare.
+/// A pattern in no more files than this is rare.
 const RARE: usize = 3;
-/// One of so many files has a word with many hits: 2,000 of 55,000.
+/// A pattern with many hits occurs in about one of this many files: 2,000 of 55,000.
 const MANY: usize = 27;
-/// Bytes that a literal has at least: shorter ones are part of other words.
+/// The minimum length of a literal in bytes: shorter ones also occur inside other words.
 const LONG: usize = 7;
 
-/// Literals of three kinds.
+/// Three kinds of literals.
 pub struct Patterns {
     /// In one to three files.
     pub rare: Vec<String>,
-    /// In no file, though all their parts are.
+    /// In no file, although all of their parts occur.
     pub absent: Vec<String>,
     /// In about every 27th file.
     pub many: Vec<String>,
 }
 
 impl Patterns {
-    /// Chooses them, the same ones for the same corpus.
+    /// Chooses patterns deterministically for a given corpus.
     pub fn choose(files: &[(PathBuf, u64)], vocabulary: &Vocabulary) -> Result<Self> {
         let rare = identifiers(files)?;
         let absent = joined(&rare);
@@ -47,7 +47,7 @@ impl Patterns {
     }
 }
 
-/// An identifier of three words from each of several files that lie evenly over the corpus.
+/// Identifiers of three words, each from a different file, spread evenly over the corpus.
 fn identifiers(files: &[(PathBuf, u64)]) -> Result<Vec<String>> {
     let mut found = Vec::new();
     let mut seen = HashSet::new();
@@ -69,7 +69,7 @@ fn identifiers(files: &[(PathBuf, u64)]) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// New identifiers of the words of others, so that only looking at all of one tells that it is not there.
+/// New identifiers that combine words of the others, so that no single word rules them out.
 fn joined(identifiers: &[String]) -> Vec<String> {
     let parts: Vec<Vec<&str>> =
         identifiers.iter().map(|identifier| identifier.split('_').collect()).collect();
@@ -89,7 +89,7 @@ fn near(vocabulary: &Vocabulary, wanted: usize) -> Vec<String> {
     words.into_iter().filter(|word| word.len() >= LONG).take(LOOKED_AT).map(str::to_owned).collect()
 }
 
-/// In how many files each literal occurs, also inside of words.
+/// The number of files in which each literal occurs, including inside words.
 fn count(files: &[(PathBuf, u64)], literals: &[String]) -> Result<Vec<usize>> {
     let mut counts = vec![0; literals.len()];
     for (path, _) in files {
@@ -101,7 +101,7 @@ fn count(files: &[(PathBuf, u64)], literals: &[String]) -> Result<Vec<usize>> {
     Ok(counts)
 }
 
-/// Those that occur in at least and at most so many files.
+/// The literals that occur in `least` to `most` files.
 fn kept(literals: Vec<String>, counts: &[usize], least: usize, most: usize) -> Result<Vec<String>> {
     let fitting = literals.into_iter().zip(counts).filter(|(_, count)| (least..=most).contains(*count));
     let kept: Vec<String> = fitting.map(|(literal, _)| literal).take(TAKEN).collect();

@@ -1,4 +1,4 @@
-//! The most memory a command had, beside the time it took: the kernel tells it only while the command lives.
+//! Measures the peak memory of a command in addition to its time. The kernel reports it only while the command runs.
 
 use std::fs;
 use std::path::Path;
@@ -11,22 +11,22 @@ use anyhow::{Context, Result};
 use super::machine;
 use super::timing::{self, Invocation, Taken};
 
-/// Leaves its number in the file named first and then becomes the command.
+/// Writes its process id to the file given first, and then executes the command.
 const SCRIPT: &str = "echo $$ >\"$0\"; exec \"$@\"";
 
-/// How often the kernel is asked. What it tells only grows, so nothing but the last moment can be missed.
+/// The polling interval. The peak only grows, so polling can miss only the last moment.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// What one run of a command took.
+/// The cost of one run of a command.
 #[derive(Clone, Copy)]
 pub struct Made {
-    /// Its time.
+    /// The time it took.
     pub taken: Taken,
-    /// The most resident memory it had, in MB.
+    /// Its peak resident memory in MB.
     pub peak: f64,
 }
 
-/// Runs the command to its end; `folder` takes the small files this needs.
+/// Runs the command to completion; `folder` is used for small temporary files.
 pub fn measure(invocation: &Invocation, folder: &Path) -> Result<Made> {
     fs::create_dir_all(folder)?;
     let number = folder.join("process.txt");
@@ -40,11 +40,11 @@ pub fn measure(invocation: &Invocation, folder: &Path) -> Result<Made> {
         let taken = timing::measure(&named, folder);
         ended.store(true, Ordering::Relaxed);
         let peak = watcher.join().ok().flatten();
-        Ok(Made { taken: taken?, peak: peak.context("the kernel did not tell the memory of the command")? })
+        Ok(Made { taken: taken?, peak: peak.context("the kernel did not report the memory of the command")? })
     })
 }
 
-/// Asks for the peak until the command has ended; gives the last answer.
+/// Polls the peak until the command has exited; returns the last value.
 fn watch(number: &Path, ended: &AtomicBool) -> Option<f64> {
     let mut last = None;
     while !ended.load(Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! The programs that are measured side by side, and how each is told to store a path.
+//! The programs that are compared, and the command with which each stores a path.
 
 use std::ffi::OsString;
 use std::fs;
@@ -11,18 +11,18 @@ use super::corpus;
 use super::timing::Invocation;
 use crate::step;
 
-/// A program that stores files without storing the same bytes twice.
+/// A program that stores files with deduplication.
 pub enum Program {
-    /// Ours, at this path.
+    /// Shelf, at this path.
     Shelf(PathBuf),
     /// Restic with its defaults.
     Restic,
-    /// Borg without encryption and with zstd, the compression the two others use.
+    /// Borg without encryption and with zstd, which the two others also use.
     Borg,
 }
 
 impl Program {
-    /// The name the results use.
+    /// The name used in the results.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Shelf(_) => "shelf",
@@ -31,7 +31,7 @@ impl Program {
         }
     }
 
-    /// What the program says its version is; nothing when it is not installed.
+    /// The version that the program reports; `None` if it is not installed.
     pub fn version(&self) -> Option<String> {
         match self {
             Self::Shelf(path) => step::first_line(&path.to_string_lossy(), &["--version"]),
@@ -40,7 +40,7 @@ impl Program {
         }
     }
 
-    /// Makes an empty store in `place`; what was there goes away.
+    /// Creates an empty store in `place`, replacing whatever was there.
     pub fn prepare(&self, place: &Path) -> Result<()> {
         corpus::remove(place)?;
         fs::create_dir_all(place)?;
@@ -57,19 +57,19 @@ impl Program {
             .with_context(|| format!("cannot start {}", self.name()))?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
-            bail!("{} could not make an empty store; it said:\n{said}", self.name());
+            bail!("{} could not create an empty store; its output was:\n{said}", self.name());
         }
         Ok(())
     }
 
-    /// The command that stores `path`; `label` has to be new for each call on the same store.
+    /// The command that stores `path`; `label` must be unique for each call on the same store.
     pub fn add(&self, place: &Path, path: &Path, label: &str) -> Invocation {
         let mut invocation = self.store_only(place, path, label);
         invocation.words.retain(|word| word != "--no-index");
         invocation
     }
 
-    /// The same without making it searchable, which is what the peers do.
+    /// Like [`add`](Self::add), but without indexing, as in the other programs.
     pub fn store_only(&self, place: &Path, path: &Path, label: &str) -> Invocation {
         let store = store(place);
         let words = match self {
@@ -93,7 +93,7 @@ impl Program {
         Invocation { words, variables: self.variables(place) }
     }
 
-    /// Caches lie beside the store: they are not part of what is stored, and not in anyone's home.
+    /// Caches are placed next to the store: they do not count as stored, and do not end up in the home folder.
     fn variables(&self, place: &Path) -> Vec<(&'static str, OsString)> {
         match self {
             Self::Shelf(_) => Vec::new(),

@@ -1,4 +1,4 @@
-//! Questions as people type them: a few words that the corpus has, frequent and rare ones mixed, some with a typing error.
+//! Realistic queries: a few words from the corpus, frequent and rare ones mixed, some with a typing error.
 
 use std::collections::HashSet;
 
@@ -7,22 +7,22 @@ use anyhow::{Result, bail};
 use super::random::Random;
 use super::vocabulary::Vocabulary;
 
-/// A word in more than one of so many files is frequent.
+/// A word in more than one of this many files is frequent.
 const FREQUENT: usize = 100;
-/// A word in no more than one of so many files is rare.
+/// A word in no more than one of this many files is rare.
 const RARE: usize = 500;
-/// Only words of at least so many letters get a typing error: shorter ones turn into other words.
+/// Only words of at least this many letters get a typing error: shorter ones turn into other words.
 const LONG: usize = 6;
 
-/// A question with one typing error.
+/// A query with one typing error.
 pub struct Mistyped {
-    /// What is asked.
+    /// The query.
     pub query: String,
     /// The word that was meant.
     pub meant: String,
 }
 
-/// Makes questions; the same ones for the same corpus.
+/// Generates queries, deterministically for a given corpus.
 pub struct Queries<'words> {
     random: Random,
     frequent: Vec<&'words str>,
@@ -33,7 +33,7 @@ pub struct Queries<'words> {
 }
 
 impl<'words> Queries<'words> {
-    /// Sorts the words of the corpus by how often they occur.
+    /// Groups the words of the corpus by frequency.
     pub fn new(vocabulary: &'words Vocabulary) -> Result<Self> {
         let files = vocabulary.files;
         let queries = Self {
@@ -45,18 +45,18 @@ impl<'words> Queries<'words> {
             asked: HashSet::new(),
         };
         if [&queries.frequent, &queries.middle, &queries.rare].iter().any(|words| words.len() < 100) {
-            bail!("the corpus has too few words of each kind to ask for");
+            bail!("the corpus has too few words of each kind");
         }
         Ok(queries)
     }
 
-    /// How many words there are of each kind.
+    /// The number of words of each kind.
     pub fn described(&self) -> String {
         let Self { frequent, middle, rare, .. } = self;
         format!("{} frequent, {} in between, {} rare", frequent.len(), middle.len(), rare.len())
     }
 
-    /// So many new questions of one to four words.
+    /// Returns `count` new queries of one to four words.
     pub fn take(&mut self, count: usize) -> Vec<String> {
         let mut taken = Vec::new();
         while taken.len() < count {
@@ -69,7 +69,7 @@ impl<'words> Queries<'words> {
         taken
     }
 
-    /// So many new questions with an error in one word, alone or with another word before it.
+    /// Returns `count` new queries with an error in one word, alone or after another word.
     pub fn take_mistyped(&mut self, count: usize) -> Vec<Mistyped> {
         let mut taken = Vec::new();
         while taken.len() < count {
@@ -96,7 +96,7 @@ impl<'words> Queries<'words> {
     }
 }
 
-/// The word with one letter dropped, doubled, replaced or swapped with the next; never the first one.
+/// The word with one letter other than the first dropped, doubled, replaced or swapped with the next.
 fn mistype(word: &str, random: &mut Random) -> String {
     let mut letters: Vec<u8> = word.bytes().collect();
     let at = random.between(1, letters.len().max(3) - 2).min(letters.len() - 1);

@@ -1,4 +1,4 @@
-//! Random numbers that are the same on every machine and in every year, so that corpora can be compared.
+//! Deterministic random numbers, the same on every machine, so that corpora can be compared.
 
 /// A SplitMix64 generator: one 64-bit state, advanced by a fixed odd step and then mixed.
 pub struct Random {
@@ -6,7 +6,7 @@ pub struct Random {
 }
 
 impl Random {
-    /// A generator whose numbers follow from `seed` alone.
+    /// A generator whose output depends only on `seed`.
     pub fn new(seed: u64) -> Self {
         Self { state: seed }
     }
@@ -20,7 +20,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number from zero up to, not including, `limit`.
+    /// A number from zero up to but not including `limit`.
     pub fn below(&mut self, limit: usize) -> usize {
         let wide = u128::from(self.bits()) * limit as u128;
         (wide >> 64) as usize
@@ -31,28 +31,28 @@ impl Random {
         least + self.below(most - least + 1)
     }
 
-    /// A number from zero up to, not including, one.
+    /// A number from zero up to but not including one.
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// True so many times in a hundred.
+    /// True with a probability of `chance` percent.
     pub fn percent(&mut self, chance: usize) -> bool {
         self.below(100) < chance
     }
 
-    /// One of the things in the list, which must not be empty.
+    /// A random element of the list, which must not be empty.
     pub fn pick<'list, T>(&mut self, list: &'list [T]) -> &'list T {
         &list[self.below(list.len())]
     }
 
-    /// A number from the normal distribution around zero with deviation one.
+    /// A number from the standard normal distribution.
     pub fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.unit()).cos()
     }
 
-    /// Fills the buffer with bits that do not compress.
+    /// Fills the buffer with incompressible bytes.
     pub fn fill(&mut self, buffer: &mut [u8]) {
         for piece in buffer.chunks_mut(8) {
             let bytes = self.bits().to_le_bytes();

@@ -1,4 +1,4 @@
-//! The results of a run: printed for the person waiting, and kept as JSON and Markdown for those who compare.
+//! The results of a run: printed to the terminal, and stored as JSON and Markdown for comparison.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 use super::{Scale, machine, timing};
 use crate::{places, step};
 
-/// What a figure is held to.
+/// The target for a figure.
 #[derive(Clone, Copy)]
 pub enum Target {
-    /// The figure is shown, but not held to anything.
+    /// The figure has no target.
     None,
-    /// Smaller is better; this much is allowed.
+    /// Smaller is better; this is the maximum.
     AtMost(f64),
-    /// Larger is better; this much is wanted.
+    /// Larger is better; this is the minimum.
     AtLeast(f64),
 }
 
@@ -49,7 +49,7 @@ struct Row {
     target: Target,
 }
 
-/// A run in the making.
+/// The report of a run in progress.
 pub struct Report {
     name: String,
     facts: Vec<(String, String)>,
@@ -57,12 +57,12 @@ pub struct Report {
 }
 
 impl Report {
-    /// An empty report that knows the machine.
+    /// An empty report with the facts about the machine.
     pub fn new(name: &str, scale: Scale, work: &Path) -> Self {
         Self { name: format!("{name}{}", scale.suffix()), facts: machine::facts(work), rows: Vec::new() }
     }
 
-    /// Adds something worth knowing about the run.
+    /// Adds a fact about the run.
     pub fn fact(&mut self, name: &str, value: impl Into<String>) {
         self.facts.push((name.to_owned(), value.into()));
     }
@@ -73,14 +73,14 @@ impl Report {
         self.figure(what, program, unit, figure, samples, target);
     }
 
-    /// Adds two rows of milliseconds: what half of the calls take, and what nearly all take.
+    /// Adds two rows of milliseconds: p50 and p95.
     pub fn latencies(&mut self, what: &str, program: &str, samples: &[f64], half: Target, most: Target) {
         let slow = timing::quantile(samples, 0.95);
         self.samples(&format!("{what}, p50"), program, "ms", samples.to_vec(), half);
         self.figure(&format!("{what}, p95"), program, "ms", slow, samples.to_vec(), most);
     }
 
-    /// Adds a row whose figure is the average: the median of what a coarse clock says would be as coarse as the clock.
+    /// Adds a row whose figure is the average: for a coarse clock, the median would be as coarse as the clock.
     pub fn average(&mut self, what: &str, program: &str, unit: &str, samples: &[f64], target: Target) {
         let figure = samples.iter().sum::<f64>() / samples.len().max(1) as f64;
         self.figure(what, program, unit, figure, samples.to_vec(), target);
@@ -91,7 +91,7 @@ impl Report {
         self.figure(what, program, unit, value, vec![value], target);
     }
 
-    /// Adds a row whose figure was worked out from the samples in another way.
+    /// Adds a row whose figure was computed from the samples in another way.
     pub fn figure(
         &mut self,
         what: &str,
@@ -116,7 +116,7 @@ impl Report {
     /// Prints the table and writes both files.
     pub fn finish(self) -> Result<()> {
         let moment = step::first_line("date", &["-u", "+%Y-%m-%dT%H-%M-%SZ"])
-            .context("cannot ask `date` for the time to name the results by")?;
+            .context("cannot get the time from `date` to name the results")?;
         let table = self.markdown(&moment);
         println!("\n{table}");
         let folder = places::root().join("bench").join("runs");
@@ -183,7 +183,7 @@ impl Row {
             "unit": self.unit,
             "figure": figure,
             "count": self.samples.len(),
-            // Thousands of latencies say no more than their quantiles do.
+            // For thousands of latencies, quantiles are enough.
             "samples": if self.samples.len() <= 50 { json!(self.samples) } else { quantiles(&self.samples) },
             "target": self.target.shown(),
             "met": self.target.is_met(figure),
@@ -196,7 +196,7 @@ fn quantiles(samples: &[f64]) -> Value {
     json!({ "least": at(0.0), "p25": at(0.25), "p50": at(0.5), "p75": at(0.75), "p95": at(0.95), "p99": at(0.99), "most": at(1.0) })
 }
 
-/// Three significant digits or so: more would pretend.
+/// About three significant digits: more would suggest false precision.
 fn number(value: f64) -> String {
     match value.abs() {
         size if size >= 100.0 => format!("{value:.0}"),

@@ -1,4 +1,4 @@
-//! Ripgrep, the yardstick for patterns: it reads every file each time, and does that as fast as anyone.
+//! Ripgrep, the baseline for pattern searches: it reads every file each time, as fast as possible.
 
 use std::ffi::OsString;
 use std::fs;
@@ -9,10 +9,10 @@ use anyhow::Result;
 use super::timing::{self, Invocation, Taken};
 use crate::step;
 
-/// Ripgrep ends with 1 when nothing matches, which is no failure here.
+/// Ripgrep exits with 1 when nothing matches, which is not a failure here.
 const SCRIPT: &str = "\"$@\" || test $? -eq 1";
 
-/// What a pattern was found in.
+/// The number of matches of a pattern.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Found {
     /// Lines with a match.
@@ -21,12 +21,12 @@ pub struct Found {
     pub files: u64,
 }
 
-/// What it says its version is; nothing when it is not installed.
+/// The version that ripgrep reports; `None` if it is not installed.
 pub fn version() -> Option<String> {
     step::first_line("rg", &["--version"])
 }
 
-/// Counts the matching lines of every file below `tree`; `folder` takes the small files this needs.
+/// Counts the matching lines of every file below `tree`; `folder` is used for small temporary files.
 pub fn count(pattern: &str, tree: &Path, folder: &Path) -> Result<(Taken, Found)> {
     let mut words: Vec<OsString> =
         ["bash", "-c", SCRIPT, "count", "rg", "--count", "--no-config", "--no-ignore", "--regexp", pattern]
@@ -37,7 +37,7 @@ pub fn count(pattern: &str, tree: &Path, folder: &Path) -> Result<(Taken, Found)
     Ok((taken, found(&fs::read_to_string(timing::said(folder))?)))
 }
 
-/// Reads lines of the form `path:count`.
+/// Parses lines of the form `path:count`.
 fn found(said: &str) -> Found {
     let counts = said.lines().filter_map(|line| line.rsplit_once(':')?.1.parse::<u64>().ok());
     counts.fold(Found { lines: 0, files: 0 }, |found, count| Found {

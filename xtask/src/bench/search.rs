@@ -1,4 +1,4 @@
-//! `bench search`: what it costs to make a library searchable, and how long an agent waits for the best ten passages.
+//! `bench search`: the cost of indexing a library, and how long an agent waits for the best ten passages.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,32 +21,32 @@ use super::words::Words;
 use super::{Scale, timing};
 use crate::places;
 
-/// MB of text per second of processor time, stored and indexed.
+/// Target: MB of text stored and indexed per second of processor time.
 const ADD_TARGET: f64 = 8.0;
-/// MB of memory while adding.
+/// Target: MB of memory while adding.
 const PEAK_TARGET: f64 = 400.0;
-/// The index in percent of the text.
+/// Target: the size of the index in percent of the text.
 const SIZE_TARGET: f64 = 110.0;
-/// Milliseconds for half of the keyword searches, and for nearly all.
+/// Targets: p50 and p95 of keyword searches in milliseconds.
 const KEYWORD_TARGET: f64 = 3.0;
 const KEYWORD_SLOW_TARGET: f64 = 10.0;
-/// Milliseconds for half of the hybrid searches.
+/// Target: p50 of hybrid searches in milliseconds.
 const HYBRID_TARGET: f64 = 6.0;
 
-/// The library is made this often: it takes long.
+/// How many times the library is created; only a few, since it takes long.
 const ADDS: usize = 3;
-/// Questions before anything is measured.
+/// Queries before anything is measured.
 const WARM_UP: usize = 20;
-/// Questions that are measured, no two alike.
+/// Queries that are measured, all different.
 const QUESTIONS: usize = 300;
-/// Every program answers so many questions before it is another's turn, so that a slow minute is slow for all.
+/// The number of queries per turn: the programs alternate, so that a slow minute affects all of them.
 const TURN: usize = 30;
-/// Questions with a typing error.
+/// Queries with a typing error.
 const MISTYPED: usize = 50;
-/// New processes for the first search.
+/// New processes for measuring the first search.
 const OPENINGS: usize = 10;
 
-/// A kind of search with what it is held to.
+/// A kind of search and its targets.
 struct Kind {
     name: &'static str,
     half: Target,
@@ -59,12 +59,12 @@ const KINDS: [Kind; 3] = [
     Kind { name: "hybrid", half: Target::AtMost(HYBRID_TARGET), slow: Target::None },
 ];
 
-/// What searches of one kind took.
+/// The measurements of searches of one kind.
 #[derive(Default)]
 struct Answers {
-    /// Milliseconds of each.
+    /// The latency of each search in milliseconds.
     waits: Vec<f64>,
-    /// Milliseconds of processor time of the server for one, on average, by turn.
+    /// The server's average processor time per search in milliseconds, for each turn.
     processor: Vec<f64>,
 }
 
@@ -76,7 +76,7 @@ impl Answers {
     }
 }
 
-/// Makes the library anew and measures searching it.
+/// Creates the library and measures searches.
 pub fn run(scale: Scale) -> Result<()> {
     let shelf = places::built_shelf()?;
     let work = places::root().join("bench").join("work").join(scale.folder());
@@ -97,9 +97,9 @@ pub fn run(scale: Scale) -> Result<()> {
     report.finish()
 }
 
-/// Adds the tree to a new library, several times; the last one stays.
+/// Adds the tree to a new library several times; the last one is kept.
 fn make_library(shelf: PathBuf, work: &Path, tree: &Path, report: &mut Report) -> Result<Library> {
-    println!("== making the library, {ADDS} times");
+    println!("== creating the library, {ADDS} times");
     let mut rounds = Vec::new();
     let library = loop {
         let (library, made) = Library::make(shelf.clone(), work, tree)?;
@@ -121,7 +121,7 @@ fn make_library(shelf: PathBuf, work: &Path, tree: &Path, report: &mut Report) -
     Ok(library)
 }
 
-/// The size of the index, whole and by part.
+/// Reports the size of the index, in total and by part.
 fn index_size(library: &Library, tree: &Path, report: &mut Report) -> Result<()> {
     let text = corpus::bytes_below(tree)? as f64;
     let sizes = index_parts::sizes(&library.data)?;
@@ -134,7 +134,7 @@ fn index_size(library: &Library, tree: &Path, report: &mut Report) -> Result<()>
     Ok(())
 }
 
-/// The first search of a new process, whose files are in memory.
+/// Measures the first search of a new process, with files in the page cache.
 fn first_searches(library: &Library, queries: &mut Queries, report: &mut Report) -> Result<()> {
     for kind in ["keyword", "hybrid"] {
         let mut samples = Vec::new();
@@ -148,7 +148,7 @@ fn first_searches(library: &Library, queries: &mut Queries, report: &mut Report)
     Ok(())
 }
 
-/// The same questions to every program, in turns.
+/// Runs the same queries with every program, in turns.
 fn searches(
     library: &Library,
     files: &[(PathBuf, u64)],
@@ -158,7 +158,7 @@ fn searches(
 ) -> Result<()> {
     let mut tantivy = Contender::<Tantivy>::make(files, work, report)?;
     let mut full_text = Contender::<FullText>::make(files, work, report)?;
-    println!("== asking {QUESTIONS} questions");
+    println!("== running {QUESTIONS} queries");
     let mut client = library.serve()?;
     let warm_up = queries.take(WARM_UP);
     for kind in &KINDS {
@@ -204,7 +204,7 @@ fn memory(client: &LineClient, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// A search that finds nothing is fast but worth nothing: every word that was asked for is in the corpus.
+/// Counts searches without a hit: there should be none, since every word occurs in the corpus.
 fn found(client: &mut LineClient, queries: &[String], report: &mut Report) -> Result<()> {
     for kind in &KINDS {
         let mut empty = 0;
@@ -218,7 +218,7 @@ fn found(client: &mut LineClient, queries: &[String], report: &mut Report) -> Re
     Ok(())
 }
 
-/// How long a typing error takes, and how often the word that was meant was looked for instead.
+/// Measures searches with a typing error, and how often the intended word is searched for instead.
 fn mistyped(client: &mut LineClient, queries: &[Mistyped], report: &mut Report) -> Result<()> {
     let mut right = 0;
     let mut samples = Vec::new();

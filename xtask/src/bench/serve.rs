@@ -1,4 +1,4 @@
-//! `bench serve`: what an agent feels on a library of 50,000 documents: start, memory, small reads, and many clients.
+//! `bench serve`: serving a library of 50,000 documents: startup, memory, small reads, many clients and durable writes.
 
 use std::fs;
 use std::thread;
@@ -17,16 +17,16 @@ use super::{Scale, many, writes};
 use crate::places;
 use crate::server::Server;
 
-/// How many requests are under way at once where it is not one.
+/// The number of requests in flight, or of clients, in concurrent measurements.
 pub const TOGETHER: usize = 16;
 
-/// After so long without a call a server has given memory back.
+/// The idle time after which a server has released memory.
 const RESTED: Duration = Duration::from_secs(7);
 
-/// Documents up to this size count as small.
+/// The maximum size of a small document in bytes.
 const SMALL: u64 = 8_000;
 
-/// Makes the library anew and measures serving it.
+/// Creates the library and measures serving it.
 pub fn run(scale: Scale) -> Result<()> {
     let shelf = places::built_shelf()?;
     let work = places::root().join("bench").join("work").join(scale.folder());
@@ -34,7 +34,7 @@ pub fn run(scale: Scale) -> Result<()> {
     let files = scale.of(50_000);
     let tree = Tree { name: "library-tree", files, bytes: scale.of(250_000_000), seed: 0x5eed_0020 };
     let tree = tree.ensure(&work, &Words::new())?;
-    println!("== making a library of {files} documents");
+    println!("== creating a library of {files} documents");
     let (library, _) = Library::make(shelf, &work, &tree)?;
     let mut report = Report::new("serve", scale, &work);
     report.fact("shelf", library.version());
@@ -57,7 +57,7 @@ pub fn run(scale: Scale) -> Result<()> {
     report.finish()
 }
 
-/// A new process each time; its files are in memory, as they are for a person who starts an agent again.
+/// Starts a new process each time, with files in the page cache, as when a user restarts an agent.
 fn cold_start(library: &Library, report: &mut Report) -> Result<()> {
     let mut samples = Vec::new();
     for _ in 0..20 {
@@ -70,7 +70,7 @@ fn cold_start(library: &Library, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Hashes of small documents; fails when the library is not what it should be.
+/// Hashes of small documents; fails if the library does not have the expected documents.
 fn small_documents(client: &mut LineClient, files: usize, report: &mut Report) -> Result<Vec<String>> {
     let reply =
         client.call(&("list", json!({ "limit": 1000 }))).or_else(|_| client.call(&("list", json!({}))))?;
@@ -114,7 +114,7 @@ fn small_reads(client: &mut LineClient, hashes: &[String], scale: Scale, report:
     Ok(())
 }
 
-/// What 10,000 calls of all reading tools leave in memory, at the last of them and when the server rests.
+/// The memory after 10,000 calls of all reading tools, right after the last call and when the server is idle.
 fn memory_after_calls(
     client: &mut LineClient,
     hashes: &[String],

@@ -1,4 +1,4 @@
-//! The yardstick for durable writes: one small SQLite commit that waits for the disk, on the same disk.
+//! The baseline for durable writes: a small synced SQLite commit on the same disk.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use rusqlite::Connection;
 
-/// A database of its own for commits that wait.
+/// A separate database for synced commits.
 pub struct SyncedCommits {
     connection: Connection,
 }
@@ -29,7 +29,7 @@ impl SyncedCommits {
         Ok(Self { connection })
     }
 
-    /// Commits one row and says how many milliseconds that took.
+    /// Commits one row and returns the time in milliseconds.
     pub fn commit(&self, body: &str) -> Result<f64> {
         let start = Instant::now();
         self.connection.prepare_cached("INSERT INTO rows (body) VALUES (?1)")?.execute([body])?;

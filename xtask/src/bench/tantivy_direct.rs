@@ -1,4 +1,4 @@
-//! Tantivy without anything around it: what a search engine in the same process does on the same words.
+//! Tantivy used directly: the baseline of an in-process search engine on the same words.
 
 use std::borrow::Cow;
 use std::fs;
@@ -18,11 +18,11 @@ use tantivy::{Index, IndexWriter, Searcher, TantivyDocument, doc};
 
 use super::engines::{Engine, TOP};
 
-/// The name of our analysis.
+/// The name of our analyzer.
 const ANALYSIS: &str = "english";
-/// Bytes the one writing thread may gather before it writes a segment.
+/// The memory budget of the single writer thread in bytes; when it is used up, a segment is written.
 const GATHERED: usize = 128 << 20;
-/// Longer words are left out, as in tantivy's own default.
+/// Longer words are dropped, as in tantivy's default analyzer.
 const LONGEST: usize = 40;
 
 /// An index of passages on disk, open for reading.
@@ -32,7 +32,7 @@ pub struct Tantivy {
     text: Field,
 }
 
-/// An index that is being made.
+/// An index under construction.
 pub struct Maker {
     index: Index,
     writer: IndexWriter,
@@ -98,7 +98,7 @@ fn analysis() -> TextAnalyzer {
         .build()
 }
 
-/// Brings words to their stems; tantivy's own filter is a feature the workspace does not build.
+/// Stems words; tantivy's own filter is behind a feature that the workspace does not enable.
 #[derive(Clone)]
 struct Stemmer;
 
@@ -136,7 +136,7 @@ impl<T: TokenStream> TokenStream for Stems<T> {
         }
         let token = self.inner.token_mut();
         match self.stemmer.stem(&token.text) {
-            // A stem that is part of the word is nearly always its beginning.
+            // A borrowed stem is nearly always a prefix of the word.
             Cow::Borrowed(stem) if token.text.starts_with(stem) => {
                 let length = stem.len();
                 token.text.truncate(length);

@@ -1,16 +1,16 @@
-//! Texts that look like documentation and like source code, of any wanted size.
+//! Synthetic texts of any size that resemble documentation and source code.
 
 use super::random::Random;
 use super::words::Words;
 
-/// What a made-up file looks like.
+/// The style of a synthetic file.
 #[derive(Clone, Copy)]
 pub enum Kind {
     /// Headings, paragraphs, lists and fenced code.
     Markdown,
-    /// Functions in braces.
+    /// Source code with braces.
     Braces,
-    /// Functions by indentation.
+    /// Source code with indentation.
     Indented,
 }
 
@@ -20,28 +20,28 @@ const HEADER: &str = "\
 
 ";
 
-/// How many words and names a file remembers.
+/// The maximum number of words and identifiers that a file can reuse.
 const MEMORY: usize = 300;
 
-/// Of a hundred words, so many were used before in the same file.
+/// The percentage of words that are reused from earlier in the same file.
 const WORDS_AGAIN: usize = 40;
 
-/// Of a hundred identifiers, so many were used before in the same file.
+/// The percentage of identifiers that are reused from earlier in the same file.
 const NAMES_AGAIN: usize = 60;
 
-/// Makes texts from the shared vocabulary.
+/// Generates texts from the shared vocabulary.
 pub struct Writer<'words> {
     words: &'words Words,
-    /// Where the choices come from.
+    /// The source of all random choices.
     pub random: Random,
-    /// What this file speaks of: words it used before come up again, as in real texts.
+    /// The topic of this file: words it has used before recur, as in real texts.
     topic: Vec<&'words str>,
-    /// The identifiers of this file.
+    /// The identifiers used in this file.
     names: Vec<String>,
 }
 
 impl<'words> Writer<'words> {
-    /// A writer whose texts follow from `seed`.
+    /// A writer whose texts depend only on `seed`.
     pub fn new(words: &'words Words, seed: u64) -> Self {
         Self { words, random: Random::new(seed), topic: Vec::new(), names: Vec::new() }
     }

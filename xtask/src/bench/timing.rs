@@ -1,4 +1,4 @@
-//! Wall and CPU seconds of a whole command, and the middle of many measurements.
+//! Wall and processor time of a command, and quantiles of measurements.
 
 use std::ffi::OsString;
 use std::fs;
@@ -9,34 +9,34 @@ use anyhow::{Context, Result, bail};
 
 use crate::step;
 
-/// Lets bash time the command: the standard library cannot ask for the CPU time of a child.
-/// The figures go to the file named first, what the command says to the file named second.
+/// Uses bash to time the command, because the standard library cannot report the processor time of a child. The figures
+/// go to the first file, and the output of the command to the second.
 const SCRIPT: &str = "TIMEFORMAT='%R %U %S'; figures=$1; said=$2; shift 2; \
     { time \"$@\" >\"$said\" 2>&1 </dev/null; } 2>\"$figures\"";
 
-/// A command with its arguments and the variables it needs.
+/// A command with its arguments and environment variables.
 pub struct Invocation {
     /// The program, then its arguments.
     pub words: Vec<OsString>,
-    /// Names and values of variables.
+    /// Names and values of the variables.
     pub variables: Vec<(&'static str, OsString)>,
 }
 
-/// What one run of a command took.
+/// The time that one run of a command took.
 #[derive(Clone, Copy)]
 pub struct Taken {
-    /// Seconds on the clock.
+    /// Wall time in seconds.
     pub wall: f64,
-    /// Seconds of processor time, in the program and in the kernel.
+    /// Processor time in seconds, user and system.
     pub processor: f64,
 }
 
-/// Runs the command to its end and measures it; `folder` takes the two small files this needs.
+/// Runs the command to completion and measures it; `folder` is used for two small temporary files.
 pub fn measure(invocation: &Invocation, folder: &Path) -> Result<Taken> {
     fs::create_dir_all(folder)?;
     let figures = folder.join("figures.txt");
     let said = said(folder);
-    // What earlier steps left to be written must not be paid for by this one.
+    // Flush pending writes of earlier steps, so that they do not count here.
     step::succeeds("sync", &[]);
     let status = Command::new("bash")
         .args(["-c", SCRIPT, "measure"])
@@ -46,17 +46,17 @@ pub fn measure(invocation: &Invocation, folder: &Path) -> Result<Taken> {
         .env("LC_ALL", "C")
         .stdin(Stdio::null())
         .status()
-        .context("cannot start bash, which does the timing")?;
+        .context("cannot start bash, which is used for timing")?;
     let words: Vec<_> = invocation.words.iter().map(|word| word.to_string_lossy()).collect();
     if !status.success() {
         let said = fs::read_to_string(&said).unwrap_or_default();
-        bail!("`{}` failed ({status}); it said:\n{said}", words.join(" "));
+        bail!("`{}` failed ({status}); its output was:\n{said}", words.join(" "));
     }
     taken(&fs::read_to_string(&figures)?)
-        .with_context(|| format!("bash gave no figures for `{}`", words.join(" ")))
+        .with_context(|| format!("bash reported no figures for `{}`", words.join(" ")))
 }
 
-/// The file with what the last measured command said.
+/// The file with the output of the last measured command.
 pub fn said(folder: &Path) -> PathBuf {
     folder.join("said.txt")
 }
@@ -82,7 +82,7 @@ pub fn quantile(samples: &[f64], share: f64) -> f64 {
     below + (above - below) * place.fract()
 }
 
-/// The middle of the samples.
+/// The median of the samples.
 pub fn median(samples: &[f64]) -> f64 {
     quantile(samples, 0.5)
 }

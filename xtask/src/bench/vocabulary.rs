@@ -1,4 +1,4 @@
-//! The words a corpus really has and in how many files each occurs: questions are made of these.
+//! The words of a corpus and the number of files in which each occurs; queries are generated from these.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 /// The words of a corpus, the most frequent first.
 pub struct Vocabulary {
-    /// How many files were read.
+    /// The number of files that were read.
     pub files: usize,
     words: Vec<(String, usize)>,
 }
@@ -25,25 +25,25 @@ impl Vocabulary {
         Ok(Self { files: files.len(), words })
     }
 
-    /// The words that occur in at least and at most so many files, the most frequent first.
+    /// The words that occur in `least` to `most` files, the most frequent first.
     pub fn between(&self, least: usize, most: usize) -> Vec<&str> {
         let start = self.words.partition_point(|(_, files)| *files > most);
         let end = self.words.partition_point(|(_, files)| *files >= least);
         self.words[start..end.max(start)].iter().map(|(word, _)| word.as_str()).collect()
     }
 
-    /// All words, for looking them up.
+    /// The set of all words.
     pub fn all(&self) -> HashSet<&str> {
         self.words.iter().map(|(word, _)| word.as_str()).collect()
     }
 }
 
-/// The text of a file of the corpus.
+/// The text of a file in the corpus.
 pub fn text(path: &Path) -> Result<String> {
     fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// Counts each word of a text once, without regard to case; what holds a digit is not a word.
+/// Counts each word of a text once, ignoring case; a run with a digit is not a word.
 fn count(text: &str, counts: &mut HashMap<String, usize>) {
     let lower = text.to_ascii_lowercase();
     let runs = lower.split(|letter: char| !letter.is_ascii_alphanumeric());

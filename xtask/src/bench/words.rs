@@ -1,20 +1,20 @@
-//! A vocabulary with the skew of real language: compressors and indexes behave otherwise on uniform words.
+//! A vocabulary with the skew of natural language: compressors and indexes behave differently on uniform words.
 
 use std::collections::HashSet;
 
 use super::random::Random;
 
-/// How many words are made up: names and terms that no list has.
+/// The number of made-up words: names and terms that are in no list.
 const MADE_UP: usize = 6_000;
 
-/// English words, the frequent ones first: those of the built-in model's vocabulary. Made-up words alone would fall
-/// into twice as many tokens as real ones do.
+/// The built-in model's vocabulary: English words, the frequent ones first. Made-up words alone would produce twice as
+/// many tokens as real ones.
 const VOCABULARY: &str = include_str!("../../../crates/embed/model/vocab.txt");
 
-/// Flattens the very top of the distribution, as in real texts.
+/// Flattens the top of the distribution, as in real texts.
 const SHIFT: f64 = 2.7;
 
-/// The words every English text is full of, the most frequent first.
+/// Common English words, the most frequent first.
 const COMMON: &str = "the of and to a in is that for it as was with be by on not he his but at are this have from \
     or had an they which one you were all her she there would their we him been has when who will no more if out so \
     up said what its about than into them can only other time new some could these two may first then do any like my \
@@ -30,7 +30,7 @@ const STARTS: [&str; 24] = [
 const MIDDLES: [&str; 10] = ["a", "e", "i", "o", "u", "ai", "ea", "io", "ou", "y"];
 const ENDS: [&str; 12] = ["", "", "", "n", "r", "s", "l", "m", "nd", "st", "x", "ck"];
 
-/// Words by rank, with the sums of their weights for drawing them.
+/// Words by rank, with cumulative weights for drawing them.
 pub struct Words {
     words: Vec<String>,
     sums: Vec<f64>,
@@ -38,7 +38,7 @@ pub struct Words {
 }
 
 impl Words {
-    /// The one vocabulary all corpora share.
+    /// The vocabulary shared by all corpora.
     pub fn new() -> Self {
         let mut random = Random::new(0x5eed_0001);
         let mut words: Vec<String> = COMMON.split_whitespace().map(str::to_owned).collect();
@@ -57,7 +57,7 @@ impl Words {
         Self { words, sums, common: known.len() }
     }
 
-    /// Draws a word: the word of rank `n` comes up about `1/n` as often as the first.
+    /// Draws a word: the word of rank `n` occurs about `1/n` times as often as the first.
     pub fn draw(&self, random: &mut Random) -> &str {
         let total = self.sums.last().copied().unwrap_or_default();
         let point = random.unit() * total;
@@ -65,7 +65,7 @@ impl Words {
         &self.words[rank.min(self.words.len() - 1)]
     }
 
-    /// Draws a word that is not among the most common, every one as likely: for names.
+    /// Draws a word uniformly from all but the most common ones, for use in names.
     pub fn name(&self, random: &mut Random) -> &str {
         &self.words[self.common + random.below(self.words.len() - self.common)]
     }

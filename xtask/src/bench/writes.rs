@@ -1,4 +1,4 @@
-//! Small durable writes next to the least they can cost: a SQLite commit that waits for the same disk.
+//! Small durable writes, compared with their minimum cost: a synced SQLite commit on the same disk.
 
 use std::path::Path;
 
@@ -15,13 +15,13 @@ use super::text::Writer;
 use super::timing;
 use super::words::Words;
 
-/// Bytes of one small document.
+/// The size of a small document in bytes.
 const BODY: usize = 1_000;
 
-/// Both sides take turns this often, so that a slow minute of the disk is slow for both.
+/// The number of rounds in which both sides alternate, so that a slow period of the disk affects both.
 const ROUNDS: usize = 10;
 
-/// New documents, no two alike.
+/// Generates new documents, all different.
 struct Documents<'words> {
     writer: Writer<'words>,
     serial: usize,
@@ -40,7 +40,7 @@ impl Documents<'_> {
     }
 }
 
-/// Measures one write at a time, the yardstick, and writes side by side.
+/// Measures single writes, the baseline, and concurrent writes.
 pub fn measure(library: &Library, work: &Path, scale: Scale, report: &mut Report) -> Result<()> {
     let words = Words::new();
     let mut documents = Documents { writer: Writer::new(&words, 0x5eed_0040), serial: 0 };

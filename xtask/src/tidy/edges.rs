@@ -1,4 +1,4 @@
-//! Which crate may lean on which: the table that keeps the crates apart.
+//! Which crates may depend on which.
 
 use super::Finding;
 use super::files::SourceFile;
@@ -20,26 +20,26 @@ const ALLOWED: [(&str, &[&str]); 10] = [
 /// Crate folders that may depend on every other crate.
 const FREE: [&str; 2] = ["shelf", "testkit"];
 
-/// Outside crates that belong to one room only.
+/// External crates that only one crate may depend on.
 const CONFINED: [(&str, &str); 3] = [("rmcp", "serve"), ("axum", "serve"), ("rusqlite", "catalog")];
 
-/// The crate that only tests may use.
+/// The crate that may only be a dev-dependency.
 const TESTS_ONLY: &str = "shelf-testkit";
 
-/// One line of a manifest that asks for another crate.
+/// A line of a manifest that declares a dependency.
 struct Edge {
     line: usize,
     name: String,
     for_tests: bool,
 }
 
-/// Compares every manifest below `crates` with the table.
+/// Checks every manifest below `crates` against the table.
 pub fn check(files: &[SourceFile]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in files {
         let Some(folder) = crate_folder(&file.path) else { continue };
         if !FREE.contains(&folder) && allowed_for(folder).is_none() {
-            findings.push(Finding::new(&file.path, 1, "has no row in the table of xtask/src/tidy/edges.rs"));
+            findings.push(Finding::new(&file.path, 1, "has no row in the table in xtask/src/tidy/edges.rs"));
         }
         for edge in edges(&file.text) {
             if let Some(what) = objection(folder, &edge) {
@@ -59,7 +59,7 @@ fn allowed_for(folder: &str) -> Option<&'static [&'static str]> {
     ALLOWED.iter().find(|(name, _)| *name == folder).map(|(_, allowed)| *allowed)
 }
 
-/// Why this edge must not be; test dependencies are free.
+/// Why this dependency is not allowed; dev-dependencies always are.
 fn objection(folder: &str, edge: &Edge) -> Option<String> {
     if edge.for_tests {
         return None;
@@ -67,8 +67,9 @@ fn objection(folder: &str, edge: &Edge) -> Option<String> {
     if edge.name == TESTS_ONLY {
         return Some(format!("{TESTS_ONLY} is for tests: move it to [dev-dependencies]"));
     }
-    if let Some((name, room)) = CONFINED.iter().find(|(name, room)| *name == edge.name && *room != folder) {
-        return Some(format!("{name} belongs in crates/{room} only"));
+    if let Some((name, owner)) = CONFINED.iter().find(|(name, owner)| *name == edge.name && *owner != folder)
+    {
+        return Some(format!("only crates/{owner} may depend on {name}"));
     }
     let wanted = edge.name.strip_prefix("shelf-")?;
     let allowed = allowed_for(folder)?;
@@ -78,7 +79,7 @@ fn objection(folder: &str, edge: &Edge) -> Option<String> {
     })
 }
 
-/// Reads the dependency sections of a manifest; enough of TOML for manifests as we write them.
+/// Reads the dependency sections of a manifest; supports as much TOML as our manifests use.
 fn edges(manifest: &str) -> Vec<Edge> {
     let mut found = Vec::new();
     let mut section = String::new();

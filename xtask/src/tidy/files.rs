@@ -1,31 +1,31 @@
-//! Reads the files the rules apply to: what people write, not what tools leave behind.
+//! Reads the files that the rules apply to: those written by hand, not generated ones.
 
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// Folders that hold nothing written by hand, as paths from the top.
+/// Folders without handwritten files, relative to the root.
 const SKIPPED: [&str; 3] = [".git", "target", "bench/work"];
 
-/// Folders of other tools that may turn up anywhere.
+/// Folders of other tools that may occur at any level.
 const SKIPPED_ANYWHERE: [&str; 2] = ["node_modules", "__pycache__"];
 
-/// One text file with its path from the top, parts joined by `/`.
+/// A text file and its path.
 pub struct SourceFile {
-    /// The path from the top of the checkout.
+    /// The path relative to the root of the checkout, with `/` as the separator.
     pub path: String,
     /// The whole text.
     pub text: String,
 }
 
 impl SourceFile {
-    /// Whether the path ends in `.` and this.
+    /// Whether the file has this extension.
     pub fn has_extension(&self, extension: &str) -> bool {
         Path::new(&self.path).extension().is_some_and(|found| found == extension)
     }
 
-    /// Whether the file lies somewhere below a folder of this name.
+    /// Whether any parent folder has this name.
     pub fn is_below(&self, folder: &str) -> bool {
         Path::new(&self.path)
             .parent()
@@ -33,7 +33,7 @@ impl SourceFile {
     }
 }
 
-/// Every `.rs`, `.md` and `.toml` file of the checkout, in the order of their paths.
+/// All `.rs`, `.md` and `.toml` files of the checkout, sorted by path.
 pub fn read_all(root: &Path) -> Result<Vec<SourceFile>> {
     let mut files = Vec::new();
     collect(root, "", &mut files)?;

@@ -1,11 +1,11 @@
-//! Links between our own pages must lead somewhere: a moved page breaks them without a sound.
+//! Checks that links between our own pages resolve: moving a page breaks them silently.
 
 use std::path::Path;
 
 use super::Finding;
 use super::files::SourceFile;
 
-/// Checks the relative links of one Markdown file; code is left out.
+/// Checks the relative links of one Markdown file, except in code.
 pub fn check(file: &SourceFile, root: &Path) -> Vec<Finding> {
     if !file.has_extension("md") {
         return Vec::new();
@@ -24,7 +24,7 @@ pub fn check(file: &SourceFile, root: &Path) -> Vec<Finding> {
                 findings.push(Finding::new(
                     &file.path,
                     number,
-                    format!("link to `{target}`, which is not there"),
+                    format!("link to `{target}`, which does not exist"),
                 ));
             }
         }
@@ -37,12 +37,12 @@ fn is_fence(line: &str) -> bool {
     line.starts_with("```") || line.starts_with("~~~")
 }
 
-/// The line with what stands between backticks taken out.
+/// The line without inline code.
 fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect::<Vec<_>>().join("``")
 }
 
-/// Where inline links and reference definitions of the line point.
+/// The targets of inline links and reference definitions in the line.
 fn targets(line: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (at, _) in line.match_indices("](") {
@@ -59,7 +59,7 @@ fn targets(line: &str) -> Vec<String> {
     found
 }
 
-/// The address without a title and without angle brackets.
+/// The link destination without a title and angle brackets.
 fn destination(text: &str) -> String {
     let text = text.trim();
     if let Some(inner) = text.strip_prefix('<').and_then(|rest| rest.split_once('>')) {

@@ -12,7 +12,7 @@ use crate::arguments::Arguments;
 use crate::places;
 use files::SourceFile;
 
-/// Something to put right, and where.
+/// A violation of a rule, and its location.
 pub struct Finding {
     path: String,
     line: usize,
@@ -20,13 +20,13 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// A finding in a file, at a line counted from one.
+    /// A finding in a file, at a line number starting from one.
     pub fn new(path: &str, line: usize, what: impl Into<String>) -> Self {
         Self { path: path.to_owned(), line, what: what.into() }
     }
 }
 
-/// Looks at every file of the checkout and prints what has to change.
+/// Checks every file of the checkout and prints the findings.
 pub fn run(arguments: Arguments) -> Result<()> {
     arguments.finish()?;
     let root = places::root();
@@ -43,13 +43,13 @@ pub fn run(arguments: Arguments) -> Result<()> {
         println!("{}:{}: {}", finding.path, finding.line, finding.what);
     }
     if !findings.is_empty() {
-        bail!("tidy: {} files, {} findings; put right the lines above", files.len(), findings.len());
+        bail!("tidy: {} files, {} findings; fix the lines above", files.len(), findings.len());
     }
     println!("tidy: {} files, no findings", files.len());
     Ok(())
 }
 
-/// Crates that own bytes on disk say what those bytes mean.
+/// Crates that own an on-disk format must document it.
 fn missing_formats(files: &[SourceFile]) -> Vec<Finding> {
     const OWNERS: [&str; 5] =
         ["crates/blocks", "crates/catalog", "crates/embed", "crates/engine", "crates/index"];
@@ -58,7 +58,7 @@ fn missing_formats(files: &[SourceFile]) -> Vec<Finding> {
         !files.iter().any(|file| file.path == page)
     };
     let finding = |owner: &&str| {
-        Finding::new(&format!("{owner}/FORMAT.md"), 1, "is missing: this crate owns a format on disk")
+        Finding::new(&format!("{owner}/FORMAT.md"), 1, "is missing: this crate owns an on-disk format")
     };
     OWNERS.iter().filter(lacks).map(finding).collect()
 }

@@ -1,21 +1,22 @@
-//! Rules for Rust files: they say why they exist, stay short, hold no leftovers, and leave SQL to the catalog.
+//! Rules for Rust files: they open with a `//!` comment, stay short, contain no unfinished work, and only the catalog
+//! contains SQL.
 
 use super::Finding;
 use super::files::SourceFile;
 
-/// A file longer than this has more than one reason to exist.
+/// The maximum number of lines; a longer file probably has more than one purpose.
 const LONGEST: usize = 600;
 
 /// Macros that mark unfinished work.
 const LEFTOVERS: [&str; 3] = ["todo", "unimplemented", "dbg"];
 
-/// How SQL statements begin.
+/// The beginnings of SQL statements.
 const STATEMENTS: [&str; 4] = ["SELECT ", "INSERT INTO", "DELETE FROM", "CREATE TABLE"];
 
-/// Where SQL may be written.
-const SQL_ROOMS: [&str; 2] = ["crates/catalog/", "xtask/"];
+/// Where SQL is allowed.
+const SQL_FOLDERS: [&str; 2] = ["crates/catalog/", "xtask/"];
 
-/// Checks one file; anything but Rust passes.
+/// Checks one file; files other than Rust always pass.
 pub fn check(file: &SourceFile) -> Vec<Finding> {
     if !file.has_extension("rs") {
         return Vec::new();
@@ -25,7 +26,7 @@ pub fn check(file: &SourceFile) -> Vec<Finding> {
         findings.push(Finding::new(
             &file.path,
             1,
-            "does not open with a `//!` comment that says why it exists",
+            "does not start with a `//!` comment that says why it exists",
         ));
     }
     let length = file.text.lines().count();
@@ -49,12 +50,12 @@ fn line_objections(file: &SourceFile, code: &str) -> Vec<String> {
     let mut objections = Vec::new();
     if file.is_below("src") {
         let left = LEFTOVERS.iter().filter(|name| calls_macro(code, name));
-        objections.extend(left.map(|name| format!("{name}! is left over")));
+        objections.extend(left.map(|name| format!("unfinished code: {name}!")));
     }
-    if !SQL_ROOMS.iter().any(|room| file.path.starts_with(room))
+    if !SQL_FOLDERS.iter().any(|folder| file.path.starts_with(folder))
         && let Some(statement) = STATEMENTS.iter().find(|statement| code.contains(*statement))
     {
-        objections.push(format!("`{}` outside crates/catalog, the one home of SQL", statement.trim()));
+        objections.push(format!("`{}` outside crates/catalog, the only place for SQL", statement.trim()));
     }
     objections
 }
@@ -66,7 +67,7 @@ fn calls_macro(code: &str, name: &str) -> bool {
     })
 }
 
-/// The line up to a comment; a `//` after a colon is taken for part of an address.
+/// The line up to a comment; `//` after a colon is assumed to be part of a URL.
 fn without_comment(line: &str) -> &str {
     let start = line.match_indices("//").map(|(at, _)| at).find(|at| !line[..*at].ends_with(':'));
     start.map_or(line, |at| &line[..at])

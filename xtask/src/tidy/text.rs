@@ -1,4 +1,4 @@
-//! Rules for the bytes of every text file: no tabs and no spaces at line ends.
+//! Rules for all text files: no tabs and no trailing whitespace.
 
 use super::Finding;
 use super::files::SourceFile;
@@ -8,10 +8,10 @@ pub fn check(file: &SourceFile) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (number, line) in (1..).zip(file.text.split('\n')) {
         if line.contains('\t') {
-            findings.push(Finding::new(&file.path, number, "has a tab; write spaces"));
+            findings.push(Finding::new(&file.path, number, "has a tab; use spaces"));
         }
         if line.ends_with([' ', '\t', '\r']) {
-            findings.push(Finding::new(&file.path, number, "has whitespace at its end"));
+            findings.push(Finding::new(&file.path, number, "has trailing whitespace"));
         }
     }
     findings

@@ -1,14 +1,14 @@
-//! What can be wrong with an address, with the values that are wrong.
+//! Why an address is invalid, with the offending values.
 
 use std::fmt;
 
 use super::{Region, Seconds, schemes};
 use crate::bounds::{ADDRESS_BYTES, ADDRESS_PAGES};
 
-/// Most characters of a caller's text that an error repeats.
+/// Maximum number of characters of a caller's text that an error quotes.
 const EXCERPT_CHARS: usize = 80;
 
-/// What is counted from 1.
+/// What a number counts, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Pages of a document.
@@ -26,49 +26,49 @@ impl fmt::Display for Unit {
     }
 }
 
-/// The text or the values make no address.
+/// The text or the values do not form an address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotAnAddress {
-    /// Longer than an address may be.
-    #[error("the address has {bytes} bytes, and at most {ADDRESS_BYTES} are allowed")]
+    /// The address is too long.
+    #[error("the address has {bytes} bytes, but at most {ADDRESS_BYTES} are allowed")]
     TooLong {
         /// Its length.
         bytes: usize,
     },
-    /// Space before or after.
-    #[error("the address has space before or after it: leave that out")]
+    /// Leading or trailing whitespace.
+    #[error("the address has leading or trailing whitespace: remove it")]
     Padded,
-    /// No scheme, or one that is not ours.
+    /// A missing or unknown scheme.
     #[error("'{found}' is not an address: it must begin with one of {}", schemes())]
     Scheme {
-        /// How the text begins.
+        /// The beginning of the text.
         found: String,
     },
     /// Nothing between `://` and `#`.
     #[error("the address names no resource: write its id after '://'")]
     NoResource,
-    /// A virtual address ends at `#`.
-    #[error("the address names no node: write its id after '#', or leave '#' out for the whole resource")]
+    /// A virtual address that ends at `#`.
+    #[error("the address names no node: write its id after '#', or omit '#' for the whole resource")]
     NoNode,
-    /// A place that this scheme does not have.
+    /// A kind of place that this scheme does not have.
     #[error(
-        "'#{found}' is not a place in a {scheme}:// resource: write '#{key}…', or leave '#' out for all of it"
+        "'#{found}' is not a place in a {scheme}:// resource: write '#{key}…', or omit '#' for the whole resource"
     )]
     Key {
         /// The scheme.
         scheme: &'static str,
-        /// How its places begin.
+        /// The prefix of its places.
         key: &'static str,
-        /// How this one begins.
+        /// The beginning of the place that was given.
         found: String,
     },
-    /// Not a number of a page or a line.
+    /// Not a page or line number.
     #[error("'{found}' is not a {unit} number: write digits only, for 1 to {}", u32::MAX)]
     Number {
-        /// What was to be counted.
+        /// What the number should count.
         unit: Unit,
-        /// What stands there.
+        /// The text found instead.
         found: String,
     },
     /// Page or line 0.
@@ -87,13 +87,13 @@ pub enum NotAnAddress {
         /// The number after it.
         last: u32,
     },
-    /// A list without pages.
+    /// An empty list of pages.
     #[error("the list of pages is empty: name at least one")]
     NoPages,
     /// More pages than a list may have.
-    #[error("{count} pages are listed, and at most {ADDRESS_PAGES} are allowed: write a range")]
+    #[error("{count} pages are listed, but at most {ADDRESS_PAGES} are allowed: write a range")]
     TooManyPages {
-        /// How many.
+        /// The number of pages listed.
         count: usize,
     },
     /// Not a time.
@@ -102,7 +102,7 @@ pub enum NotAnAddress {
         u32::MAX
     )]
     Time {
-        /// What stands there.
+        /// The text found instead.
         found: String,
     },
     /// A clip that ends before it starts.
@@ -113,21 +113,21 @@ pub enum NotAnAddress {
         /// The time after it.
         end: Seconds,
     },
-    /// Too few or too many corners.
-    #[error("a bbox has 4 numbers, x1,y1,x2,y2, and here are {count}")]
+    /// Too few or too many coordinates.
+    #[error("a bbox has 4 numbers, x1,y1,x2,y2, but {count} were given")]
     Corners {
-        /// How many.
+        /// The number of coordinates given.
         count: usize,
     },
     /// Not a coordinate.
     #[error("'{found}' is not a bbox coordinate: write a number from 0 to 1 with at most six decimals")]
     Coordinate {
-        /// What stands there.
+        /// The text found instead.
         found: String,
     },
-    /// A region without width or height, or with its corners exchanged.
+    /// A region without width or height, or with its corners swapped.
     #[error(
-        "the bbox goes from {axis}1={} to {axis}2={}: {axis}1 must be the smaller, counted from the top left",
+        "the bbox goes from {axis}1={} to {axis}2={}: {axis}1 must be smaller, measured from the top left",
         Region::spell(*.first),
         Region::spell(*.second)
     )]
@@ -142,18 +142,18 @@ pub enum NotAnAddress {
     /// `%` without two hexadecimal digits.
     #[error("'{found}' is not an escape: write '%' and two hexadecimal digits, and '%25' for '%' itself")]
     Escape {
-        /// What stands there.
+        /// The text found instead.
         found: String,
     },
     /// A character that must be escaped in an id.
-    #[error("an id in an address cannot hold {found:?} as it is: write {escaped}")]
+    #[error("an id in an address cannot contain {found:?} unescaped: write {escaped}")]
     Unescaped {
         /// The character.
         found: char,
-        /// How it is written.
+        /// Its escaped form.
         escaped: String,
     },
-    /// Escapes that spell no text.
+    /// Escapes that do not decode to UTF-8.
     #[error("the escapes in '{found}' are not UTF-8")]
     NotUtf8 {
         /// The id as written.
@@ -161,7 +161,7 @@ pub enum NotAnAddress {
     },
 }
 
-/// The beginning of a caller's text, short enough to repeat.
+/// The beginning of a caller's text, short enough to quote.
 pub(super) fn excerpt(text: &str) -> String {
     match text.char_indices().nth(EXCERPT_CHARS) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),

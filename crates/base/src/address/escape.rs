@@ -1,10 +1,11 @@
-//! Percent-encoding of names in addresses. Only letters, digits and `._~-` stand for themselves, in both directions:
-//! an id then has one spelling, and a stray `?`, `/` or space is reported instead of becoming part of a name.
+//! Percent-encoding of ids in addresses. Only ASCII letters, digits and `._~-` may be unescaped, both when encoding and
+//! when decoding: an id has one canonical spelling, and a stray `?`, `/` or space is reported instead of becoming part
+//! of an id.
 
 use super::{NotAnAddress, error::excerpt};
 use crate::hex;
 
-/// Spells a name with every other byte escaped.
+/// Encodes a name, escaping all bytes that need it.
 pub(super) fn encode(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
     for byte in name.bytes() {
@@ -17,7 +18,7 @@ pub(super) fn encode(name: &str) -> String {
     text
 }
 
-/// Reads a name back; escapes may be of either case.
+/// Decodes a name; escapes may be in either case.
 pub(super) fn decode(text: &str) -> Result<String, NotAnAddress> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;

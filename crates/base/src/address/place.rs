@@ -1,16 +1,16 @@
-//! Places that do not pass: pages, lines, regions and nodes. Each is checked when it is made, so that whoever holds one
-//! need not ask again whether it runs backwards or starts at zero.
+//! Places without a duration: pages, lines, regions and nodes. Each is validated when it is created, so no value runs
+//! backwards or starts at zero.
 
 use std::{fmt, str::FromStr};
 
 use super::{NotAnAddress, Unit, decimal, error::excerpt};
 use crate::bounds::ADDRESS_PAGES;
 
-/// Pages of a document, counted from 1: a set, so that neither order nor repetition makes two addresses of one place.
+/// A set of pages of a document, counted from 1. Neither order nor repetition makes a different address.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pages(Kept);
 
-/// Neighbours are always kept as a range; a list has a gap somewhere.
+/// Consecutive pages are always stored as a range; a list has at least one gap.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Kept {
     Range(u32, u32),
@@ -23,7 +23,7 @@ impl Pages {
         Self::range(page, page)
     }
 
-    /// The pages `first` to `last`, both included.
+    /// The pages `first` to `last`, inclusive.
     pub fn range(first: u32, last: u32) -> Result<Self, NotAnAddress> {
         forwards(Unit::Page, first, last).map(|(first, last)| Self(Kept::Range(first, last)))
     }
@@ -51,7 +51,7 @@ impl Pages {
         }
     }
 
-    /// The highest page: what the document must have for the address to hold.
+    /// The highest page; the address is valid only if the document has it.
     pub fn last(&self) -> u32 {
         match &self.0 {
             Kept::Range(_, last) => *last,
@@ -59,7 +59,8 @@ impl Pages {
         }
     }
 
-    /// Every page, lowest first. A range may be as wide as its numbers, so look at [`Pages::last`] before you gather.
+    /// Every page, in ascending order. A range may span up to `u32::MAX` pages, so check [`Pages::last`] before
+    /// collecting.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         let (range, list) = match &self.0 {
             Kept::Range(first, last) => (Some(*first..=*last), &[][..]),
@@ -94,7 +95,7 @@ impl FromStr for Pages {
     }
 }
 
-/// Lines of a text, counted from 1, both ends included.
+/// Lines of a text, counted from 1, inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lines {
     first: u32,
@@ -133,7 +134,8 @@ impl FromStr for Lines {
     }
 }
 
-/// A rectangle in an image: corners as shares of its width and height, from the top left, in millionths.
+/// A rectangle in an image. Its corners are fractions of the image's width and height, measured from the top left and
+/// stored in millionths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Region([u32; 4]);
 
@@ -170,7 +172,7 @@ impl Region {
         self.0
     }
 
-    /// `[x1, y1, x2, y2]` from 0 to 1, as locations have them.
+    /// `[x1, y1, x2, y2]` from 0 to 1, as used in locations.
     pub fn corners(self) -> [f64; 4] {
         self.0.map(|corner| f64::from(corner) / f64::from(Self::WHOLE))
     }
@@ -199,7 +201,7 @@ impl FromStr for Region {
     }
 }
 
-/// The id of a node in a resource's map; any text but none.
+/// The id of a node in a resource's map; any non-empty text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Node(String);
 
@@ -210,7 +212,7 @@ impl Node {
         if id.is_empty() { Err(NotAnAddress::NoNode) } else { Ok(Self(id)) }
     }
 
-    /// The id, as it is in the map.
+    /// The id, as it appears in the map.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,11 +1,11 @@
-//! Addresses as callers write them, wrong ones with what is said about them, and what must hold for all of them.
+//! Valid addresses in all their spellings, invalid ones with their messages, and properties of every address.
 
 use proptest::{collection::vec, option, prelude::*};
 
 use super::*;
 use crate::bounds::ADDRESS_PAGES;
 
-/// `input` is read, and written as `plain` and, when that differs, as `exact`.
+/// Parses `input` and checks its plain form and, where that differs, its exact form.
 fn check(input: &str, plain: &str, exact: Option<&str>) {
     let address: Address = input.parse().unwrap();
     assert_eq!(address.to_string(), plain, "{input}");
@@ -69,7 +69,7 @@ fn other_spellings_become_the_canonical_one() {
 }
 
 #[test]
-fn times_round_outward_and_the_exact_form_keeps_them() {
+fn the_plain_form_rounds_times_outward_and_the_exact_form_keeps_them() {
     for (input, plain, exact) in [
         ("145.5-200", "145-200", "145.5-200"),
         ("145.50,200.01", "145-201", "145.5-200.01"),
@@ -96,8 +96,8 @@ fn errors_say_what_is_wrong() {
         ("", "must begin with one of doc://, video://, audio://, text://, image://, virtual://"),
         ("file://a", "must begin with"),
         ("doc:a", "must begin with"),
-        (" doc://a", "space before or after"),
-        ("doc://a#pages=3\n", "space before or after"),
+        (" doc://a", "leading or trailing whitespace"),
+        ("doc://a#pages=3\n", "leading or trailing whitespace"),
         ("doc://", "names no resource"),
         ("doc://#pages=3", "names no resource"),
         ("virtual://a#", "names no node"),
@@ -125,8 +125,8 @@ fn errors_say_what_is_wrong() {
         ("video://a#t=0:1:2:3", "'0:1:2:3' is not a time"),
         ("video://a#t=4294967295.01", "is not a time"),
         ("video://a#t=4294967295:00:00", "is not a time"),
-        ("image://a#bbox=0,0,1", "here are 3"),
-        ("image://a#bbox=0,0,1,1,1", "here are 5"),
+        ("image://a#bbox=0,0,1", "but 3 were given"),
+        ("image://a#bbox=0,0,1,1,1", "but 5 were given"),
         ("image://a#bbox=0,0,1,1.000001", "'1.000001' is not a bbox coordinate"),
         ("image://a#bbox=0,0,1,0.1234567", "at most six decimals"),
         ("image://a#bbox=-0,0,1,1", "'-0' is not"),
@@ -135,7 +135,7 @@ fn errors_say_what_is_wrong() {
         ("doc://a%2#pages=1", "'%2' is not an escape"),
         ("doc://a%é1", "'%é1' is not an escape"),
         ("doc://a%+1", "is not an escape"),
-        ("doc://a b", "cannot hold ' ' as it is: write %20"),
+        ("doc://a b", "cannot contain ' ' unescaped: write %20"),
         ("virtual://a#é", "write %C3%A9"),
         ("virtual://a#b#c", "write %23"),
         ("doc://%FF", "'%FF' are not UTF-8"),
@@ -145,14 +145,14 @@ fn errors_say_what_is_wrong() {
 }
 
 #[test]
-fn bounds_hold_for_what_is_read_and_for_what_is_built() {
+fn bounds_apply_to_parsed_and_built_addresses() {
     let room = ADDRESS_BYTES - "doc://".len();
     let longest = format!("doc://{}", "a".repeat(room));
     check(&longest, &longest, None);
     let too_long = NotAnAddress::TooLong { bytes: ADDRESS_BYTES + 1 };
     assert_eq!(format!("{longest}a").parse::<Address>(), Err(too_long.clone()));
     assert_eq!(Address::whole("a".repeat(room + 1), Modality::Document), Err(too_long.clone()));
-    // A spelling that fits, of an address that does not.
+    // This spelling fits, but the canonical one does not.
     let start_left_out = format!("video://{}#t=,1", "a".repeat(ADDRESS_BYTES - "video://#t=,1".len()));
     assert_eq!(start_left_out.parse::<Address>(), Err(too_long));
     let count = ADDRESS_PAGES + 1;
@@ -167,7 +167,7 @@ fn bounds_hold_for_what_is_read_and_for_what_is_built() {
 }
 
 #[test]
-fn values_answer_for_themselves() {
+fn constructors_and_accessors_agree() {
     let pages: Pages = "3,1,7".parse().unwrap();
     assert_eq!((pages.first(), pages.last()), (1, 7));
     assert_eq!(pages.iter().collect::<Vec<_>>(), [1, 3, 7]);
@@ -227,7 +227,7 @@ fn places() -> impl Strategy<Value = Place> {
     ]
 }
 
-/// Text that gets past the first checks more often than any text would.
+/// Text that passes the first checks more often than arbitrary text does.
 fn likely_text() -> impl Strategy<Value = String> {
     "(doc|video|audio|text|image|virtual)://[a-z%0-9é]{0,6}#?(pages=|t=|t=npt:|lines=|bbox=)?[0-9.,:%é-]{0,24}"
 }
@@ -248,7 +248,7 @@ proptest! {
     }
 
     #[test]
-    fn outward_holds_the_clip(clip in clips()) {
+    fn outward_contains_the_clip(clip in clips()) {
         let outward = clip.outward();
         prop_assert!(outward.start() <= clip.start() && outward.end() >= clip.end());
         prop_assert!(clip.start().hundredths() - outward.start().hundredths() < 100);
@@ -262,12 +262,12 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_read_or_refused(text in any::<String>()) {
+    fn arbitrary_text_never_panics(text in any::<String>()) {
         let _ = text.parse::<Address>().map_err(|error| error.to_string());
     }
 
     #[test]
-    fn whatever_is_read_can_be_written_and_read_again(text in likely_text()) {
+    fn every_parsed_address_round_trips(text in likely_text()) {
         if let Ok(address) = text.parse::<Address>() {
             let exact = address.exact().unwrap_or_else(|| address.to_string());
             prop_assert_eq!(exact.parse::<Address>(), Ok(address));

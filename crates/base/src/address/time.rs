@@ -1,5 +1,5 @@
-//! Places that pass: stretches of video and sound, in hundredths of a second. Whole hundredths, because a time that
-//! goes out as text and comes back must be the same time.
+//! Places with a duration: clips of video and sound. Times are integers in hundredths of a second, so that they survive
+//! the round trip through text unchanged.
 
 use std::{fmt, str::FromStr};
 
@@ -9,7 +9,7 @@ const PLACES: usize = 2;
 const HUNDREDTHS: u64 = 100;
 const MOST: u64 = u32::MAX as u64 * HUNDREDTHS;
 
-/// Seconds from the start of a recording, to the hundredth, up to `u32::MAX` of them.
+/// A time from the start of a recording, to the hundredth of a second, up to `u32::MAX` seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Seconds(u64);
 
@@ -19,7 +19,7 @@ impl Seconds {
         Self(u64::from(seconds) * HUNDREDTHS)
     }
 
-    /// The hundredth nearest to `seconds`; fails below zero, beyond the bound and for what is no number.
+    /// Rounds to the nearest hundredth; fails below zero, above the maximum and for NaN.
     pub fn nearest(seconds: f64) -> Result<Self, NotAnAddress> {
         decimal::nearest(seconds, PLACES, MOST)
             .map(Self)
@@ -39,7 +39,7 @@ impl Seconds {
         self.0
     }
 
-    /// In seconds, as locations have them.
+    /// In seconds, as used in locations.
     pub fn as_f64(self) -> f64 {
         self.0 as f64 / HUNDREDTHS as f64
     }
@@ -59,7 +59,7 @@ impl fmt::Display for Seconds {
     }
 }
 
-/// Reads `145.5`, `2:25.5` and `0:02:25.5`.
+/// Parses `145.5`, `2:25.5` and `0:02:25.5`.
 impl FromStr for Seconds {
     type Err = NotAnAddress;
 
@@ -70,8 +70,8 @@ impl FromStr for Seconds {
     }
 }
 
-/// The hundredths in a clock's spelling: only the seconds may have decimals, and below the highest unit every part has
-/// two digits and stays under sixty.
+/// Parses a clock time into hundredths. Only the seconds may have decimals, and every part except the first must have
+/// two digits and be less than 60.
 fn clock(text: &str) -> Option<u64> {
     let Some((before, seconds)) = text.rsplit_once(':') else { return decimal::read(text, PLACES) };
     let minutes = match before.split_once(':') {
@@ -83,13 +83,13 @@ fn clock(text: &str) -> Option<u64> {
     Some(minutes * 60 * HUNDREDTHS + decimal::read(sexagesimal(seconds)?, PLACES)?)
 }
 
-/// Lets through what begins with exactly two digits below sixty.
+/// Returns `text` if its integer part has exactly two digits and is less than 60.
 fn sexagesimal(text: &str) -> Option<&str> {
     let whole = text.split_once('.').map_or(text, |(whole, _)| whole);
     (whole.len() == 2 && decimal::whole(whole)? < 60).then_some(text)
 }
 
-/// A stretch of a recording, from `start` to `end`, or to wherever the recording ends.
+/// A part of a recording, from `start` to `end` or to the end of the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Clip {
     start: Seconds,
@@ -105,7 +105,7 @@ impl Clip {
         Ok(Self { start, end: Some(end) })
     }
 
-    /// From `start` to the end of the recording: what one time means in a media fragment.
+    /// From `start` to the end of the recording, which is what a single time means in a media fragment.
     pub const fn starting(start: Seconds) -> Self {
         Self { start, end: None }
     }
@@ -120,7 +120,7 @@ impl Clip {
         self.end
     }
 
-    /// The shortest stretch of whole seconds that holds this one.
+    /// The shortest clip of whole seconds that contains this one.
     #[must_use]
     pub fn outward(self) -> Self {
         Self { start: self.start.down(), end: self.end.map(Seconds::up) }
@@ -136,7 +136,7 @@ impl fmt::Display for Clip {
     }
 }
 
-/// Reads `a-b` and `a`, and the forms of W3C media fragments: `a,b`, `,b` and any of them after `npt:`.
+/// Parses `a-b` and `a`, and the forms of W3C media fragments `a,b` and `,b`, each with an optional `npt:` prefix.
 impl FromStr for Clip {
     type Err = NotAnAddress;
 

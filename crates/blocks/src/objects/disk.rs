@@ -1,5 +1,5 @@
-//! The few file-system calls that the folder makes, behind a trait, so that a test can stand a forgetful or full
-//! disk in their place and see whether the right things were synced in the right order.
+//! The few file-system calls that `Folder` makes, behind a trait, so that tests can substitute a disk that is full or
+//! loses unsynced data, and check that the right things are synced in the right order.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -20,13 +20,13 @@ pub trait DiskFile {
 
 /// File-system calls.
 pub trait Disk: Send + Sync {
-    /// Makes a folder and those above it.
+    /// Creates a folder and its missing parents.
     fn create_folder(&self, path: &Path) -> io::Result<()>;
-    /// Makes a new file; one that exists is an error.
+    /// Creates a new file; fails if it exists.
     fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
-    /// Moves a file over another.
+    /// Renames a file, replacing the target if it exists.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Makes the names in a folder durable.
+    /// Makes the directory entries of a folder durable.
     fn sync_folder(&self, path: &Path) -> io::Result<()>;
     /// Reads part of a file.
     fn read(&self, path: &Path, offset: u64, length: usize) -> io::Result<Vec<u8>>;
@@ -40,7 +40,7 @@ pub trait Disk: Send + Sync {
     fn remove(&self, path: &Path) -> io::Result<()>;
 }
 
-/// The machine's own file system.
+/// The local file system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RealDisk;
 

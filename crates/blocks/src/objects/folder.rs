@@ -1,4 +1,4 @@
-//! Objects as files of one folder.
+//! Objects stored as files in one folder.
 
 use std::{
     io,
@@ -11,8 +11,8 @@ use super::{Disk, Object, Objects, RealDisk};
 
 const UNFINISHED: &str = ".part";
 
-/// A folder of objects. A file gets its name only when its bytes are on the disk, and the name is made durable before
-/// [`Objects::put`] returns.
+/// A folder of objects. A file gets its final name only after its bytes have been synced, and the name is made durable
+/// before [`Objects::put`] returns.
 pub struct Folder<D = RealDisk> {
     path: PathBuf,
     disk: D,
@@ -20,7 +20,7 @@ pub struct Folder<D = RealDisk> {
 }
 
 impl Folder<RealDisk> {
-    /// Uses `path` on the machine's own file system; the folder is made when first needed.
+    /// Uses `path` on the local file system; the folder is created when first needed.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self::on(RealDisk, path)
     }
@@ -45,7 +45,7 @@ impl<D: Disk> Folder<D> {
         file.sync()
     }
 
-    /// Whether the file is there with exactly these bytes.
+    /// Whether the file exists and contains exactly these bytes.
     fn holds(&self, path: &Path, parts: &[&[u8]]) -> bool {
         let length: u64 = parts.iter().map(|part| part.len() as u64).sum();
         let mut offset = 0;
@@ -59,7 +59,7 @@ impl<D: Disk> Folder<D> {
 
     fn prepare(&self) -> io::Result<()> {
         self.disk.create_folder(&self.path)?;
-        // The folder's own name must survive too.
+        // The folder's own directory entry must be durable too.
         self.path.parent().map_or(Ok(()), |parent| self.disk.sync_folder(parent))
     }
 }
@@ -68,7 +68,7 @@ impl<D: Disk> Objects for Folder<D> {
     fn put(&self, name: &str, parts: &[&[u8]]) -> io::Result<()> {
         let path = self.path.join(name);
         if self.holds(&path, parts) {
-            // Another process may have renamed it a moment ago without having synced the name yet.
+            // Another process may have just renamed it and not yet synced the folder.
             return self.disk.sync_folder(&self.path);
         }
         let unfinished = self.unfinished_path(name);

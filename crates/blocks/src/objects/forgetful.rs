@@ -1,7 +1,7 @@
-//! A simulated disk for tests: it forgets what was not synced, and it can be full.
+//! A simulated disk for tests that loses unsynced data on a power cut and can be made full.
 //!
-//! It keeps two pictures: what programs see now, and what would be left after the power is cut. Content moves to the
-//! second when a file is synced, names (new files, renames, deletions) when their folder is.
+//! It keeps two states: what programs see now, and what would survive a power cut. A file's content becomes durable
+//! when the file is synced; directory entries (new files, renames, deletions) become durable when their folder is.
 
 use std::{
     collections::BTreeMap,
@@ -29,12 +29,12 @@ struct State {
     room: Option<u64>,
 }
 
-/// The simulated disk; clones are the same disk.
+/// The simulated disk; clones share the same state.
 #[derive(Clone, Default)]
 pub struct Forgetful(Arc<Mutex<State>>);
 
 impl Forgetful {
-    /// Cuts the power: everything that was not synced is gone.
+    /// Simulates a power cut: everything that was not synced is lost.
     pub fn cut_power(&self) {
         let mut state = self.0.lock();
         state.seen = state.durable.clone();
@@ -44,7 +44,7 @@ impl Forgetful {
         }
     }
 
-    /// Leaves room for `bytes` more bytes; writes beyond fail as on a full disk. `None` lifts the bound.
+    /// Leaves space for `bytes` more bytes; writes beyond that fail as on a full disk. `None` removes the limit.
     pub fn limit(&self, bytes: Option<u64>) {
         self.0.lock().room = bytes;
     }

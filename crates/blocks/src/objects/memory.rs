@@ -1,4 +1,4 @@
-//! Objects in memory, for tests and throw-away libraries.
+//! Objects in memory, for tests and temporary libraries.
 
 use std::{collections::BTreeMap, io, sync::Arc};
 
@@ -11,7 +11,7 @@ use super::{Object, Objects};
 pub struct Memory(Arc<RwLock<BTreeMap<String, Vec<u8>>>>);
 
 impl Memory {
-    /// Changes the bytes of an object, to see whether a reader notices.
+    /// Modifies the bytes of an object, to test whether readers detect it.
     pub fn tamper(&self, name: &str, change: impl FnOnce(&mut Vec<u8>)) {
         if let Some(bytes) = self.0.write().get_mut(name) {
             change(bytes);

@@ -8,11 +8,12 @@ use shelf_base::{
 };
 
 use super::rows::{
-    Conditions, DOCUMENT, FROM, collect, collection_id, digest, document, document_id, moment, version_at,
+    CHUNK, Conditions, DOCUMENT, DOCUMENT_COLUMNS, FROM, chunk, collect, collection_id, digest, document,
+    document_id, moment, version_at,
 };
 use crate::{
-    Changed, Changes, Chosen, Document, Error, Filter, Listed, Order, Page, Result, Scope, SortBy, Source,
-    Version,
+    Changed, Changes, Chosen, Chunk, Document, Error, Filter, Listed, Order, Page, Position, Result, Scope,
+    SortBy, Source, Version,
 };
 
 /// So many documents are looked up one by one; more are faster found by walking the paths.
@@ -46,7 +47,9 @@ pub(super) fn named(
         return Ok(found);
     }
     let suffix_text = format!("/{}", name.trim_start_matches('/'));
-    let mut suffix = live()?;
+    let last_part = suffix_text.rsplit('/').next().unwrap_or_default().to_owned();
+    let mut suffix = live()?.without_index();
+    suffix.add(&format!("{FILE_NAME} = ?"), last_part);
     // SUBSTR counts characters, so the length does too.
     suffix.add_many(
         "SUBSTR(d.path, -?) = ?".into(),
@@ -56,10 +59,14 @@ pub(super) fn named(
     if !found.is_empty() {
         return Ok(found);
     }
-    let mut title = live()?;
-    title.add("d.title = ?", name.to_owned());
+    // Titles that are file names have been looked for above.
+    let mut title = live()?.without_index();
+    title.add(&format!("d.title <> {FILE_NAME} AND d.title = ?"), name.to_owned());
     query(connection, &title, &tail)
 }
+
+/// The last part of a path, exactly as the indexes over it spell it.
+const FILE_NAME: &str = "replace(d.path, rtrim(d.path, replace(d.path, '/', '')), '')";
 
 pub(super) fn hashed(
     connection: &Connection,
@@ -78,7 +85,9 @@ pub(super) fn hashed(
         conditions.sql()
     );
     let mut query = connection.prepare_cached(&sql)?;
-    collect(query.query(conditions.parameters())?, |row| Ok((document(row)?, version_at(row, 20)?)))
+    collect(query.query(conditions.parameters())?, |row| {
+        Ok((document(row)?, version_at(row, DOCUMENT_COLUMNS)?))
+    })
 }
 
 /// The smallest and largest hash that begin with the hexadecimal `prefix`.
@@ -223,33 +232,61 @@ fn narrow_to_recent(connection: &Connection, conditions: &mut Conditions, recent
     Ok(())
 }
 
-pub(super) fn choose(connection: &Connection, scope: &Scope, filter: &Filter) -> Result<Vec<Chosen>> {
+/// Documents that are chosen, or numbered, at once: many, since each chunk is sorted anew.
+const MANY: usize = 65_536;
+
+pub(super) fn choose(
+    connection: &Connection,
+    scope: &Scope,
+    filter: &Filter,
+    position: &Position,
+) -> Result<Chunk<Chosen>> {
     let mut conditions = filtered(connection, scope, filter)?;
     if filter.numbers.as_ref().is_some_and(|numbers| numbers.len() < FEW_NUMBERS) {
         conditions = conditions.without_index();
     }
+    conditions.add_many("(d.collection, d.path) > (?, ?)".into(), position_values(position));
     let sql = format!(
-        "SELECT d.id, d.uuid, c.name, d.path, d.version, b.hash, d.size, d.modified_at, d.indexed_at, d.mode
-         FROM {FROM} WHERE {} ORDER BY d.path, d.id",
+        "SELECT d.id, d.uuid, c.name, d.path, d.version, b.hash, d.size, d.modified_at, d.indexed_at, d.mode,
+             d.collection
+         FROM {FROM} WHERE {} ORDER BY d.collection, d.path LIMIT {MANY}",
         conditions.sql()
     );
     let mut query = connection.prepare_cached(&sql)?;
-    collect(query.query(conditions.parameters())?, |row| {
-        Ok(Chosen {
+    let found = collect(query.query(conditions.parameters())?, |row| {
+        let chosen = Chosen {
             number: row.get(0)?,
             id: document_id(row, 1)?,
             collection_name: row.get(2)?,
             path: row.get(3)?,
             version: version_at(row, 4)?,
-        })
-    })
+        };
+        Ok((Position { number: row.get(10)?, text: chosen.path.clone() }, chosen))
+    })?;
+    Ok(chunk(found, MANY))
 }
 
-pub(super) fn numbers(connection: &Connection, scope: &Scope, filter: &Filter) -> Result<Vec<i64>> {
-    let conditions = filtered(connection, scope, filter)?;
-    let sql = format!("SELECT d.id FROM documents d WHERE {} ORDER BY d.id", conditions.sql());
+/// A place in the order of collections and paths.
+pub(super) fn position_values(position: &Position) -> [SqlValue; 2] {
+    [SqlValue::Integer(position.number), SqlValue::Text(position.text.clone())]
+}
+
+pub(super) fn numbers(
+    connection: &Connection,
+    scope: &Scope,
+    filter: &Filter,
+    position: &Position,
+) -> Result<Chunk<i64>> {
+    let mut conditions = filtered(connection, scope, filter)?;
+    // The plus keeps the query with the index that the other conditions choose.
+    conditions.add("+d.id > ?", position.number);
+    let sql = format!("SELECT d.id FROM documents d WHERE {} ORDER BY d.id LIMIT {MANY}", conditions.sql());
     let mut query = connection.prepare_cached(&sql)?;
-    collect(query.query(conditions.parameters())?, |row| Ok(row.get(0)?))
+    let found = collect(query.query(conditions.parameters())?, |row| {
+        let number = row.get(0)?;
+        Ok((Position::at(number), number))
+    })?;
+    Ok(chunk(found, MANY))
 }
 
 pub(super) fn numbered(connection: &Connection, scope: &Scope, numbers: &[i64]) -> Result<Vec<Document>> {
@@ -296,26 +333,31 @@ pub(super) fn sources(
     connection: &Connection,
     collection: CollectionId,
     folder: &str,
-) -> Result<Vec<Source>> {
+    position: &Position,
+) -> Result<Chunk<Source>> {
     // Everything that begins with `folder/`: `0` is the character after `/`.
     let folder = folder.trim_end_matches('/');
     let mut query = connection.prepare_cached(
         "SELECT d.uuid, d.path, d.stat, b.hash, d.size, d.checked_at
          FROM documents d JOIN blobs b ON b.id = d.blob
          WHERE d.collection = (SELECT id FROM collections WHERE uuid = ?1)
-           AND d.path >= ?2 AND d.path < ?3 AND d.deleted_at IS NULL",
+           AND d.path > ?2 AND d.path < ?3 AND d.deleted_at IS NULL ORDER BY d.path LIMIT ?4",
     )?;
-    collect(query.query(params![collection.as_bytes(), format!("{folder}/"), format!("{folder}0")])?, |row| {
+    let (begin, end) = (format!("{folder}/"), format!("{folder}0"));
+    let begin = if position.text.is_empty() { &begin } else { &position.text };
+    let found = collect(query.query(params![collection.as_bytes(), begin, end, CHUNK as i64])?, |row| {
         let stat: Option<Vec<u8>> = row.get(2)?;
-        Ok(Source {
+        let source = Source {
             id: document_id(row, 0)?,
             path: row.get(1)?,
             stat: stat.and_then(|stat| stat.try_into().ok()),
             hash: digest(row, 3)?,
             size: row.get(4)?,
             checked_at: moment(row, 5)?,
-        })
-    })
+        };
+        Ok((Position { number: 0, text: source.path.clone() }, source))
+    })?;
+    Ok(chunk(found, CHUNK))
 }
 
 pub(super) fn versions(connection: &Connection, scope: &Scope, id: DocumentId) -> Result<Vec<Version>> {

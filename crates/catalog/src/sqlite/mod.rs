@@ -37,9 +37,9 @@ use shelf_base::{
 };
 
 use crate::{
-    Actor, BlobRow, Catalog, Changes, Chosen, Collection, CollectionSummary, Document, DocumentChange, Error,
-    Filter, Listed, LooseBlock, Page, Purge, Put, PutResult, PutState, Record, Result, Scope, Snapshot,
-    Source, TagChange, TypeFigures, Update, Version,
+    Actor, BlobRow, Catalog, Changes, Chosen, Chunk, Collection, CollectionSummary, Document, DocumentChange,
+    Error, Filter, Listed, LooseBlock, Page, Position, Purge, Put, PutResult, PutState, Record, Result,
+    Scope, Snapshot, SnapshotFilter, Source, TagChange, TypeFigures, Update, Version,
 };
 use writer::Writer;
 
@@ -223,6 +223,10 @@ impl Catalog for SqliteCatalog {
         self.writer.write(move |turn| put::make_collection(turn, &actor, &name, now))
     }
 
+    fn known_collection(&self, scope: &Scope, id: CollectionId) -> Result<Option<Collection>> {
+        self.read(|connection| read::known_collection(connection, scope, id))
+    }
+
     fn collection_by_id(&self, scope: &Scope, id: CollectionId) -> Result<Option<CollectionSummary>> {
         self.read(|connection| read::collection_by_id(connection, scope, id))
     }
@@ -327,20 +331,25 @@ impl Catalog for SqliteCatalog {
         self.view(|connection| documents::list(connection, scope, filter, page))
     }
 
-    fn choose(&self, scope: &Scope, filter: &Filter) -> Result<Vec<Chosen>> {
-        self.read(|connection| documents::choose(connection, scope, filter))
+    fn choose_from(&self, scope: &Scope, filter: &Filter, position: &Position) -> Result<Chunk<Chosen>> {
+        self.view(|connection| documents::choose(connection, scope, filter, position))
     }
 
-    fn numbers(&self, scope: &Scope, filter: &Filter) -> Result<Vec<i64>> {
-        self.read(|connection| documents::numbers(connection, scope, filter))
+    fn numbers_from(&self, scope: &Scope, filter: &Filter, position: &Position) -> Result<Chunk<i64>> {
+        self.view(|connection| documents::numbers(connection, scope, filter, position))
     }
 
     fn numbered(&self, scope: &Scope, numbers: &[i64]) -> Result<Vec<Document>> {
         self.read(|connection| documents::numbered(connection, scope, numbers))
     }
 
-    fn sources(&self, collection: CollectionId, folder: &str) -> Result<Vec<Source>> {
-        self.read(|connection| documents::sources(connection, collection, folder))
+    fn sources_from(
+        &self,
+        collection: CollectionId,
+        folder: &str,
+        position: &Position,
+    ) -> Result<Chunk<Source>> {
+        self.read(|connection| documents::sources(connection, collection, folder, position))
     }
 
     fn versions(&self, scope: &Scope, id: DocumentId) -> Result<Vec<Version>> {
@@ -351,16 +360,16 @@ impl Catalog for SqliteCatalog {
         self.read(|connection| read::type_figures(connection, scope))
     }
 
-    fn live_manifests(&self, scope: &Scope, each: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
-        self.read(|connection| read::live_manifests(connection, scope, each))
+    fn live_manifests_from(&self, scope: &Scope, position: &Position) -> Result<Chunk<BlobRow>> {
+        self.view(|connection| read::live_manifests(connection, scope, position))
     }
 
     fn blob(&self, hash: &Digest) -> Result<Option<BlobRow>> {
         self.read(|connection| read::blob(connection, hash))
     }
 
-    fn blobs(&self, each: &mut dyn FnMut(Digest, BlobRow)) -> Result<()> {
-        self.read(|connection| read::blobs(connection, each))
+    fn blobs_from(&self, position: &Position) -> Result<Chunk<(Digest, BlobRow)>> {
+        self.read(|connection| read::blobs(connection, position))
     }
 
     fn loose(&self, ids: &[[u8; 32]]) -> Result<Vec<LooseBlock>> {
@@ -380,8 +389,12 @@ impl Catalog for SqliteCatalog {
         self.writer.write(move |turn| upkeep::drop_loose(turn, &ids))
     }
 
-    fn snapshots(&self, scope: &Scope, collection: Option<&str>) -> Result<Vec<Snapshot>> {
-        self.read(|connection| read::snapshots(connection, scope, collection))
+    fn snapshots(&self, scope: &Scope, filter: &SnapshotFilter<'_>, most: usize) -> Result<Vec<Snapshot>> {
+        self.view(|connection| read::snapshots(connection, scope, filter, most))
+    }
+
+    fn snapshot_count(&self, scope: &Scope, filter: &SnapshotFilter<'_>) -> Result<u64> {
+        self.view(|connection| read::snapshot_count(connection, scope, filter))
     }
 
     fn incarnation(&self) -> u64 {
@@ -400,16 +413,12 @@ impl Catalog for SqliteCatalog {
         self.view(|connection| documents::changes(connection, after, until))
     }
 
-    fn version_hashes(&self) -> Result<Vec<(Digest, bool)>> {
-        self.read(upkeep::version_hashes)
+    fn version_hashes_from(&self, position: &Position) -> Result<Chunk<(Digest, bool)>> {
+        self.read(|connection| upkeep::version_hashes(connection, position))
     }
 
     fn version_count(&self) -> Result<u64> {
         self.read(upkeep::version_count)
-    }
-
-    fn all_snapshots(&self) -> Result<Vec<Snapshot>> {
-        self.snapshots(&Scope::Library, None)
     }
 
     fn purge(&self, actor: &Actor, purge: &Purge, now: Moment) -> Result<()> {

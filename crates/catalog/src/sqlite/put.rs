@@ -232,10 +232,14 @@ fn insert(
 ) -> Result<DocumentId> {
     let id = document.id.unwrap_or_else(DocumentId::fresh);
     let now = put.now.micros();
+    turn.connection
+        .prepare_cached("UPDATE accounts SET documents_numbered = documents_numbered + 1 WHERE id = ?1")?
+        .execute([place.account])?;
     let mut insert = turn.connection.prepare_cached(
         "INSERT INTO documents (uuid, collection, path, title, resource_id, extension, mime, is_text, blob, size, version,
-             modified_at, indexed_at, created_at, checked_at, mode, stat, tags, metadata, document_type)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 1, ?11, ?12, ?12, ?12, ?13, ?14, ?15, ?16, ?17)",
+             modified_at, indexed_at, created_at, checked_at, mode, stat, tags, metadata, document_type, account_number)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 1, ?11, ?12, ?12, ?12, ?13, ?14, ?15, ?16, ?17,
+             (SELECT documents_numbered FROM accounts WHERE id = ?18))",
     )?;
     insert.execute(params![
         id.as_bytes(),
@@ -255,6 +259,7 @@ fn insert(
         to_json(&document.tags)?,
         to_json(&document.metadata)?,
         document.document_type,
+        place.account,
     ])?;
     let row = turn.connection.last_insert_rowid();
     insert_version(turn, row, 1, blob, (document.modified_at, document.mode), put.now)?;

@@ -3,13 +3,16 @@
 use rusqlite::{Connection, OptionalExtension, params};
 use shelf_base::Digest;
 
-use super::rows::{
-    Conditions, account_id, collect, collection_id, digest, document_id, moment, optional_digest,
-    optional_moment,
+use super::{
+    documents::position_values,
+    rows::{
+        CHUNK, Conditions, account_id, chunk, collect, collection_id, digest, document_id, moment,
+        optional_digest, optional_moment,
+    },
 };
 use crate::{
-    BlobRow, Collection, CollectionKind, CollectionSummary, Error, LooseBlock, Operation, Record, Result,
-    Scope, Snapshot, SnapshotDraft, TypeFigures,
+    BlobRow, Chunk, Collection, CollectionKind, CollectionSummary, Error, LooseBlock, Operation, Position,
+    Record, Result, Scope, Snapshot, SnapshotDraft, SnapshotFilter, TypeFigures,
 };
 
 const COLLECTION: &str = "c.uuid, a.uuid, c.name, c.kind, c.created_at, c.model";
@@ -32,6 +35,16 @@ fn read_collection(row: &rusqlite::Row<'_>) -> Result<Collection> {
 
 pub(super) fn collections(connection: &Connection, scope: &Scope) -> Result<Vec<CollectionSummary>> {
     summaries(connection, &Conditions::in_scope(scope))
+}
+
+pub(super) fn known_collection(
+    connection: &Connection,
+    scope: &Scope,
+    id: shelf_base::ids::CollectionId,
+) -> Result<Option<Collection>> {
+    let mut conditions = Conditions::in_scope(scope);
+    conditions.add("c.uuid = ?", id.as_bytes().to_vec());
+    one_collection(connection, &conditions)
 }
 
 pub(super) fn collection_by_id(
@@ -69,6 +82,10 @@ fn summaries(connection: &Connection, conditions: &Conditions) -> Result<Vec<Col
 pub(super) fn collection(connection: &Connection, scope: &Scope, name: &str) -> Result<Option<Collection>> {
     let mut conditions = Conditions::in_scope(scope);
     conditions.add("c.name = ?", name.to_owned());
+    one_collection(connection, &conditions)
+}
+
+fn one_collection(connection: &Connection, conditions: &Conditions) -> Result<Option<Collection>> {
     let sql = format!(
         "SELECT {COLLECTION} FROM collections c JOIN accounts a ON a.id = c.account WHERE {} ORDER BY c.id LIMIT 1",
         conditions.sql()
@@ -124,20 +141,21 @@ pub(super) fn type_figures(connection: &Connection, scope: &Scope) -> Result<Vec
 pub(super) fn live_manifests(
     connection: &Connection,
     scope: &Scope,
-    each: &mut dyn FnMut(u64, &[u8]),
-) -> Result<()> {
-    let conditions = Conditions::live(connection, scope, None)?;
+    position: &Position,
+) -> Result<Chunk<BlobRow>> {
+    let mut conditions = Conditions::live(connection, scope, None)?;
+    conditions.add_many("(d.collection, d.path) > (?, ?)".into(), position_values(position));
     let sql = format!(
-        "SELECT d.size, b.manifest FROM documents d JOIN blobs b ON b.id = d.blob WHERE {}",
+        "SELECT d.collection, d.path, d.size, b.manifest FROM documents d JOIN blobs b ON b.id = d.blob
+         WHERE {} ORDER BY d.collection, d.path LIMIT {CHUNK}",
         conditions.sql()
     );
     let mut query = connection.prepare_cached(&sql)?;
-    let mut rows = query.query(conditions.parameters())?;
-    while let Some(row) = rows.next()? {
-        let manifest = row.get_ref(1)?.as_blob().map_err(|_| Error::Unreadable("a manifest"))?;
-        each(row.get(0)?, manifest);
-    }
-    Ok(())
+    let found = collect(query.query(conditions.parameters())?, |row| {
+        let position = Position { number: row.get(0)?, text: row.get(1)? };
+        Ok((position, BlobRow { size: row.get(2)?, manifest: row.get(3)? }))
+    })?;
+    Ok(chunk(found, CHUNK))
 }
 
 pub(super) fn blob(connection: &Connection, hash: &Digest) -> Result<Option<BlobRow>> {
@@ -147,13 +165,14 @@ pub(super) fn blob(connection: &Connection, hash: &Digest) -> Result<Option<Blob
     Ok(row.optional()?)
 }
 
-pub(super) fn blobs(connection: &Connection, each: &mut dyn FnMut(Digest, BlobRow)) -> Result<()> {
-    let mut query = connection.prepare_cached("SELECT hash, size, manifest FROM blobs ORDER BY id")?;
-    let mut rows = query.query([])?;
-    while let Some(row) = rows.next()? {
-        each(digest(row, 0)?, BlobRow { size: row.get(1)?, manifest: row.get(2)? });
-    }
-    Ok(())
+pub(super) fn blobs(connection: &Connection, position: &Position) -> Result<Chunk<(Digest, BlobRow)>> {
+    let mut query = connection
+        .prepare_cached("SELECT id, hash, size, manifest FROM blobs WHERE id > ?1 ORDER BY id LIMIT ?2")?;
+    let found = collect(query.query(params![position.number, CHUNK as i64])?, |row| {
+        let blob = (digest(row, 1)?, BlobRow { size: row.get(2)?, manifest: row.get(3)? });
+        Ok((Position::at(row.get(0)?), blob))
+    })?;
+    Ok(chunk(found, CHUNK))
 }
 
 fn read_loose(row: &rusqlite::Row<'_>) -> Result<LooseBlock> {
@@ -190,21 +209,45 @@ pub(super) fn loose_after(
     collect(query.query(params![after, most as i64])?, read_loose)
 }
 
+/// The conditions over snapshots `s`, by the collections that are in scope.
+fn snapshots_in(connection: &Connection, scope: &Scope, filter: &SnapshotFilter<'_>) -> Result<Conditions> {
+    let mut conditions = Conditions::of_collections(connection, "s.collection", scope, filter.collection)?;
+    if let Some(at) = filter.at {
+        conditions.add("s.at = ?", at.micros());
+    }
+    if let Some(label) = filter.label {
+        conditions.add("s.label = ?", label.to_owned());
+    }
+    if let Some(before) = filter.before {
+        conditions.add("s.at < ?", before.micros());
+    }
+    Ok(conditions)
+}
+
+pub(super) fn snapshot_count(
+    connection: &Connection,
+    scope: &Scope,
+    filter: &SnapshotFilter<'_>,
+) -> Result<u64> {
+    let conditions = snapshots_in(connection, scope, filter)?;
+    let sql = format!("SELECT COUNT(*) FROM snapshots s WHERE {}", conditions.sql());
+    Ok(connection.prepare_cached(&sql)?.query_row(conditions.parameters(), |row| row.get(0))?)
+}
+
 pub(super) fn snapshots(
     connection: &Connection,
     scope: &Scope,
-    collection: Option<&str>,
+    filter: &SnapshotFilter<'_>,
+    most: usize,
 ) -> Result<Vec<Snapshot>> {
-    let mut conditions = Conditions::in_scope(scope);
-    if let Some(name) = collection {
-        conditions.add("c.name = ?", name.to_owned());
-    }
+    let conditions = snapshots_in(connection, scope, filter)?;
     let sql = format!(
         "SELECT s.at, c.uuid, c.name, s.label, s.root, s.listing, b.manifest, b.size, s.merkle, s.files, s.bytes,
              s.git_commit, s.git_branch
-         FROM snapshots s JOIN collections c ON c.id = s.collection JOIN blobs b ON b.hash = s.listing
-         WHERE {} ORDER BY s.at DESC",
-        conditions.sql()
+         FROM snapshots s CROSS JOIN collections c ON c.id = s.collection CROSS JOIN blobs b ON b.hash = s.listing
+         WHERE {} ORDER BY s.at DESC LIMIT {}",
+        conditions.sql(),
+        most.min(i64::MAX as usize)
     );
     let mut query = connection.prepare_cached(&sql)?;
     collect(query.query(conditions.parameters())?, |row| {

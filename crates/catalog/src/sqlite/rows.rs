@@ -6,11 +6,24 @@ use shelf_base::{
     ids::{AccountId, CollectionId, DocumentId},
 };
 
-use crate::{Document, Error, Result, Scope, Version};
+use crate::{Chunk, Document, Error, Position, Result, Scope, Version};
 
 /// The columns of [`document`], in its order. `d` is the document, `c` its collection, `b` its blob.
 pub(super) const DOCUMENT: &str = "d.id, d.uuid, c.uuid, c.name, d.path, d.title, d.resource_id, d.extension, d.mime, \
-     d.is_text, d.version, b.hash, d.size, d.modified_at, d.indexed_at, d.mode, d.created_at, d.tags, d.metadata, d.document_type";
+     d.is_text, d.version, b.hash, d.size, d.modified_at, d.indexed_at, d.mode, d.created_at, d.tags, d.metadata, d.document_type, \
+     d.account_number";
+/// How many columns those are.
+pub(super) const DOCUMENT_COLUMNS: usize = 21;
+
+/// Rows that a list gives at once.
+pub(super) const CHUNK: usize = 4_096;
+
+/// A chunk of rows, each with its own place in the list, of a query for at most so many.
+pub(super) fn chunk<T>(rows: Vec<(Position, T)>, most: usize) -> Chunk<T> {
+    let is_end = rows.len() < most;
+    let next = rows.last().map(|(position, _)| position.clone()).filter(|_| !is_end);
+    Chunk { items: rows.into_iter().map(|(_, item)| item).collect(), next }
+}
 
 /// The tables of a query over live documents.
 pub(super) const FROM: &str =
@@ -23,6 +36,7 @@ pub(super) fn document(row: &Row<'_>) -> Result<Document> {
     let metadata = json(row, 18).unwrap_or_else(|| noted(&mut damaged, "metadata"));
     Ok(Document {
         number: row.get(0)?,
+        account_number: row.get(20)?,
         id: document_id(row, 1)?,
         collection: collection_id(row, 2)?,
         collection_name: row.get(3)?,
@@ -117,6 +131,18 @@ impl Conditions {
     /// Live documents in scope, in one collection when it is named: every query over documents starts here. The scope's
     /// collections are looked up first, so that the query itself walks the index by path.
     pub(super) fn live(connection: &Connection, scope: &Scope, name: Option<&str>) -> Result<Self> {
+        let mut conditions = Self::of_collections(connection, "d.collection", scope, name)?;
+        conditions.text.push("d.deleted_at IS NULL".into());
+        Ok(conditions)
+    }
+
+    /// Rows whose `column` is one of the collections in scope, or the one of that name.
+    pub(super) fn of_collections(
+        connection: &Connection,
+        column: &str,
+        scope: &Scope,
+        name: Option<&str>,
+    ) -> Result<Self> {
         let mut places = Self::in_scope(scope);
         if let Some(name) = name {
             places.add("c.name = ?", name.to_owned());
@@ -125,12 +151,12 @@ impl Conditions {
         let mut query = connection.prepare_cached(&sql)?;
         let ids: Vec<i64> = collect(query.query(places.parameters())?, |row| Ok(row.get(0)?))?;
         let place = match ids[..] {
-            [only] => format!("d.collection = {only}"),
+            [only] => format!("{column} = {only}"),
             _ => {
-                format!("d.collection IN ({})", ids.iter().map(i64::to_string).collect::<Vec<_>>().join(", "))
+                format!("{column} IN ({})", ids.iter().map(i64::to_string).collect::<Vec<_>>().join(", "))
             }
         };
-        Ok(Self { text: vec![place, "d.deleted_at IS NULL".into()], values: Vec::new() })
+        Ok(Self { text: vec![place], values: Vec::new() })
     }
 
     /// The same conditions for a query that begins with numbers: the plus keeps it from walking the paths instead.

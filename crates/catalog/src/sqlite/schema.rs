@@ -169,6 +169,22 @@ const STEPS: &[&str] = &[
     CREATE TABLE buried (number INTEGER PRIMARY KEY, sequence INTEGER NOT NULL);
     CREATE INDEX snapshots_by_collection ON snapshots (collection);
     ",
+    // 5: numbers of documents that each account counts for itself, and indexes for finding a document by the end of its
+    // path and by a title that is not its file name.
+    "
+    ALTER TABLE accounts ADD COLUMN documents_numbered INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE documents ADD COLUMN account_number INTEGER NOT NULL DEFAULT 0;
+    UPDATE documents SET account_number = counted.number
+        FROM (SELECT d.id AS id, ROW_NUMBER() OVER (PARTITION BY c.account ORDER BY d.id) AS number
+              FROM documents d JOIN collections c ON c.id = d.collection) AS counted
+        WHERE counted.id = documents.id;
+    UPDATE accounts SET documents_numbered =
+        (SELECT COUNT(*) FROM documents d JOIN collections c ON c.id = d.collection WHERE c.account = accounts.id);
+    CREATE INDEX documents_by_name ON documents (replace(path, rtrim(path, replace(path, '/', '')), ''))
+        WHERE deleted_at IS NULL;
+    CREATE INDEX documents_by_title ON documents (title)
+        WHERE deleted_at IS NULL AND title <> replace(path, rtrim(path, replace(path, '/', '')), '');
+    ",
 ];
 
 /// The newest version that this program knows.

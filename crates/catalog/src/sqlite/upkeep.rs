@@ -4,10 +4,10 @@ use rusqlite::{Connection, params};
 use shelf_base::{Digest, Moment, ids::CollectionId};
 
 use super::{
-    rows::{collect, collection_id, digest},
+    rows::{CHUNK, chunk, collect, collection_id, digest},
     writer::Turn,
 };
-use crate::{Actor, BlocksOf, Operation, Purge, Result};
+use crate::{Actor, BlocksOf, Chunk, Operation, Position, Purge, Result};
 
 pub(super) fn drop_loose(turn: &Turn<'_>, ids: &[[u8; 32]]) -> Result<()> {
     let mut delete = turn.connection.prepare_cached("DELETE FROM loose_blocks WHERE id = ?1")?;
@@ -17,12 +17,16 @@ pub(super) fn drop_loose(turn: &Turn<'_>, ids: &[[u8; 32]]) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn version_hashes(connection: &Connection) -> Result<Vec<(Digest, bool)>> {
+pub(super) fn version_hashes(connection: &Connection, position: &Position) -> Result<Chunk<(Digest, bool)>> {
     let mut query = connection.prepare_cached(
-        "SELECT b.hash, MAX(d.deleted_at IS NULL) FROM versions v
-         JOIN blobs b ON b.id = v.blob JOIN documents d ON d.id = v.document GROUP BY b.id",
+        "SELECT v.blob, b.hash, MAX(d.deleted_at IS NULL) FROM versions v
+         CROSS JOIN blobs b ON b.id = v.blob CROSS JOIN documents d ON d.id = v.document
+         WHERE v.blob > ?1 GROUP BY v.blob ORDER BY v.blob LIMIT ?2",
     )?;
-    collect(query.query([])?, |row| Ok((digest(row, 0)?, row.get(1)?)))
+    let found = collect(query.query(params![position.number, CHUNK as i64])?, |row| {
+        Ok((Position::at(row.get(0)?), (digest(row, 1)?, row.get(2)?)))
+    })?;
+    Ok(chunk(found, CHUNK))
 }
 
 pub(super) fn version_count(connection: &Connection) -> Result<u64> {

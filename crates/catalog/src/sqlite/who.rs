@@ -100,7 +100,7 @@ impl Accounts for SqliteCatalog {
     }
 
     fn token_used(&self, id: TokenId, now: Moment) -> Result<()> {
-        self.writer.write(move |turn| tokens::used(turn, id, now))
+        self.writer.post(move |turn| tokens::used(turn, id, now))
     }
 
     fn secret(&self, name: &str, fresh: [u8; 32]) -> Result<[u8; 32]> {

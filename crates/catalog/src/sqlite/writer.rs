@@ -147,6 +147,14 @@ impl Writer {
         }
     }
 
+    /// Runs `work` in one of the next transactions and does not wait for it; nobody hears of a failure.
+    pub(super) fn post(&self, work: impl FnOnce(&Turn<'_>) -> Result<()> + Send + 'static) -> Result<()> {
+        self.send(Box::new(move |turn| {
+            let _ = turn.map(|turn| in_savepoint(turn, work));
+            Box::new(|_| {})
+        }))
+    }
+
     /// Runs long work in a transaction on a connection of its own that does not look after every reference: whoever
     /// deletes parents by the thousand knows that they have no children left, and SQLite would look through whole
     /// tables for each of them.

@@ -129,6 +129,8 @@ pub(super) fn tokens_belong_to_their_holder(catalog: &dyn Catalog) {
         assert!(rotated.expect("a try").is_none());
     }
     catalog.token_used(shared.id, at(3)).expect("a note");
+    // The note is written before any later write.
+    catalog.secret("written after the note", [0; 32]).expect("a secret");
     let found = catalog.token(&shared.hash).expect("a read").expect("the token");
     assert_eq!((found.last_used_at, found.collection_name.as_deref()), (Some(at(3)), Some("default")));
     let rotated = catalog.rotate_token(&Actor::local(), &holders[1], shared.id, &Digest::of(b"new"), at(20));
@@ -163,7 +165,9 @@ pub(super) fn collections_end_with_all_that_is_in_them(catalog: &dyn Catalog) {
     let gone = catalog.changes(before, after).expect("changes").documents;
     assert!(gone.len() == 2 && gone.iter().all(|document| !document.is_live), "{gone:?}");
     assert!(catalog.collection_by_id(&Scope::Library, work.id).expect("a read").is_none());
-    assert!(catalog.snapshots(&Scope::Library, None).expect("a list").is_empty());
+    assert!(
+        catalog.snapshots(&Scope::Library, &crate::SnapshotFilter::default(), 10).expect("a list").is_empty()
+    );
     assert!(catalog.tokens(&Holder::Collections(Scope::Library)).expect("a list").is_empty());
     let again = catalog.create_collection(&actor, "play", at(9)).expect("the name is free");
     assert_ne!(again.id, work.id);

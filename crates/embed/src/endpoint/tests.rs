@@ -1,4 +1,4 @@
-//! The endpoint against a server of sockets and threads, which sees what is really sent.
+//! The endpoint against a local server that records every request.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -13,7 +13,7 @@ use shelf_base::{ErrorInfo, Kind, Retry, Secret, Stopped};
 
 use super::*;
 
-/// What the server answers.
+/// A response of the server.
 struct Answer {
     status: u16,
     headers: &'static str,
@@ -25,7 +25,7 @@ fn answer(status: u16, body: impl ToString) -> Answer {
     Answer { status, headers: "", body: body.to_string(), delay: Duration::ZERO }
 }
 
-/// What the server was sent.
+/// A request that the server received.
 #[derive(Clone)]
 struct Seen {
     head: String,
@@ -59,7 +59,7 @@ fn serve(respond: impl Fn(usize, &Seen) -> Answer + Send + 'static) -> Server {
             thread::sleep(delay);
             let length = body.len();
             let head = format!("HTTP/1.1 {status} Word\r\nConnection: close\r\n{headers}");
-            // The client may have gone, as in the test of slow answers.
+            // The client may have disconnected, as in the test of slow responses.
             let _ = write!(stream, "{head}Content-Length: {length}\r\n\r\n{body}");
         }
     });
@@ -79,7 +79,7 @@ fn receive(stream: &TcpStream) -> Seen {
     Seen { head: lower, body: serde_json::from_slice(&body).unwrap() }
 }
 
-/// A good reply: the vector of a text is its length and one, the last text's first.
+/// A valid reply, in reverse order; the vector of a text is its length and 1.
 fn vectors(request: &Seen) -> Answer {
     let texts = request.texts();
     let items = texts.iter().enumerate().rev();
@@ -142,7 +142,7 @@ fn without_a_key_none_is_sent_and_empty_texts_become_a_space() {
 }
 
 #[test]
-fn long_lists_go_out_in_batches() {
+fn long_lists_are_sent_in_batches() {
     let server = serve(|_, request| vectors(request));
     let long = "x".repeat(150_000);
     let mut texts = vec!["a"; 150];
@@ -154,7 +154,7 @@ fn long_lists_go_out_in_batches() {
 }
 
 #[test]
-fn passing_refusals_are_tried_again() {
+fn transient_errors_are_retried() {
     let server = serve(|number, request| match number {
         0 => Answer { headers: "Retry-After: 0\r\n", ..answer(429, "slow down") },
         1 => answer(503, "starting"),
@@ -163,11 +163,11 @@ fn passing_refusals_are_tried_again() {
     let begun = Instant::now();
     assert_vectors(&embed(&server, &["a"]).unwrap(), &["a"]);
     assert_eq!(server.seen.lock().len(), 3);
-    assert!(begun.elapsed() >= FIRST_PAUSE * 2, "the second pause is our own");
+    assert!(begun.elapsed() >= FIRST_PAUSE * 2, "the second pause has the default length");
 }
 
 #[test]
-fn the_pause_asked_for_is_kept() {
+fn retry_after_is_honoured() {
     let server = serve(|number, request| match number {
         0 => Answer { headers: "Retry-After: 1\r\n", ..answer(429, "") },
         _ => vectors(request),
@@ -178,7 +178,7 @@ fn the_pause_asked_for_is_kept() {
 }
 
 #[test]
-fn endless_failures_end_with_the_last() {
+fn repeated_failures_return_the_last_error() {
     let server = serve(|_, _| answer(500, json!({"error": {"message": "sk-very-secret broke\nthe disk"}})));
     let endpoint = Endpoint::new(EndpointSettings { attempts: 2, ..settings(&server) }).unwrap();
     let error = endpoint.embed(&["a"], &CallContext::new()).unwrap_err();
@@ -188,7 +188,7 @@ fn endless_failures_end_with_the_last() {
 }
 
 #[test]
-fn other_refusals_are_final_and_tell_no_keys() {
+fn other_errors_are_final_and_do_not_reveal_the_key() {
     for (status, kind) in [(400, Kind::Unavailable), (401, Kind::Unavailable), (404, Kind::Unavailable)] {
         let server = serve(move |_, _| answer(status, json!({"error": "bad key sk-very-***"})));
         let error = embed(&server, &["a"]).unwrap_err();
@@ -216,7 +216,7 @@ fn redirects_are_not_followed() {
 }
 
 #[test]
-fn unusable_replies_are_refused_at_once() {
+fn unusable_replies_are_not_retried() {
     let item = |index: usize| json!({"index": index, "embedding": [1, 2]});
     let cases = [
         (json!({"data": [item(0)]}).to_string(), ReplyError::Count { expected: 2, found: 1 }),
@@ -232,7 +232,7 @@ fn unusable_replies_are_refused_at_once() {
 }
 
 #[test]
-fn replies_longer_than_the_bound_are_not_read() {
+fn oversized_replies_are_rejected() {
     let server = serve(|_, _| answer(200, " ".repeat(REPLY_BYTES as usize + 1)));
     let error = embed(&server, &["a"]).unwrap_err();
     let problem = ReplyError::TooLong { limit: REPLY_BYTES };
@@ -240,7 +240,7 @@ fn replies_longer_than_the_bound_are_not_read() {
 }
 
 #[test]
-fn a_model_that_changes_its_size_is_noticed() {
+fn a_change_of_dimensions_is_detected() {
     let server =
         serve(|number, _| answer(200, json!({"data": [{"index": 0, "embedding": vec![1; number + 2]}]})));
     let endpoint = Endpoint::new(settings(&server)).unwrap();
@@ -250,7 +250,7 @@ fn a_model_that_changes_its_size_is_noticed() {
 }
 
 #[test]
-fn slow_answers_are_not_waited_for() {
+fn slow_responses_time_out() {
     let server = serve(|_, request| Answer { delay: Duration::from_secs(2), ..vectors(request) });
     let timeout = Duration::from_millis(200);
     let endpoint = Endpoint::new(EndpointSettings { timeout, ..settings(&server) }).unwrap();
@@ -262,7 +262,7 @@ fn slow_answers_are_not_waited_for() {
 }
 
 #[test]
-fn a_call_can_stop_in_a_pause() {
+fn a_call_can_be_stopped_during_a_pause() {
     let server = serve(|_, _| Answer { headers: "Retry-After: 20\r\n", ..answer(429, "") });
     let endpoint = Endpoint::new(settings(&server)).unwrap();
     let begun = Instant::now();
@@ -281,7 +281,7 @@ fn a_call_can_stop_in_a_pause() {
 }
 
 #[test]
-fn nobody_there_is_said_after_all_attempts() {
+fn an_unreachable_server_is_reported_after_all_attempts() {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let attempts = 2;
     let settings =
@@ -294,7 +294,7 @@ fn nobody_there_is_said_after_all_attempts() {
 }
 
 #[test]
-fn batches_cover_everything_once() {
+fn batches_cover_every_text_once() {
     let text = "x".repeat(REQUEST_BYTES / 2);
     let texts = [text.as_str(), &text, "y", "", "z"];
     assert_eq!(batches(&texts, 64), [0..2, 2..5]);

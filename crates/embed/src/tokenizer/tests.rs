@@ -1,4 +1,4 @@
-//! The tokenizer against known values and against anything at all.
+//! The tokenizer with known values and with arbitrary text.
 
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ fn tokens(text: &str) -> Tokens {
     tokens
 }
 
-/// Compares ids, and what the text looks like when it is cut at every start.
+/// Compares the ids, and the parts of the text when it is split at every start.
 fn check(text: &str, ids: &[u16], parts: &[&str]) {
     let found = tokens(text);
     assert_eq!(found.ids, ids, "{text:?}");
@@ -32,7 +32,7 @@ fn words_and_punctuation() {
 }
 
 #[test]
-fn accents_go_and_cuts_keep_them_with_their_letter() {
+fn accents_are_ignored_and_stay_with_their_letter() {
     check("naïve", &[15743], &["naïve"]);
     check("e\u{301}a", &[19413], &["e\u{301}a"]);
     check("UNA\u{308}FFABLE", &[14477, 20961, 3468], &["UNA\u{308}", "FFA", "BLE"]);
@@ -40,7 +40,7 @@ fn accents_go_and_cuts_keep_them_with_their_letter() {
 }
 
 #[test]
-fn controls_join_what_they_part_and_wide_spaces_part() {
+fn controls_join_words_and_unicode_spaces_separate_them() {
     check("hel\0lo", &[7592], &["hel\0lo"]);
     check("hel\u{c}lo\u{7f}", &[7592], &["hel\u{c}lo\u{7f}"]);
     check("hel\u{200b}lo", &[7592], &["hel\u{200b}lo"]);
@@ -49,7 +49,7 @@ fn controls_join_what_they_part_and_wide_spaces_part() {
 }
 
 #[test]
-fn wide_punctuation_and_ideographs_stand_alone() {
+fn unicode_punctuation_and_ideographs_are_separate_words() {
     check("“hello”", &[1523, 7592, 1524], &["“", "hello", "”"]);
     check("中文hello", &[1746, 1861, 7592], &["中", "文", "hello"]);
     check("a≠b", &[1037, 1027, 1038], &["a", "≠", "b"]);
@@ -96,25 +96,25 @@ fn holds_for(text: &str) {
 
 proptest! {
     #[test]
-    fn any_text_can_be_cut_at_its_tokens(text in "\\PC*|(?s).*") {
+    fn any_text_can_be_split_at_its_tokens(text in "\\PC*|(?s).*") {
         holds_for(&text);
     }
 
     #[test]
-    fn so_can_texts_of_awkward_characters(text in "[a-cA-C0\\.\u{0}\u{c}\u{a0}\u{301}éİß≠中한か🙂“\u{200b} ]*") {
+    fn awkward_characters_can_be_split_at_their_tokens(text in "[a-cA-C0\\.\u{0}\u{c}\u{a0}\u{301}éİß≠中한か🙂“\u{200b} ]*") {
         holds_for(&text);
     }
 
     #[test]
-    fn the_two_ways_to_read_a_word_agree(text in "[ -~\\n]{0,60}") {
-        // A zero-width space changes nothing but the way taken.
+    fn both_ways_to_read_a_word_agree(text in "[ -~\\n]{0,60}") {
+        // A zero-width space changes only the code path.
         let wide: String = text.chars().flat_map(|letter| [letter, '\u{200b}']).collect();
         prop_assert_eq!(tokens(&text).ids, tokens(&wide).ids);
     }
 }
 
 #[test]
-fn unknown_words_are_divided_where_texts_are_measured() {
+fn unknown_words_and_long_whitespace_are_divided() {
     let divided = |text: &str| {
         let mut tokens = tokens(text);
         let whole = tokens.clone();
@@ -122,7 +122,7 @@ fn unknown_words_are_divided_where_texts_are_measured() {
         assert!(
             tokens.starts.is_sorted() && tokens.starts.iter().all(|at| text.is_char_boundary(*at as usize))
         );
-        assert!(whole.starts.iter().all(|start| tokens.starts.contains(start)), "only added to");
+        assert!(whole.starts.iter().all(|start| tokens.starts.contains(start)), "tokens are only added");
         (whole.ids.len(), tokens.ids.len())
     };
     assert_eq!(divided("plain words stay"), (3, 3));

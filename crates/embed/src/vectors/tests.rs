@@ -1,4 +1,4 @@
-//! The cache file: what comes back, what a kill leaves, and several writers.
+//! The cache file: its format, damage, killed processes and concurrent writers.
 
 use std::{
     process::{Command, Stdio},
@@ -41,7 +41,7 @@ fn check(vectors: &Vectors, kept: &[usize], not_kept: &[usize]) {
 }
 
 #[test]
-fn the_bytes_are_as_described() {
+fn the_bytes_match_the_specification() {
     let folder = tempdir().unwrap();
     append(&mut open(&folder), &[7]);
     let name = &Digest::of(MODEL.as_bytes()).to_string()[..16];
@@ -60,7 +60,7 @@ fn the_bytes_are_as_described() {
 }
 
 #[test]
-fn a_torn_tail_is_cut_off_wherever_it_tore() {
+fn an_incomplete_record_of_any_length_is_truncated() {
     let folder = tempdir().unwrap();
     append(&mut open(&folder), &[1, 2]);
     let path = open(&folder).path;
@@ -78,7 +78,7 @@ fn a_torn_tail_is_cut_off_wherever_it_tore() {
 }
 
 #[test]
-fn a_tail_torn_while_open_is_cut_off_by_the_next_writer() {
+fn an_incomplete_record_is_truncated_by_the_next_writer() {
     let folder = tempdir().unwrap();
     let mut vectors = open(&folder);
     append(&mut vectors, &[1]);
@@ -89,7 +89,7 @@ fn a_tail_torn_while_open_is_cut_off_by_the_next_writer() {
 }
 
 #[test]
-fn spoiled_records_count_as_never_kept() {
+fn damaged_records_count_as_missing() {
     let folder = tempdir().unwrap();
     let mut vectors = open(&folder);
     append(&mut vectors, &[1, 2]);
@@ -102,7 +102,7 @@ fn spoiled_records_count_as_never_kept() {
 }
 
 #[test]
-fn a_strange_beginning_starts_the_file_over() {
+fn an_invalid_header_starts_the_file_over() {
     let folder = tempdir().unwrap();
     let mut old = open(&folder);
     append(&mut old, &[1, 2, 3]);
@@ -118,7 +118,7 @@ fn a_strange_beginning_starts_the_file_over() {
 }
 
 #[test]
-fn writers_at_once_lose_nothing() {
+fn concurrent_writers_lose_nothing() {
     let folder = tempdir().unwrap();
     thread::scope(|scope| {
         for writer in 0..4 {
@@ -133,9 +133,9 @@ fn writers_at_once_lose_nothing() {
     check(&open(&folder), &numbers, &[999]);
 }
 
-/// Runs this test binary again as a writer, kills it in the middle, and looks at what is left.
+/// Runs this test binary again as a writer, kills it while it writes, and checks what is left.
 #[test]
-fn a_killed_process_leaves_a_file_that_works() {
+fn a_killed_process_leaves_a_usable_file() {
     const FOLDER: &str = "SHELF_EMBED_TEST_FOLDER";
     if let Ok(folder) = std::env::var(FOLDER) {
         let mut vectors = Vectors::open(Path::new(&folder), MODEL).unwrap();
@@ -145,7 +145,7 @@ fn a_killed_process_leaves_a_file_that_works() {
     }
     let folder = tempdir().unwrap();
     let program = std::env::current_exe().unwrap();
-    let name = "vectors::tests::a_killed_process_leaves_a_file_that_works";
+    let name = "vectors::tests::a_killed_process_leaves_a_usable_file";
     let mut command = Command::new(program);
     command.args(["--exact", name]).env(FOLDER, folder.path()).stdout(Stdio::null());
     let mut child = command.spawn().unwrap();

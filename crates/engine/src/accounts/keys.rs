@@ -139,7 +139,7 @@ impl Library {
     ) -> Result<Minted> {
         caller.must_not_be_a_collection()?;
         caller.must_write()?;
-        let found = self.collection_by_id(caller, collection)?.collection;
+        let found = self.reachable_collection(caller, collection)?;
         let wanted = Wanted {
             account: found.owner,
             kind: TokenKind::Collection(found.id),

@@ -106,7 +106,7 @@ impl Library {
     /// Where a new document goes.
     fn shelf_by_id(&self, caller: &Caller, collection: Option<&str>) -> Result<Shelf> {
         match (collection, caller.pass.scope()) {
-            (Some(id), _) => Ok(Shelf::Known(self.collection_by_id(caller, id)?.collection.id)),
+            (Some(id), _) => Ok(Shelf::Known(self.reachable_collection(caller, id)?.id)),
             (None, Scope::Collection(id)) => Ok(Shelf::Known(*id)),
             (None, _) => Ok(Shelf::Named("default".into())),
         }

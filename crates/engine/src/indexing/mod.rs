@@ -132,7 +132,7 @@ impl Indexing {
 
     /// Gives back memory.
     pub(crate) fn release_memory(&self, idle: Idle) {
-        self.index.let_pages_go();
+        self.index.release_pages();
         if idle == Idle::Long {
             self.index.forget_words();
         }

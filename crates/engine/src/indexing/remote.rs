@@ -68,17 +68,21 @@ impl Indexing {
         if asked.peek().is_none() || !asked.all(|(_, model)| model.as_deref() == Some(other.name())) {
             return Ok(built_in(None));
         }
-        let mut vectors = other.vectors.lock();
-        vectors.refresh()?;
-        if !vectors.missing(view, filter, 1).is_empty() {
+        let lacks_some = || -> Result<bool> {
+            let mut vectors = other.vectors.lock();
+            vectors.refresh()?;
+            Ok(!vectors.missing(view, filter, 1).is_empty())
+        };
+        if lacks_some()? {
             return Ok(built_in(Some(format!(
                 "{} has not read all passages yet; the built-in model answered",
                 other.name()
             ))));
         }
+        // The model may be far away: nobody else waits for it.
         match other.embed_one(query, call) {
             Ok(query) => Ok(Meant {
-                cosines: vectors.cosines(view, filter, &query),
+                cosines: other.vectors.lock().cosines(view, filter, &query),
                 model: other.name().to_owned(),
                 note: None,
             }),
@@ -97,12 +101,12 @@ impl Indexing {
         let mut made = 0;
         loop {
             call.check()?;
-            let lease = self.wait_for_lease(call)?;
-            let missing = {
+            let missing_now = || -> Result<Vec<Missing>> {
                 let mut vectors = other.vectors.lock();
                 vectors.refresh()?;
-                vectors.missing(view, &filter, BATCH)
+                Ok(vectors.missing(view, &filter, BATCH))
             };
+            let missing = missing_now()?;
             if missing.is_empty() {
                 return Ok(made);
             }
@@ -110,8 +114,12 @@ impl Indexing {
             let texts = self.texts_of(view, &missing, call)?;
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
             let found = other.embedder.embed(&texts, call)?;
+            let mut found: Vec<(Missing, Vec<f32>)> = missing.into_iter().zip(found).collect();
+            // The lease is not held while the model is asked, so another process may have written some of them.
+            let lease = self.wait_for_lease(call)?;
+            let still_missing = missing_now()?;
+            found.retain(|(passage, _)| still_missing.contains(passage));
             made += found.len() as u64;
-            let found: Vec<(Missing, Vec<f32>)> = missing.into_iter().zip(found).collect();
             other.vectors.lock().append(&lease, &found)?;
         }
     }

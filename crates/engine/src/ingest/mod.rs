@@ -178,8 +178,8 @@ impl Library {
     fn shelf_for_writing(&self, caller: &Caller, name: Option<&str>) -> Result<(String, Option<Collection>)> {
         let scope = caller.pass.scope();
         if let shelf_catalog::Scope::Collection(id) = scope {
-            let own = self.catalog.collections(scope)?.into_iter().next();
-            let own = own.ok_or_else(|| Error::missing("collection", id.to_string()))?.collection;
+            let own = self.catalog.known_collection(scope, *id)?;
+            let own = own.ok_or_else(|| Error::missing("collection", id.to_string()))?;
             return match name {
                 Some(name) if name != own.name => Err(Error::missing("collection", name)),
                 _ => Ok((own.name.clone(), Some(own))),

@@ -7,7 +7,7 @@ use std::{
 
 use shelf_base::{CallContext, Digest};
 use shelf_blocks::{BlockId, Loose, Manifest};
-use shelf_catalog::{Record, Snapshot};
+use shelf_catalog::{Record, Snapshot, chunks};
 
 use crate::{Error, Library, Result};
 
@@ -149,19 +149,24 @@ impl Library {
     /// Reads every blob whole and compares it with its hash. Gives the known hashes, and reports the broken ones with
     /// the paths that need them.
     fn check_blobs(&self, report: &mut CheckReport, call: &CallContext) -> Result<HashSet<Digest>> {
-        let mut rows = Vec::new();
-        self.catalog.blobs(&mut |hash, row| rows.push((hash, row)))?;
-        let mut broken: HashMap<Digest, String> = HashMap::new();
-        for (done, (hash, row)) in rows.iter().enumerate() {
-            call.check()?;
-            if done.is_multiple_of(512) {
-                call.report(done as u64, Some(rows.len() as u64), "checking documents");
-            }
-            if let Some(what) = self.fault_of(call, hash, row.size, &row.manifest)? {
-                broken.insert(*hash, what);
-            }
-        }
-        report.blobs = rows.len() as u64;
+        let (mut known, mut broken) = (HashSet::new(), HashMap::new());
+        chunks(
+            |position| Ok(self.catalog.blobs_from(position)?),
+            |blobs| {
+                for (hash, row) in blobs {
+                    call.check()?;
+                    if known.len().is_multiple_of(512) {
+                        call.report(known.len() as u64, None, "checking documents");
+                    }
+                    if let Some(what) = self.fault_of(call, &hash, row.size, &row.manifest)? {
+                        broken.insert(hash, what);
+                    }
+                    known.insert(hash);
+                }
+                Ok::<_, Error>(())
+            },
+        )?;
+        report.blobs = known.len() as u64;
         for (hash, what) in &broken {
             let needed = self.catalog.hashed(&shelf_catalog::Scope::Library, &hash.to_string(), 100)?;
             let affects = needed
@@ -170,7 +175,7 @@ impl Library {
             let place = format!("content {hash}");
             report.findings.push(Finding { place, what: what.clone(), affects: affects.collect() });
         }
-        Ok(rows.into_iter().map(|(hash, _)| hash).collect())
+        Ok(known)
     }
 
     fn fault_of(

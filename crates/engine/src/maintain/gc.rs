@@ -7,7 +7,7 @@ use std::{
 
 use shelf_base::{CallContext, Digest, ErrorInfo, Kind, Moment};
 use shelf_blocks::{BlockId, Manifest, gc};
-use shelf_catalog::{Actor, Purge, Snapshot};
+use shelf_catalog::{Actor, Purge, Snapshot, chunks};
 
 use super::recovery::short_blocks;
 use crate::{Error, Library, Result};
@@ -111,22 +111,23 @@ impl Library {
             ..GcPlan::default()
         };
         self.add_needed(&kept, &mut plan, call)?;
-        let mut unreadable = None;
-        self.catalog.blobs(&mut |hash, row| {
-            if !plan.keep.contains(&hash) {
-                plan.blobs += 1;
-                plan.blob_bytes += row.size;
-                return;
-            }
-            match Manifest::decode(&row.manifest) {
-                Ok(manifest) => plan.live.extend(manifest.blocks.iter().map(|block| block.id)),
-                Err(error) => unreadable = Some(error),
-            }
-        })?;
-        // Deleting on the word of a catalog that cannot be read would turn one fault into many.
-        if let Some(error) = unreadable {
-            return Err(Error::Blocks(error));
-        }
+        chunks(
+            |position| Ok(self.catalog.blobs_from(position)?),
+            |blobs| {
+                call.check()?;
+                for (hash, row) in blobs {
+                    if !plan.keep.contains(&hash) {
+                        plan.blobs += 1;
+                        plan.blob_bytes += row.size;
+                        continue;
+                    }
+                    // Deleting on the word of a catalog that cannot be read would turn one fault into many.
+                    let manifest = Manifest::decode(&row.manifest)?;
+                    plan.live.extend(manifest.blocks.iter().map(|block| block.id));
+                }
+                Ok::<_, Error>(())
+            },
+        )?;
         plan.packs = before.packs.again(&self.blocks, &plan.live)?;
         Ok(plan)
     }

@@ -193,6 +193,11 @@ fn cut(
     path: String,
     window: RepoWindow,
 ) -> Result<RepoFile, WorkspaceError> {
+    if let (Some(start), Some(end)) = (window.start_line, window.end_line)
+        && end < start
+    {
+        return Err(WorkspaceError::Invalid(format!("end_line {end} is before start_line {start}")));
+    }
     let wants_lines = window.start_line.is_some() || window.end_line.is_some() || window.tail.is_some();
     let most = if wants_lines { size.min(64 * CONTENT_BYTES) } else { CONTENT_BYTES };
     let mut bytes = Vec::new();

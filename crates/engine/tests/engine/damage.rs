@@ -94,7 +94,7 @@ fn a_document_with_the_bytes_of_a_listing_does_not_confuse_a_collection() {
         library.add(&caller, &AddRequest::new(what), &call).unwrap()
     };
     add("precious", b"precious".to_vec());
-    let snapshot = library.snapshots(&caller, None).unwrap().remove(0);
+    let snapshot = library.snapshots_after(&caller, None, None, 1).unwrap().remove(0);
     add("twin", library.listing(&snapshot, &call).unwrap().encode());
     let request = shelf_engine::DeleteRequest { names: vec!["precious".into()], ..Default::default() };
     library.delete(&caller, &request, &call).unwrap();

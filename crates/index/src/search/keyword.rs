@@ -1,8 +1,8 @@
-//! The word leg of a search: BM25 over passages, term at a time.
+//! The keyword leg: BM25 over passages, term at a time.
 //!
-//! All passages with any of the words are scored, since the true number of hits is part of the answer; scores lie in
-//! one array a segment. Frequencies are counted over the documents that the caller may see and that live, so that neither
-//! other people's documents nor deleted ones nor the division into segments move a score.
+//! All passages with any of the words are scored, since the exact number of hits is part of the reply; scores are kept
+//! in one array per segment. Document frequencies are counted over the live documents that the caller may see, so
+//! that scores depend neither on other people's documents nor on deleted ones nor on the division into segments.
 
 use std::cell::RefCell;
 
@@ -17,22 +17,22 @@ use crate::{Result, View, bits::Bits, segment::Segment};
 
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
-/// What a word in the title or path counts beside one in the text.
+/// The weight of a word in the title or path relative to one in the text.
 const NAME: f32 = 0.5;
 
-/// What was found in one segment. The arrays have a place for every passage; `touched` names those in use.
+/// The scores of one segment. The arrays have an element for every passage; `touched` lists those in use.
 #[derive(Default)]
 pub(super) struct Scores {
     passages: Vec<f32>,
     groups: Vec<u64>,
-    /// Passages with any of the words, in order.
+    /// Passages with any of the words, in ascending order.
     pub touched: Vec<u32>,
-    /// By document: what its name adds, and which group of words the name has.
+    /// For each match in a name: the document, the score it adds, and the group that matched.
     pub names: Vec<(u32, f32, u64)>,
 }
 
 impl Scores {
-    /// The score of a passage, and which groups of words it has.
+    /// The score of a passage, and the groups it contains.
     pub(super) fn of(&self, passage: u32) -> (f32, u64) {
         (self.passages[passage as usize], self.groups[passage as usize])
     }
@@ -46,7 +46,7 @@ impl Scores {
         self.groups[at] |= group;
     }
 
-    /// Makes the arrays large enough; what is in use from before is cleared.
+    /// Clears the elements in use and makes the arrays large enough.
     fn begin(&mut self, passages: usize) {
         for passage in self.touched.drain(..) {
             self.passages[passage as usize] = 0.0;
@@ -61,14 +61,14 @@ impl Scores {
 }
 
 thread_local! {
-    /// The arrays are large; a thread keeps its own from search to search.
+    /// The arrays are large, so each thread reuses them from search to search.
     static SCRATCH: RefCell<Scores> = RefCell::default();
 }
 
-/// What a group finds in one segment: passage or document, and how often.
+/// The matches of a group in one segment: passage and weighted frequency.
 type List = Vec<(u32, f32)>;
 
-/// What a group finds in all segments, and what finding it is worth.
+/// The matches of a group in all segments, and the weight of a match.
 struct Found {
     bodies: Vec<List>,
     names: Vec<List>,
@@ -76,7 +76,7 @@ struct Found {
     name_weight: f32,
 }
 
-/// Scores all passages that have any of the groups, and gives them to `take`, segment by segment.
+/// Scores all passages that contain any of the groups, and passes the scores to `take`, segment by segment.
 pub(super) fn score(
     view: &View,
     resolved: &Resolved,
@@ -132,7 +132,7 @@ fn add_up_groups(segment: &Segment, at: usize, found: &[Found], measure: &Measur
     scores.touched.sort_unstable();
 }
 
-/// What BM25 must know of the whole.
+/// The collection statistics that BM25 needs.
 struct Measure {
     documents: f32,
     passages: f32,
@@ -180,7 +180,7 @@ fn find(segment: &Segment, words: &InvertedIndexReader, group: &Group, allowed: 
     Ok(list)
 }
 
-/// Passages with any of the forms. Most groups have one form in a segment; several are added up.
+/// Passages with any of the forms. Most groups have one form in a segment; the frequencies of several are summed.
 fn any(segment: &Segment, words: &InvertedIndexReader, group: &Group) -> Result<List> {
     let mut list = List::new();
     let mut lists = 0;
@@ -190,7 +190,7 @@ fn any(segment: &Segment, words: &InvertedIndexReader, group: &Group) -> Result<
         lists += 1;
         list.reserve(info.doc_freq as usize);
         while !postings.docs().is_empty() {
-            // Names are kept without frequencies: once is as good as often.
+            // Names are indexed without frequencies, so every occurrence counts as one.
             let frequencies = postings.freqs().iter().copied().chain(std::iter::repeat(1));
             let found = postings.docs().iter().zip(frequencies);
             list.extend(found.map(|(passage, frequency)| (*passage, frequency as f32 * weight)));
@@ -216,7 +216,7 @@ fn add_up(list: &List, passages: usize) -> List {
     order.into_iter().map(|passage| (passage, sums[passage as usize])).collect()
 }
 
-/// Passages that have the forms side by side.
+/// Passages that contain the forms as a phrase.
 fn side_by_side(words: &InvertedIndexReader, group: &Group) -> Result<List> {
     let mut lists: Vec<(u32, SegmentPostings)> = Vec::new();
     for (at, (form, _)) in group.forms.iter().enumerate() {

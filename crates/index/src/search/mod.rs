@@ -1,4 +1,4 @@
-//! Searching a view: words, meaning, or both together.
+//! Searching a view by keywords, by meaning, or by both.
 
 mod keyword;
 mod question;
@@ -11,33 +11,33 @@ pub use resolve::{Correction, Resolved, folded};
 
 use crate::{Cosines, Filter, Result, View, bits::Bits, vector::DIMENSIONS};
 
-/// A search that is under way: the view, what may be seen of it, and the question in the library's own words.
+/// A search in progress: the view, the documents that may be seen, and the resolved query.
 pub struct Search<'a> {
     pub(crate) view: &'a View,
     pub(crate) allowed: Vec<Bits>,
-    /// The question in the words of the library.
+    /// The query, resolved to words of the library.
     pub resolved: Resolved,
 }
 
-/// What a page wants.
+/// A request for one page of hits.
 #[derive(Clone, Copy)]
 pub struct Wanted<'a> {
-    /// Which legs.
+    /// Which legs to search: keyword, vector or both.
     pub kind: Kind,
     /// What counts as one hit.
     pub unit: Unit,
-    /// The question's vector, for the legs that need it.
+    /// The query's vector, if the vector leg is searched.
     pub vector: Option<&'a [f32; DIMENSIONS]>,
-    /// Cosines of another model, to be used in place of the built-in vectors.
+    /// Cosines of a remote model, used instead of the built-in vectors.
     pub cosines: Option<&'a Cosines>,
-    /// Leave out so many first.
+    /// The number of hits to skip.
     pub from: usize,
-    /// At most so many.
+    /// The maximum number of hits.
     pub limit: usize,
 }
 
 impl View {
-    /// Begins a search among the documents that `filter` leaves. With a `similarity`, typing errors are corrected.
+    /// Starts a search among the documents that pass `filter`. With a `similarity`, typing errors are corrected.
     pub fn search(
         &self,
         question: &Question,
@@ -51,12 +51,12 @@ impl View {
 }
 
 impl Search<'_> {
-    /// Ranks, and gives one page.
+    /// Ranks the hits and returns one page.
     pub fn page(&self, wanted: &Wanted<'_>) -> Result<Hits> {
         rank::page(self, wanted)
     }
 
-    /// The text of a hit's document, when the index keeps it.
+    /// The text of a hit's document, if the index keeps it.
     pub fn text(&self, hit: &Hit) -> Result<Option<String>> {
         let Some(placed) = self.view.segments.get(hit.segment) else { return Ok(None) };
         placed.segment.text(&placed.segment.document(hit.document))

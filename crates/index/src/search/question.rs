@@ -1,43 +1,43 @@
-//! What a person typed, taken apart. Every text is a question: there is no syntax to get wrong.
+//! Query parsing. Every text is a valid query: there is no syntax to get wrong.
 //!
-//! Words are looked for in any form; `"several words"` in quotes must stand side by side; `word*` means every word that
-//! begins so; an identifier is looked for by its parts and, for more weight, as a whole.
+//! Words match in any of their forms; `"several words"` in quotes must be adjacent; `word*` matches every word with
+//! that prefix; an identifier matches by its parts and, with extra weight, as a whole.
 
 use crate::text::words::{Sort, Words};
 
-/// Words of a question that count; a longer one is cut.
+/// The maximum number of words in a query; further words are ignored.
 const MOST_WORDS: usize = 64;
 
-/// Words that say little: asked for only when there is nothing else.
+/// Stop words: ignored unless the query consists of nothing else.
 const STOP_WORDS: [&str; 33] = [
     "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no",
     "not", "of", "on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to",
     "was", "will", "with",
 ];
 
-/// One thing that is asked for.
+/// One element of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
-    /// A word in any form.
+    /// A word in any of its forms.
     Word(String),
-    /// An identifier as a whole, beside its parts.
+    /// A whole identifier, in addition to its parts.
     Whole(String),
-    /// Words side by side, which must be there.
+    /// A required phrase.
     Quoted(Vec<String>),
-    /// Characters of a script without spaces, side by side.
+    /// Adjacent characters of a script that is written without spaces.
     Run(Vec<String>),
-    /// Every word that begins so.
+    /// Every word with this prefix.
     Prefix(String),
 }
 
-/// A question, taken apart.
+/// A parsed query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Question {
     pub(crate) asked: Vec<Asked>,
 }
 
 impl Question {
-    /// Takes a text apart.
+    /// Parses a text.
     pub fn new(text: &str) -> Self {
         let mut question = Self::default();
         let mut rest = text;
@@ -56,7 +56,7 @@ impl Question {
         question
     }
 
-    /// Whether nothing is asked for.
+    /// Whether the query is empty.
     pub fn is_empty(&self) -> bool {
         self.asked.is_empty()
     }

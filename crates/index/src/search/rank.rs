@@ -1,9 +1,10 @@
-//! Putting the legs together.
+//! Ranking, and the fusion of the keyword leg and the vector leg.
 //!
-//! The best of each leg form a **pool**. Every member of the pool gets a score from both legs, those it did not come
-//! from included; the word score is divided by the largest, the cosine stretched between the smallest and largest of the
-//! pool, and the two are added with equal weight. What matches and is not in the pool follows behind it by words, then
-//! by meaning, so that pages can go on to the end. Equal scores are ordered by document number and place.
+//! The best candidates of each leg form a **pool**. Every candidate in the pool is scored by both legs, including a leg
+//! that did not find it. The keyword score is divided by the largest one in the pool, the cosine is scaled to the range
+//! between the smallest and largest, and the two are added with equal weight. Matches outside the pool follow it,
+//! ordered by keyword score and then by cosine, so that paging reaches the last hit. Ties are broken by document number
+//! and passage.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,30 +13,30 @@ use shelf_base::Digest;
 use super::{Search, Wanted, keyword};
 use crate::{Cosines, Result, Span, bits::Bits, segment::Segment, vector};
 
-/// Members that each leg sends into the pool.
+/// The number of candidates that each leg contributes to the pool.
 const POOL: usize = 1_000;
-/// The estimated cosine from which on a passage counts as a match by meaning beside others that match by words.
+/// The minimum estimated cosine of a match by meaning when other documents match by keyword.
 const FLOOR: f32 = 0.3;
-/// The same where meaning is all there is: in a semantic search, and when no word of the question is in the library.
+/// The minimum when there are only matches by meaning: in a semantic search, or when no keyword matches.
 const FLOOR_ALONE: f32 = 0.15;
-/// What the word leg counts in the sum.
+/// The weight of the keyword leg in the sum.
 const ALPHA: f32 = 0.5;
 
-/// Which legs search.
+/// Which legs to search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Words.
+    /// The keyword leg.
     Keyword,
-    /// Meaning.
+    /// The vector leg.
     Semantic,
-    /// Both.
+    /// Both legs.
     Hybrid,
 }
 
 /// What counts as one hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// A document, by its best passage.
+    /// A document, represented by its best passage.
     Document,
     /// A passage.
     Passage,
@@ -46,15 +47,15 @@ pub enum Unit {
 pub struct Hit {
     /// The document's number.
     pub number: i64,
-    /// Its content when it was indexed.
+    /// The SHA-256 of its content when it was indexed.
     pub hash: Digest,
     /// The passage.
     pub span: Span,
-    /// Which passage of the document, from 0.
+    /// The passage's ordinal in the document, from 0.
     pub ordinal: u32,
-    /// From 0 to 1, to be compared within one answer.
+    /// From 0 to 1; comparable only within one reply.
     pub score: f32,
-    /// The word leg's own score, from 0 to 1.
+    /// The score of the keyword leg, from 0 to 1.
     pub keyword: Option<f32>,
     /// The cosine.
     pub semantic: Option<f32>,
@@ -65,23 +66,23 @@ pub struct Hit {
 /// One page of hits.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Hits {
-    /// How many there are in all.
+    /// The total number of hits.
     pub total: u64,
-    /// The page.
+    /// The hits on this page.
     pub hits: Vec<Hit>,
 }
 
-/// A document or passage that matched, with what is known of it.
+/// A matching document or passage.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
     segment: u32,
     document: u32,
     passage: u32,
     words: f32,
-    /// Every group that was asked for is there.
+    /// Whether it contains every counted group of the query.
     full: bool,
     cosine: Option<f32>,
-    /// The passage that the cosine is of.
+    /// The passage that the cosine belongs to.
     meant: u32,
     score: f32,
 }
@@ -111,7 +112,7 @@ pub(super) fn page(search: &Search<'_>, wanted: &Wanted<'_>) -> Result<Hits> {
     Ok(Hits { total, hits: hits.collect() })
 }
 
-/// Makes one candidate of the pieces of a large document: the best of them, with the best that is known of each leg.
+/// Combines the pieces of a large document into one candidate: the best piece, with the best cosine of all pieces.
 fn join_pieces(search: &Search<'_>, found: &mut Vec<Candidate>) {
     let segment = |one: &Candidate| &search.view.segments[one.segment as usize].segment;
     if !search.view.segments.iter().any(|placed| placed.segment.has_pieces()) {
@@ -139,7 +140,7 @@ fn larger(a: Option<f32>, b: Option<f32>) -> Option<f32> {
     a.into_iter().chain(b).reduce(f32::max)
 }
 
-/// All candidates of the word leg. A document is as good as its best passage and its name together.
+/// All candidates of the keyword leg. A document's score is that of its best passage plus that of its name.
 fn by_words(search: &Search<'_>, unit: Unit) -> Result<Vec<Candidate>> {
     let groups = &search.resolved.groups;
     let mask = |wanted: fn(&super::resolve::Group) -> bool| {
@@ -154,7 +155,7 @@ fn by_words(search: &Search<'_>, unit: Unit) -> Result<Vec<Candidate>> {
             let row = (unit == Unit::Document && placed.has_pieces())
                 .then(|| placed.document(one.document as usize));
             match row.filter(|row| row.is_piece()) {
-                // What a document has, it has in all its pieces together.
+                // The groups of a document are those of all its pieces together.
                 Some(row) => join(pieces.entry(row.number).or_insert((one, 0)), one, all),
                 None => found.push((one, all)),
             }
@@ -172,7 +173,7 @@ fn by_words(search: &Search<'_>, unit: Unit) -> Result<Vec<Candidate>> {
     Ok(found)
 }
 
-/// Adds what a piece has to what is known of its document, which is shown by its best piece.
+/// Adds the groups of a piece to its document, which is represented by its best piece.
 fn join(known: &mut (Candidate, u64), one: Candidate, all: u64) {
     if one.words > known.0.words {
         known.0 = one;
@@ -180,7 +181,7 @@ fn join(known: &mut (Candidate, u64), one: Candidate, all: u64) {
     known.1 |= all;
 }
 
-/// The candidates of one segment, each with the groups of words it has.
+/// The candidates of one segment, each with the groups it contains.
 fn of_segment(
     placed: &Segment,
     segment: usize,
@@ -205,7 +206,7 @@ fn of_segment(
     candidates
 }
 
-/// Adds what the names of documents are worth. Candidates are in the order of their documents.
+/// Adds the scores of document names. `candidates` is ordered by document.
 fn add_names(
     placed: &Segment,
     segment: usize,
@@ -229,7 +230,7 @@ fn add_names(
             any = true;
         }
         let passage = placed.document(document as usize).first_passage;
-        // A document without text has a name but no passage to show.
+        // A document without text has a name, but no passage to show.
         if !any && (unit == Unit::Document || placed.tokens_of(passage as usize) > 0) {
             candidates.push((candidate(segment, document, passage, score), groups));
         }
@@ -251,7 +252,7 @@ fn by_meaning(search: &Search<'_>, wanted: &Wanted<'_>, floor: f32) -> Vec<Candi
         let may = |passage: usize| all || allowed.has(segment.document_of(passage));
         legs.each(segment, at, floor, &may, &mut |passage, estimate| {
             let (passage, document) = (passage as u32, segment.document_of(passage) as u32);
-            // Passages come in order, so those of one document come together.
+            // Passages arrive in order, so those of one document are consecutive.
             let same = |last: &&mut Candidate| {
                 wanted.unit == Unit::Document && (last.segment, last.document) == (at as u32, document)
             };
@@ -271,7 +272,7 @@ fn by_meaning(search: &Search<'_>, wanted: &Wanted<'_>, floor: f32) -> Vec<Candi
     found
 }
 
-/// Where cosines come from: the built-in vectors, or those of another model.
+/// The source of cosines: the built-in vectors, or those of a remote model.
 enum Meaning<'a> {
     BuiltIn(Box<vector::Query>),
     Other(&'a Cosines),
@@ -286,7 +287,7 @@ impl<'a> Meaning<'a> {
         Some(Self::BuiltIn(Box::new(vector::Query::new(vector))))
     }
 
-    /// Calls `each` with every allowed passage of a segment that reaches `floor`, by estimate or truly.
+    /// Calls `each` with every allowed passage of a segment whose cosine, estimated or exact, reaches `floor`.
     fn each(
         &self,
         segment: &Segment,
@@ -315,7 +316,7 @@ impl<'a> Meaning<'a> {
     }
 }
 
-/// Estimates chose; for those at the front the cosine itself decides.
+/// Replaces the estimates of the best candidates by exact cosines.
 fn compute_best(search: &Search<'_>, found: &mut [Candidate], legs: &Meaning<'_>) {
     let by_estimate = |a: &Candidate, b: &Candidate| b.score.total_cmp(&a.score);
     if found.len() > POOL {
@@ -329,7 +330,7 @@ fn compute_best(search: &Search<'_>, found: &mut [Candidate], legs: &Meaning<'_>
     }
 }
 
-/// The union of both legs. Words in quotes bind the vector leg too.
+/// The union of both legs. Quoted phrases restrict the vector leg too.
 fn by_both(search: &Search<'_>, wanted: &Wanted<'_>) -> Result<Vec<Candidate>> {
     let mut found = by_words(search, wanted.unit)?;
     let key = |candidate: &Candidate| match wanted.unit {
@@ -345,7 +346,7 @@ fn by_both(search: &Search<'_>, wanted: &Wanted<'_>) -> Result<Vec<Candidate>> {
     meant.keys().for_each(|(segment, at)| near[*segment as usize].set(*at as usize));
     for one in &mut found {
         let (segment, at) = key(one);
-        // Most of what has the words is not near; a bit is looked at faster than a table.
+        // Most keyword matches are not near; testing a bit is faster than a hash lookup.
         if near[segment as usize].has(at as usize)
             && let Some(meant) = meant.remove(&(segment, at))
         {
@@ -358,7 +359,7 @@ fn by_both(search: &Search<'_>, wanted: &Wanted<'_>) -> Result<Vec<Candidate>> {
     Ok(found)
 }
 
-/// Sorts so that the first `most` are right; the rest is dropped.
+/// Sorts the first `most` candidates and drops the rest.
 fn order(
     search: &Search<'_>,
     found: &mut Vec<Candidate>,
@@ -379,7 +380,7 @@ fn order(
     found.sort_unstable_by(full);
 }
 
-/// Scores the pool by both legs, and puts the rest behind it.
+/// Scores the pool by both legs and appends the rest.
 fn order_hybrid(search: &Search<'_>, found: &mut Vec<Candidate>, wanted: &Wanted<'_>, most: usize) {
     let mut rest = std::mem::take(found);
     let mut pool = take_best(&mut rest, |one| one.words, 0.0);
@@ -415,7 +416,7 @@ fn order_hybrid(search: &Search<'_>, found: &mut Vec<Candidate>, wanted: &Wanted
     *found = pool;
 }
 
-/// Takes out the best by one measure, above `least`.
+/// Removes and returns the best candidates by one measure, as far as they are above `least`.
 fn take_best(rest: &mut Vec<Candidate>, measure: impl Fn(&Candidate) -> f32, least: f32) -> Vec<Candidate> {
     let split = |a: &Candidate, b: &Candidate| {
         let place = |one: &Candidate| (one.segment, one.passage);
@@ -436,7 +437,7 @@ fn take_best(rest: &mut Vec<Candidate>, measure: impl Fn(&Candidate) -> f32, lea
 fn compute_cosine(search: &Search<'_>, one: &mut Candidate, legs: &Meaning<'_>, unit: Unit) {
     let segment = &search.view.segments[one.segment as usize].segment;
     let row = segment.document(one.document as usize);
-    // Long documents have been through the vector leg: what did not come out of it is below the floor anyway.
+    // Not for long documents: the vector leg has scanned all passages, so one it did not return is below the floor.
     let passages = if unit == Unit::Document && row.passages <= 16 {
         row.first_passage..row.first_passage + row.passages
     } else {
@@ -450,7 +451,7 @@ fn compute_cosine(search: &Search<'_>, one: &mut Candidate, legs: &Meaning<'_>, 
     }
 }
 
-/// Documents with everything that was asked for come first, and their scores say so.
+/// Ranks candidates that contain every counted group above the others.
 fn level_keyword(found: &mut [Candidate], largest: f32) {
     let mixed = found.iter().any(|one| one.full) && found.iter().any(|one| !one.full);
     for one in found {

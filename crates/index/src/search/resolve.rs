@@ -1,5 +1,5 @@
-//! From a question to the words that are really in the library: forms with the same stem, beginnings, and for a word
-//! that nobody may see anywhere, the words it was probably meant to be.
+//! Resolves a query to words that occur in the library: forms with the same stem, words with a given prefix, and, for a
+//! word that occurs in no visible document, likely corrections.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -20,52 +20,52 @@ use crate::{
     },
 };
 
-/// Edits that a correction may make at most.
+/// The maximum number of edits in a correction.
 const MOST_EDITS: usize = 2;
-/// Corrections of one word that are tried.
+/// The maximum number of corrections for one word.
 const CORRECTIONS: usize = 8;
-/// Words that one beginning may stand for.
+/// The maximum number of words that a prefix expands to.
 const PREFIXED: usize = 4_096;
 
-/// What a correction that begins with another letter counts.
+/// The weight of a correction that starts with a different letter.
 const OTHER_START: f32 = 0.4;
 
-/// What one of the words counts for the place that is shown, and what words side by side do.
+/// The weights of a word and of a phrase when choosing the lines to show.
 const WORD: usize = 2;
 const PHRASE: usize = 5;
 
-/// How a group of forms is looked for.
+/// How the forms of a group match.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum MatchMode {
-    /// Any of the forms.
+    /// Any of the forms matches.
     Any,
-    /// All of the forms, side by side.
+    /// All of the forms, adjacent and in order.
     SideBySide,
 }
 
-/// Words that count as one thing.
+/// Words that match as one element of the query.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Group {
     pub forms: Vec<(String, f32)>,
     pub mode: MatchMode,
-    /// A document without it is no hit.
+    /// A document without it is not a hit.
     pub required: bool,
-    /// It is one of the things asked for, not an extra.
+    /// It is an element of the query proper, not an addition such as a whole identifier.
     pub counted: bool,
 }
 
 /// A word that was corrected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Correction {
-    /// As it was asked.
+    /// The word in the query.
     pub asked: String,
-    /// As it was looked for first of all.
+    /// The most likely correction.
     pub meant: String,
-    /// Other words that it may have been meant to be, and that were looked for too.
+    /// Other possible corrections, which were searched for too.
     pub also: Vec<String>,
 }
 
-/// A question in the words of the library.
+/// A query, resolved to words of the library.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Resolved {
     pub(crate) groups: Vec<Group>,
@@ -74,7 +74,7 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    /// The question's text with the corrections made.
+    /// The query's text with the corrections applied.
     pub fn corrected(&self, text: &str) -> String {
         if self.corrections.is_empty() {
             return text.to_owned();
@@ -94,8 +94,8 @@ impl Resolved {
         output
     }
 
-    /// Where a line has words that were looked for; of words that must stand side by side only those that do, here or
-    /// over the border to the line before or after.
+    /// The ranges of a line that match the query. Words of a phrase count only where they are adjacent, which may
+    /// include the line before or after.
     pub fn marks(&self, before: &str, line: &str, after: &str) -> Vec<Range<usize>> {
         let forms: HashSet<&str> = self
             .groups
@@ -123,8 +123,8 @@ impl Resolved {
         marks
     }
 
-    /// How much of what was looked for a line has: a measure of where the point of a text lies. Words that must stand
-    /// side by side count where they begin to; where they do not, hardly.
+    /// How well a line matches the query, used to choose the lines to show. A phrase has its full weight on the line
+    /// where it starts; scattered words of it count very little.
     pub fn weight(&self, line: &str, after: &str) -> usize {
         let (mut words, mut word) = (Words::new(line), String::new());
         let mut found = vec![false; self.groups.len()];
@@ -146,7 +146,7 @@ impl Resolved {
     }
 }
 
-/// The words of up to three lines, each with which line it is of.
+/// The words of three lines, each with the index of its line.
 struct Lines {
     words: Vec<(usize, String, Place)>,
 }
@@ -163,9 +163,9 @@ impl Lines {
         Self { words: all }
     }
 
-    /// Where the words of a group stand side by side: which words each time.
+    /// The occurrences of a group's phrase, each as a list of word indices.
     fn runs(&self, group: &Group) -> Vec<Vec<usize>> {
-        // A whole identifier stands where its first part does.
+        // A whole identifier has the position of its first part, so only the parts are compared.
         let plain: Vec<usize> =
             (0..self.words.len()).filter(|at| self.words[*at].2.sort != Sort::Whole).collect();
         let fits =
@@ -175,8 +175,8 @@ impl Lines {
 }
 
 impl View {
-    /// Finds the words of the library that a question means. With a `similarity`, words that stand nowhere within
-    /// the allowed documents are corrected to words that do and are at least so similar.
+    /// Resolves a query to words of the library. With a `similarity`, words that occur in no allowed document are
+    /// corrected to words that do and are at least that similar.
     pub(super) fn resolve(
         &self,
         question: &Question,
@@ -225,12 +225,12 @@ impl View {
         Ok(any(weighted))
     }
 
-    /// The word itself and all words of the library with its stem, in order.
+    /// The word itself and all words of the library with the same stem, sorted.
     fn forms(&self, word: &str) -> Vec<String> {
         let stem = stem(word);
         let mut forms = vec![word.to_owned()];
         if stem != word {
-            // The stem is a form of its own only when it would be cut to itself: "happi" is no word, "run" is one.
+            // The stem counts as a form only if it is its own stem.
             if crate::text::stem(&stem) == stem {
                 forms.push(stem.to_string());
             }
@@ -273,11 +273,11 @@ impl View {
         Ok(found.into_iter().collect())
     }
 
-    /// Words near to one that is nowhere, the likeliest first, each with its weight. Two edits are looked at only
-    /// when no word is one edit away.
+    /// Likely corrections of a word that occurs nowhere, most likely first, each with its weight. Two edits are tried
+    /// only if no word is one edit away.
     fn near(&self, word: &str, similarity: f32, allowed: &[Bits]) -> Result<Vec<(String, f32)>> {
         let length = word.chars().count();
-        // The other word may be longer by the edits themselves.
+        // The other word may be longer by as many letters as there are edits.
         let reaches = |edits: &usize| 1.0 - *edits as f32 / (length + edits) as f32 >= similarity - 1e-6;
         for edits in (1..=MOST_EDITS).filter(|edits| length >= 3 && reaches(edits)) {
             let near = self.likely(word, self.within(word, edits)?, similarity, allowed)?;
@@ -288,7 +288,7 @@ impl View {
         Ok(Vec::new())
     }
 
-    /// Words within so many edits, each with how many passages have it.
+    /// Words within the given number of edits, each with the number of passages that contain it.
     fn within(&self, word: &str, edits: usize) -> Result<BTreeMap<String, u32>> {
         let mut found: BTreeMap<String, u32> = BTreeMap::new();
         for placed in &self.segments {
@@ -307,7 +307,7 @@ impl View {
         Ok(found)
     }
 
-    /// Of these words the likeliest that may be seen, with their weights.
+    /// The most likely of these words that occur in allowed documents, with their weights.
     fn likely(
         &self,
         word: &str,
@@ -334,7 +334,7 @@ impl View {
                 break;
             }
             if self.stands_anywhere(std::slice::from_ref(&other), allowed)? {
-                // Hardly anybody mistypes the first letter.
+                // The first letter is rarely mistyped.
                 let weight = if other_start { OTHER_START } else { 1.0 };
                 kept.push((other, weight * 0.9_f32.powi(distance as i32)));
             }
@@ -352,7 +352,7 @@ fn side_by_side(words: &[String]) -> Group {
     Group { forms, mode: MatchMode::SideBySide, required: false, counted: true }
 }
 
-/// Whether an allowed document has the word, in its text or its name.
+/// Whether an allowed document has the word in its text or its name.
 fn stands(segment: &Segment, word: &str, allowed: &Bits) -> Result<bool> {
     for inverted in [segment.body()?, segment.name()?] {
         let Some(info) = inverted.terms().get(word.as_bytes())? else { continue };
@@ -368,7 +368,7 @@ fn stands(segment: &Segment, word: &str, allowed: &Bits) -> Result<bool> {
     Ok(false)
 }
 
-/// A word as the index has it.
+/// A word as it is stored in the index.
 pub fn folded(word: &str) -> String {
     let mut output = String::new();
     fold(word, &mut output);

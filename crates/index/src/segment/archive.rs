@@ -1,8 +1,8 @@
-//! One file for all parts of a segment, and the same in memory.
+//! The container for all parts of a segment, as one file or in memory.
 //!
-//! A segment is written once, sealed and then only read. Its parts (the word index's own files among them) lie one
-//! after the other, each at a multiple of 64 bytes; a table of names, places and BLAKE3 hashes and a footer with the hash
-//! of that table end the file. Opening reads the footer and the table; a full check hashes every part.
+//! A segment is written once, sealed, and then only read. Its parts (including tantivy's files) are stored one after
+//! the other, each aligned to 64 bytes. The file ends with a table of names, offsets and BLAKE3 hashes and a footer
+//! with the hash of that table. Opening reads the footer and the table; a full check hashes every part.
 
 use std::{
     collections::BTreeMap,
@@ -17,12 +17,12 @@ use std::{
 use tantivy::{
     Directory, HasLen,
     directory::{
-        FileHandle, FileSlice, MmapDirectory, OwnedBytes, RamDirectory, WatchCallback, WatchHandle, WritePtr,
+        FileHandle, FileSlice, OwnedBytes, RamDirectory, WatchCallback, WatchHandle, WritePtr,
         error::{DeleteError, OpenReadError, OpenWriteError},
     },
 };
 
-use crate::{Error, Result, pages};
+use crate::{Error, Result, pages::MappedFile};
 
 const MAGIC: &[u8; 8] = b"SHELFSEG";
 /// The version of segment files.
@@ -30,10 +30,10 @@ pub(crate) const VERSION: u32 = 1;
 /// Length of the table, its hash, version, magic.
 const FOOTER: usize = 8 + 32 + 4 + 8;
 const ALIGN: usize = 64;
-/// Files of the word index begin with this in the table.
+/// The prefix of tantivy's files in the table.
 const WORDS: &str = "words/";
 
-/// Where a part comes from while it is written.
+/// The source of a part's bytes while it is being written.
 pub(crate) enum Content {
     Bytes(Vec<u8>),
     Shared(OwnedBytes),
@@ -43,16 +43,16 @@ pub(crate) enum Content {
 /// The parts of a segment that is about to be sealed.
 pub(crate) type Parts = BTreeMap<String, Content>;
 
-/// Parts by name, each with its hash when it lies on disk.
+/// Parts by name, each with its hash if it is on disk.
 type Sealed = BTreeMap<String, (FileSlice, Option<[u8; 32]>)>;
 
-/// A sealed segment's parts.
+/// The parts of a sealed segment.
 #[derive(Clone)]
 pub(crate) struct Archive {
     name: String,
     parts: Arc<Sealed>,
-    /// The whole file, when it is mapped.
-    mapped: Option<OwnedBytes>,
+    /// The whole file, if it is mapped.
+    mapped: Option<MappedFile>,
 }
 
 impl fmt::Debug for Archive {
@@ -76,7 +76,7 @@ impl Archive {
         Ok(Self { name: "memory".into(), parts: Arc::new(kept), mapped: None })
     }
 
-    /// Writes parts to a file and makes it durable; its length.
+    /// Writes parts to a file and makes it durable; returns the file's length.
     pub(crate) fn write(path: &Path, parts: &Parts) -> io::Result<u64> {
         let mut file = BufWriter::with_capacity(
             1 << 18,
@@ -105,26 +105,22 @@ impl Archive {
         Ok((at + table.len() + FOOTER) as u64)
     }
 
-    /// Opens a file of a folder, mapped into memory.
+    /// Opens and memory-maps a file in a folder.
     pub(crate) fn open(folder: &Path, name: &str, length: u64) -> Result<Self> {
         let damaged = |what: &str| Error::damaged(name, what);
-        let directory = MmapDirectory::open(folder).map_err(|error| Error::Io(io::Error::other(error)))?;
-        let handle = directory.get_file_handle(Path::new(name)).map_err(|error| match error {
-            OpenReadError::FileDoesNotExist(_) => Error::Io(io::ErrorKind::NotFound.into()),
-            other => Error::Io(io::Error::other(other)),
-        })?;
-        let file = FileSlice::new(handle);
+        let mapped = MappedFile::open(folder, name)?;
+        let file = mapped.slice();
         if file.len() as u64 != length || file.len() < FOOTER {
             return Err(damaged("its length is wrong"));
         }
         let footer = file.slice_from_end(FOOTER).read_bytes()?;
         let version = footer[40..44].try_into().map(u32::from_le_bytes).unwrap_or_default();
         if &footer[44..] != MAGIC {
-            return Err(damaged("its footer is not one"));
+            return Err(damaged("its footer is invalid"));
         }
-        // The manifest has a format that is known, so this one cannot be newer.
+        // The manifest's format is supported, so a different segment version means damage.
         if version != VERSION {
-            return Err(damaged("its version is none that its manifest allows"));
+            return Err(damaged("its version does not match the manifest's format"));
         }
         let table_length = footer[..8].try_into().map(u64::from_le_bytes).unwrap_or_default() as usize;
         let body = file.len() - FOOTER;
@@ -133,11 +129,11 @@ impl Archive {
         }
         let table = file.slice(body - table_length..body).read_bytes()?;
         if blake3::hash(&table).as_bytes()[..] != footer[8..40] {
-            return Err(damaged("its table has another hash"));
+            return Err(damaged("its table does not match its hash"));
         }
-        let parts =
-            read_table(&table, &file, body - table_length).ok_or_else(|| damaged("its table is torn"))?;
-        Ok(Self { name: name.to_owned(), parts: Arc::new(parts), mapped: Some(file.read_bytes()?) })
+        let parts = read_table(&table, &file, body - table_length)
+            .ok_or_else(|| damaged("its table is malformed"))?;
+        Ok(Self { name: name.to_owned(), parts: Arc::new(parts), mapped: Some(mapped) })
     }
 
     /// The bytes of a part.
@@ -148,14 +144,14 @@ impl Archive {
         }
     }
 
-    /// Gives back the memory that its pages take. They are read again when they are needed.
-    pub(crate) fn let_pages_go(&self) {
+    /// Releases the resident pages of the mapped file; they are mapped again when needed.
+    pub(crate) fn release_pages(&self) {
         if let Some(mapped) = &self.mapped {
-            pages::let_go(mapped);
+            mapped.release();
         }
     }
 
-    /// Bytes of the parts whose names begin with each of `prefixes`.
+    /// The total size in bytes of the parts whose names start with `prefix`.
     pub(crate) fn sizes(&self, prefix: &str) -> u64 {
         self.parts
             .iter()
@@ -164,12 +160,12 @@ impl Archive {
             .sum()
     }
 
-    /// Compares every part with its hash.
+    /// Verifies every part against its hash.
     pub(crate) fn verify(&self) -> Result<()> {
         for (name, (slice, hash)) in &*self.parts {
             let Some(hash) = hash else { continue };
             if blake3::hash(&slice.read_bytes()?).as_bytes() != hash {
-                return Err(Error::damaged(&self.name, format!("its part {name} has another hash")));
+                return Err(Error::damaged(&self.name, format!("its part {name} does not match its hash")));
             }
         }
         Ok(())
@@ -229,7 +225,7 @@ fn read_table(mut table: &[u8], file: &FileSlice, end: usize) -> Option<Sealed> 
     Some(parts)
 }
 
-/// Collects the files of a word index that was written to memory.
+/// Collects tantivy's files from memory.
 pub(crate) fn words_from_memory(
     directory: &RamDirectory,
     names: &[PathBuf],
@@ -242,7 +238,7 @@ pub(crate) fn words_from_memory(
     Ok(())
 }
 
-/// Collects the files of a word index that was written to a folder.
+/// Collects tantivy's files from a folder.
 pub(crate) fn words_from_folder(folder: &Path, names: &[PathBuf], parts: &mut Parts) {
     for name in names {
         parts.insert(format!("{WORDS}{}", name.display()), Content::File(folder.join(name)));
@@ -253,7 +249,7 @@ fn unreadable(error: OpenReadError) -> Error {
     Error::Io(io::Error::other(error))
 }
 
-/// Reading only: what is sealed is never written again.
+/// Read-only, since a sealed segment is never written again.
 impl Directory for Archive {
     fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
         Ok(Arc::new(self.words_part(path)?.clone()))
@@ -268,7 +264,7 @@ impl Directory for Archive {
     }
 
     fn open_write(&self, path: &Path) -> Result<WritePtr, OpenWriteError> {
-        let sealed = Arc::new(io::Error::other("a sealed segment is only read"));
+        let sealed = Arc::new(io::Error::other("a sealed segment is read-only"));
         Err(OpenWriteError::IoError { io_error: sealed, filepath: path.to_owned() })
     }
 
@@ -280,7 +276,7 @@ impl Directory for Archive {
     }
 
     fn atomic_write(&self, _: &Path, _: &[u8]) -> io::Result<()> {
-        Err(io::Error::other("a sealed segment is only read"))
+        Err(io::Error::other("a sealed segment is read-only"))
     }
 
     fn sync_directory(&self) -> io::Result<()> {

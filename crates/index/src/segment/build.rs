@@ -1,4 +1,4 @@
-//! Writing a segment.
+//! Builds segments.
 
 use std::collections::HashSet;
 
@@ -17,48 +17,48 @@ use crate::{
     vector::{DIMENSIONS, VectorsBuilder},
 };
 
-/// Memory that the word writer plans its tables for; it grows as it needs.
+/// The memory budget that sizes tantivy's tables; they grow as needed.
 const WORD_TABLES: usize = 4 << 20;
 
-/// Memory that a segment may take while it is built.
+/// The memory that a segment may take while it is being built.
 const FULL: usize = 88 << 20;
 
-/// How patterns find a document.
+/// How pattern searches treat a document.
 #[derive(Clone, Copy, Debug)]
 pub enum Grep<'a> {
     /// It is never searched by pattern.
     Never,
-    /// By the trigrams of these bytes.
+    /// It is found by the trigrams of these bytes.
     Bytes(&'a [u8]),
-    /// It is always read: too large to be worth a list.
+    /// It is always a candidate, because it has no trigrams.
     Always,
 }
 
 /// One passage to index.
 #[derive(Clone, Debug)]
 pub struct EntryPassage {
-    /// Where it lies.
+    /// Its location in the document.
     pub span: Span,
-    /// Its tokens.
+    /// Its number of tokens.
     pub tokens: u32,
-    /// Its vector, of length one or zero.
+    /// Its vector: a unit vector or zero.
     pub vector: [f32; DIMENSIONS],
 }
 
-/// Which part of its document an entry is. Large documents are indexed piece by piece, each piece by itself, so that no
-/// document takes more memory than another.
+/// Which part of its document an entry is. Large documents are indexed in pieces, to bound the memory that a document
+/// takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Part {
-    /// All of it.
+    /// The whole document.
     #[default]
     Whole,
-    /// The beginning; more entries with its number follow.
+    /// The first piece; more entries with the same number follow.
     First,
     /// A later piece.
     Later {
-        /// Where its text begins in the text of the document.
+        /// The offset of its text in the text of the document.
         text_start: u32,
-        /// Passages of the pieces before.
+        /// The number of passages in earlier pieces.
         first_ordinal: u32,
     },
 }
@@ -68,29 +68,29 @@ pub enum Part {
 pub struct Entry<'a> {
     /// Its number in the catalog.
     pub number: i64,
-    /// Its content.
+    /// The SHA-256 of its content.
     pub hash: Digest,
     /// Its collection.
     pub collection: CollectionId,
     /// Its path.
     pub path: &'a str,
-    /// What it is found by beside its text: the words of its title, and of its path where people chose it.
+    /// Searchable in addition to its text: its title, and its path if a person chose it.
     pub name: &'a str,
-    /// Its text; empty when it has none.
+    /// Its text; empty if it has none.
     pub text: &'a str,
-    /// Whether the text must be kept here, since it is not the stored bytes.
+    /// Whether the segment must store the text, since it differs from the document's bytes.
     pub keep_text: bool,
-    /// Whether the text is all of the stored bytes.
+    /// Whether the text covers all of the document's bytes.
     pub is_whole: bool,
     /// The passages of the text.
     pub passages: Vec<EntryPassage>,
-    /// How patterns find it; later pieces are not looked at for that.
+    /// How pattern searches treat it; they ignore later pieces.
     pub grep: Grep<'a>,
     /// Which part of its document it is.
     pub part: Part,
 }
 
-/// Gathers documents into a segment.
+/// Collects documents into a segment.
 pub struct Builder {
     words: SingleSegmentIndexWriter,
     directory: RamDirectory,
@@ -131,7 +131,7 @@ impl Builder {
         })
     }
 
-    /// Adds a document. A document that is in already stays as it is.
+    /// Adds a document; one that was already added is ignored.
     pub fn add(&mut self, entry: &Entry<'_>) -> Result<()> {
         let (text_start, first_ordinal, piece) = match entry.part {
             Part::Whole => (0, 0, 0),
@@ -144,7 +144,7 @@ impl Builder {
         }
         let document = self.documents.len() as u32;
         let first_passage = self.passage_count;
-        // A document without text still has its name, so it still needs a place among the passages.
+        // A document without text is still found by its name, so it gets an empty passage.
         let nothing = [EntryPassage { span: NOWHERE, tokens: 0, vector: [0.0; DIMENSIONS] }];
         let passages = if entry.passages.is_empty() { &nothing[..] } else { &entry.passages };
         for (at, passage) in passages.iter().enumerate() {
@@ -189,19 +189,19 @@ impl Builder {
         Ok(())
     }
 
-    /// How many documents are in.
+    /// The number of documents added so far.
     pub fn documents(&self) -> usize {
         self.documents.len()
     }
 
-    /// Whether it holds as much as a segment should before it is written: the memory it takes is what counts.
+    /// Whether the segment is large enough to be written, judged by the memory it takes.
     pub fn is_full(&self) -> bool {
         let vectors = self.passage_count as usize * DIMENSIONS;
         let memory = self.words.mem_usage() + 2 * self.trigrams.memory() + vectors + self.texts.len();
         memory > FULL || self.documents.len() as u32 >= MOST_DOCUMENTS / 2
     }
 
-    /// Ends the segment.
+    /// Finishes the segment.
     pub fn finish(self) -> Result<Built> {
         let index = self.words.finalize()?;
         let mut parts = Parts::new();
@@ -232,14 +232,14 @@ impl Builder {
 
 const NOWHERE: Span = Span { start: 0, end: 0, first_line: 1, last_line: 1, first_page: 0, last_page: 0 };
 
-/// Appends bytes and tells where.
+/// Appends bytes and returns their offset and length.
 pub(super) fn place(to: &mut Vec<u8>, bytes: &[u8]) -> (u64, u32) {
     let at = to.len() as u64;
     to.extend_from_slice(bytes);
     (at, bytes.len() as u32)
 }
 
-/// The documents' numbers in order, each with its row.
+/// The documents' numbers, sorted, each with its row.
 pub(super) fn numbers(documents: &[DocumentRow]) -> Vec<u8> {
     let mut order: Vec<(i64, u32)> =
         documents.iter().enumerate().map(|(at, row)| (row.number, at as u32)).collect();
@@ -247,7 +247,7 @@ pub(super) fn numbers(documents: &[DocumentRow]) -> Vec<u8> {
     order.iter().flat_map(|(number, at)| [&number.to_le_bytes()[..], &at.to_le_bytes()].concat()).collect()
 }
 
-/// The table of stems of a segment's words.
+/// The stem table of a segment's words.
 pub(super) fn stems(reader: &tantivy::SegmentReader, fields: Fields) -> Result<Vec<u8>> {
     let mut builder = StemsBuilder::default();
     for field in [fields.body, fields.name] {
@@ -262,17 +262,17 @@ pub(super) fn stems(reader: &tantivy::SegmentReader, fields: Fields) -> Result<V
     Ok(builder.finish())
 }
 
-/// A finished segment that is not yet anywhere.
+/// A finished segment that has not been written or opened yet.
 pub struct Built {
     pub(crate) parts: Parts,
     pub(crate) documents: u32,
     pub(crate) text_bytes: u64,
-    /// Keeps the files of a merge until they are copied.
+    /// Keeps the files of a merge alive until they are copied.
     pub(crate) folder: Option<tempfile::TempDir>,
 }
 
 impl Built {
-    /// Opens it in memory.
+    /// Opens the segment in memory.
     pub(crate) fn in_memory(self) -> Result<Segment> {
         let archive = Archive::in_memory(self.parts)?;
         drop(self.folder);

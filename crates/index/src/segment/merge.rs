@@ -1,4 +1,4 @@
-//! Merging segments: the documents that still live, of several segments, in one.
+//! Merges the live documents of several segments into one segment.
 
 use std::{os::unix::fs::DirBuilderExt, path::Path};
 
@@ -19,12 +19,12 @@ use super::{
 };
 use crate::{Error, Result, bits::Bits, text, trigram::Trigrams, vector::VectorsBuilder};
 
-/// Word files up to this size are merged in memory: the library syncs every file that it writes to a folder, which takes
+/// Word indexes up to this size are merged in memory: tantivy syncs every file that it writes to a folder, which takes
 /// longer than merging a few small segments.
 const IN_MEMORY: u64 = 16 << 20;
 
-/// Merges segments, in order; `live` says which documents of each go on. Large files are written below `folder`.
-/// `None` when nothing lives.
+/// Merges the live documents of `segments`, in order. Large files are written below `folder`. Returns `None` if no
+/// document is live.
 pub(crate) fn merge(segments: &[(&Segment, &Bits)], folder: &Path) -> Result<Option<Built>> {
     let live: usize = segments.iter().map(|(_, live)| live.count()).sum();
     if live == 0 {
@@ -83,7 +83,7 @@ fn merge_words(segments: &[(&Segment, &Bits)], folder: Option<&Path>, parts: &mu
     Ok(())
 }
 
-/// The passages of the documents that live.
+/// The passages of the live documents.
 fn alive(segment: &Segment, live: &Bits) -> Result<AliveBitSet> {
     let mut bits = tantivy::BitSet::with_max_value(segment.passages() as u32);
     for document in live.iter() {
@@ -107,7 +107,7 @@ struct Merged {
     texts: Vec<u8>,
     vectors: VectorsBuilder,
     text_bytes: u64,
-    /// For each segment and document, where it went.
+    /// The new row of each document of each segment, if it is live.
     places: Vec<Vec<Option<u32>>>,
 }
 
@@ -143,7 +143,7 @@ impl Merged {
             let (start, length) = row.text;
             let packed = segment.texts.get(start as usize..start as usize + length as usize);
             row.text =
-                place(&mut self.texts, packed.ok_or_else(|| Error::damaged("texts", "a text is torn"))?);
+                place(&mut self.texts, packed.ok_or_else(|| Error::damaged("texts", "a text is malformed"))?);
         }
         self.documents.push(row);
         Ok(())

@@ -1,8 +1,7 @@
-//! A segment: a sealed set of documents with all that search needs of them.
+//! A segment: an immutable set of documents with everything that searches need.
 //!
-//! Writer, sealed file, reader: [`Builder`] gathers documents, [`archive`] seals their parts into one file (or keeps
-//! them in memory), [`Segment`] reads them. A segment never changes; which of its documents still live is said beside
-//! it.
+//! [`Builder`] collects documents, [`archive`] seals their parts into one file (or keeps them in memory), and
+//! [`Segment`] reads them. A segment never changes; which of its documents are still live is recorded elsewhere.
 
 pub(crate) mod archive;
 mod build;
@@ -36,18 +35,18 @@ use crate::{
     vector::Vectors,
 };
 
-/// Bytes of a kept text at most; what claims to be larger is damaged.
+/// The maximum size of a stored text in bytes; a larger one means damage.
 const TEXT_BYTES: usize = 256 << 20;
 
-/// Words that may share a beginning for it to be worth looking them up.
+/// A prefix that more words share than this is not worth looking up.
 const BEGINNINGS: usize = 256;
-/// So few candidates are read faster than narrowed down.
+/// Reading this few candidates is faster than narrowing them down.
 const FEW: usize = 2;
-/// So few are read faster than all words of the segment are looked through.
+/// Reading this few candidates is faster than scanning a vocabulary.
 const FEW_FOR_LETTERS: usize = 16;
-/// So few are read faster than these words are gathered for the first time.
+/// Reading this few candidates is faster than building a vocabulary.
 const FEW_AT_FIRST: usize = 64;
-/// Words that have the same letters inside and are looked up one by one.
+/// A substring that more words contain than this is not worth looking up.
 const ALIKE: usize = 4_096;
 
 /// A sealed segment.
@@ -67,7 +66,7 @@ pub(crate) struct Segment {
     identifiers: Gathered,
 }
 
-/// Words of one sort: not asked for yet, too many to gather, or gathered.
+/// The vocabulary of one kind: not needed yet (`None`), too large (`Some(None)`), or built.
 type Gathered = Mutex<Option<Option<Arc<Vocabulary>>>>;
 
 impl Segment {
@@ -82,11 +81,11 @@ impl Segment {
             archive.part("vector.codes")?,
         )?;
         if vectors.count() != tables.passages() || reader.max_doc() as usize != tables.passages() {
-            return Err(Error::damaged("segment", "its parts do not agree"));
+            return Err(Error::damaged("segment", "its parts have different numbers of passages"));
         }
         let numbers = archive.part("numbers")?;
         if numbers.len() != 12 * tables.documents() {
-            return Err(Error::damaged("numbers", "its length does not agree"));
+            return Err(Error::damaged("numbers", "its length does not match the number of documents"));
         }
         Ok(Self {
             fields: text::schema().1,
@@ -129,7 +128,7 @@ impl Segment {
         self.tables.tokens_of(passage)
     }
 
-    /// Tokens of all its documents.
+    /// The number of tokens of all documents.
     pub(crate) const fn tokens(&self) -> u64 {
         self.tables.tokens
     }
@@ -144,19 +143,19 @@ impl Segment {
         std::str::from_utf8(bytes).unwrap_or_default()
     }
 
-    /// The text of a document, when it is kept here.
+    /// The text of a document, if the segment stores it.
     pub(crate) fn text(&self, document: &DocumentRow) -> Result<Option<String>> {
         if document.flags & KEPT == 0 {
             return Ok(None);
         }
         let (at, length) = document.text;
-        let torn = || Error::damaged("texts", "a text is torn");
+        let torn = || Error::damaged("texts", "a text is malformed");
         let packed = self.texts.get(at as usize..at as usize + length as usize).ok_or_else(torn)?;
         let bytes = zstd::bulk::decompress(packed, TEXT_BYTES).map_err(|_| torn())?;
         Ok(Some(String::from_utf8(bytes).map_err(|_| torn())?))
     }
 
-    /// The rows of the document with this number: one, or one for each piece of it.
+    /// The rows of the document with this number: one, or one for each of its pieces.
     pub(crate) fn find(&self, number: i64) -> impl Iterator<Item = usize> {
         let rows = self.numbers.as_chunks::<12>().0;
         let number_of = |row: &[u8; 12]| row.first_chunk::<8>().map_or(0, |bytes| i64::from_le_bytes(*bytes));
@@ -165,12 +164,12 @@ impl Segment {
         own.filter_map(|row| row.last_chunk::<4>().map(|bytes| u32::from_le_bytes(*bytes) as usize))
     }
 
-    /// Whether some of its documents have several rows.
+    /// Whether any document has several rows.
     pub(crate) const fn has_pieces(&self) -> bool {
         self.tables.has_pieces
     }
 
-    /// How many documents among these rows; later pieces of one are not counted.
+    /// The number of documents among these rows, not counting later pieces.
     pub(crate) fn count(&self, live: &Bits) -> usize {
         if !self.tables.has_pieces {
             return live.count();
@@ -178,18 +177,18 @@ impl Segment {
         live.iter().filter(|row| !self.tables.later.has(*row)).count()
     }
 
-    /// The word index of passages' bodies.
+    /// The inverted index of passage bodies.
     pub(crate) fn body(&self) -> Result<Arc<InvertedIndexReader>> {
         Ok(self.reader.inverted_index(self.fields.body)?)
     }
 
-    /// The word index of documents' names.
+    /// The inverted index of document names.
     pub(crate) fn name(&self) -> Result<Arc<InvertedIndexReader>> {
         Ok(self.reader.inverted_index(self.fields.name)?)
     }
 
-    /// Documents that a pattern with these needs may match. Where words decide more than trigrams they are looked up;
-    /// a document whose words are not those of its bytes is not judged by them.
+    /// Documents that a pattern with these needs may match. Words narrow the candidates further where that pays off,
+    /// except for documents whose indexed words are not exactly those of their bytes.
     pub(crate) fn candidates(&self, needs: &Needs, words: &[Word]) -> Result<Bits> {
         let mut bits = needs.documents(&self.trigrams, self.documents());
         bits.unite(&self.tables.always);
@@ -207,7 +206,7 @@ impl Segment {
         Ok(bits)
     }
 
-    /// Documents with this word in their text; `None` when too many words are like it.
+    /// Documents with this word in their text; `None` if it is not selective enough.
     fn holders(&self, word: &Word) -> Result<Option<Bits>> {
         let words = self.body()?;
         let infos: Vec<TermInfo> = match word {
@@ -232,7 +231,7 @@ impl Segment {
                 infos
             }
         };
-        // A word that stands nearly everywhere decides nothing.
+        // A word that occurs in most passages does not narrow anything.
         let passages: u64 = infos.iter().map(|info| u64::from(info.doc_freq)).sum();
         if 2 * passages > self.passages() as u64 {
             return Ok(None);
@@ -248,7 +247,7 @@ impl Segment {
         Ok(Some(bits))
     }
 
-    /// With so many candidates it is not worth looking the word up.
+    /// With this many candidates or fewer, it is not worth looking up the word.
     fn too_few_for(&self, word: &Word) -> usize {
         match word {
             Word::Whole(_) | Word::Beginning(_) => FEW,
@@ -268,7 +267,7 @@ impl Segment {
         }
     }
 
-    /// Words of a sort, gathered when they are first asked for.
+    /// The vocabulary of one kind, built on first use.
     fn vocabulary(&self, sort: Sort) -> Result<Option<Arc<Vocabulary>>> {
         if let Some(known) = &*self.gathered(sort).lock() {
             return Ok(known.clone());
@@ -277,14 +276,14 @@ impl Segment {
         Ok(self.gathered(sort).lock().get_or_insert(made).clone())
     }
 
-    /// How many of these documents patterns can search.
+    /// The number of these documents that can be searched by pattern.
     pub(crate) fn searchable(&self, documents: &Bits) -> u64 {
         let mut searchable = self.tables.patterns.clone();
         searchable.intersect(documents);
         searchable.count() as u64
     }
 
-    /// Leaves only documents of collections that `allowed` takes.
+    /// Keeps only documents of collections that `allowed` accepts.
     pub(crate) fn keep_collections(&self, documents: &mut Bits, allowed: impl Fn(&CollectionId) -> bool) {
         let allowed: Vec<bool> = self.tables.collections.iter().map(allowed).collect();
         if allowed.iter().all(|allowed| *allowed) {
@@ -297,23 +296,23 @@ impl Segment {
         }
     }
 
-    /// Gives back the memory that its pages take.
-    pub(crate) fn let_pages_go(&self) {
-        self.archive.let_pages_go();
+    /// Releases the resident pages of the mapped file.
+    pub(crate) fn release_pages(&self) {
+        self.archive.release_pages();
     }
 
-    /// Gives back the memory of gathered words.
+    /// Drops the vocabularies.
     pub(crate) fn forget_words(&self) {
         *self.plain.lock() = None;
         *self.identifiers.lock() = None;
     }
 
-    /// Compares every part with its hash.
+    /// Verifies every part against its hash.
     pub(crate) fn verify(&self) -> Result<()> {
         self.archive.verify()
     }
 
-    /// Bytes of the parts whose names begin so.
+    /// The total size in bytes of the parts whose names start with `prefix`.
     pub(crate) fn sizes(&self, prefix: &str) -> u64 {
         self.archive.sizes(prefix)
     }
@@ -323,7 +322,7 @@ fn sort_of(letters: &str) -> Sort {
     if letters.contains('_') { Sort::Identifiers } else { Sort::Plain }
 }
 
-/// The files of a word index that was written as one segment.
+/// Tantivy's files of an index that was written as one segment.
 fn word_files(index: &Index) -> Result<Vec<PathBuf>> {
     let directory = index.directory();
     let mut names: Vec<PathBuf> = directory.list_managed_files().into_iter().collect();

@@ -1,4 +1,4 @@
-//! The fixed-width tables of a segment: its documents, and where their passages lie.
+//! The fixed-width tables of a segment: its documents and its passages.
 
 use shelf_base::{Digest, ids::CollectionId};
 use tantivy::directory::OwnedBytes;
@@ -12,16 +12,16 @@ pub(super) const PASSAGE: usize = 32;
 
 /// The document can be searched by pattern.
 pub(super) const PATTERNS: u8 = 1;
-/// It has no trigrams although it can be searched by pattern: it is always a candidate.
+/// It can be searched by pattern but has no trigrams, so it is always a candidate.
 pub(super) const ALWAYS: u8 = 2;
-/// Its text is kept in the segment, since it is not the stored bytes.
+/// Its text is stored in the segment, since it differs from the document's bytes.
 pub(super) const KEPT: u8 = 4;
-/// Every word of its stored bytes is indexed.
+/// Every word of the document's bytes is indexed.
 pub(super) const WORDED: u8 = 8;
 
 /// The first of several rows of one large document.
 pub(super) const FIRST_PIECE: u8 = 16;
-/// A later row of a large document: it has no name of its own and is not counted.
+/// A later row of a large document: it has no name and does not count as a document.
 pub(super) const LATER_PIECE: u8 = 32;
 
 /// A document of a segment, or a piece of a large one.
@@ -34,11 +34,11 @@ pub(crate) struct DocumentRow {
     pub passages: u32,
     pub tokens: u32,
     pub flags: u8,
-    /// Which passage of the document its first one is; 0 but for later pieces.
+    /// The ordinal of its first passage in the document; 0 except for later pieces.
     pub first_ordinal: u32,
-    /// Place of its path in the part `paths`.
+    /// Offset and length of its path in the part `paths`.
     pub path: (u64, u32),
-    /// Place of its compressed text in the part `texts`.
+    /// Offset and length of its compressed text in the part `texts`.
     pub text: (u64, u32),
 }
 
@@ -63,18 +63,18 @@ impl DocumentRow {
     }
 }
 
-/// Where a passage lies in its document.
+/// The location of a passage in its document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// First byte in the text.
     pub start: u32,
-    /// The byte after its last.
+    /// The byte after the last.
     pub end: u32,
     /// First line, from 1.
     pub first_line: u32,
     /// Last line.
     pub last_line: u32,
-    /// First page, from 1; 0 when the document has no pages.
+    /// First page, from 1; 0 if the document has no pages.
     pub first_page: u32,
     /// Last page.
     pub last_page: u32,
@@ -101,17 +101,17 @@ impl PassageRow {
 pub(super) struct Tables {
     documents: OwnedBytes,
     passages: OwnedBytes,
-    /// The collections of the segment, and for each document which of them it is in.
+    /// The collections of the segment, and the index of each document's collection.
     pub(super) collections: Vec<CollectionId>,
     pub(super) collection_of: Vec<u32>,
     /// Tokens of all documents.
     pub(super) tokens: u64,
-    /// Documents that patterns search, and those of them without trigrams.
+    /// Documents that can be searched by pattern, and those of them without trigrams.
     pub(super) patterns: Bits,
     pub(super) always: Bits,
-    /// Documents whose indexed words are those of their stored bytes.
+    /// Documents whose indexed words are exactly those of their bytes.
     pub(super) worded: Bits,
-    /// Rows that are not the first of their document, and whether there are rows that are one of several.
+    /// Rows that are later pieces of a document, and whether there are any pieces at all.
     pub(super) later: Bits,
     pub(super) has_pieces: bool,
 }
@@ -119,7 +119,7 @@ pub(super) struct Tables {
 impl Tables {
     pub(super) fn open(documents: OwnedBytes, passages: OwnedBytes) -> Result<Self> {
         if !documents.len().is_multiple_of(DOCUMENT) || !passages.len().is_multiple_of(PASSAGE) {
-            return Err(Error::damaged("tables", "a row is torn"));
+            return Err(Error::damaged("tables", "a row is incomplete"));
         }
         let count = documents.len() / DOCUMENT;
         let mut tables = Self {
@@ -138,7 +138,7 @@ impl Tables {
         for at in 0..count {
             let row = tables.document(at);
             if row.first_passage != next {
-                return Err(Error::damaged("tables", "documents and passages do not agree"));
+                return Err(Error::damaged("tables", "documents and passages are inconsistent"));
             }
             next += row.passages;
             tables.tokens += u64::from(row.tokens);
@@ -151,7 +151,7 @@ impl Tables {
         }
     }
 
-    /// Keeps in memory what every search asks of a document.
+    /// Caches the attributes of a document that every search needs.
     fn note(&mut self, at: usize, row: &DocumentRow) {
         if row.flags & PATTERNS != 0 {
             self.patterns.set(at);
@@ -167,7 +167,7 @@ impl Tables {
         }
         self.has_pieces |= row.flags & (FIRST_PIECE | LATER_PIECE) != 0;
         let same = |known: &CollectionId| *known == row.collection;
-        // Neighbours mostly share their collection.
+        // Neighbours are mostly in the same collection.
         let last = self.collection_of.last().copied().filter(|last| same(&self.collections[*last as usize]));
         let place = last.or_else(|| self.collections.iter().position(same).map(|place| place as u32));
         let place = place.unwrap_or_else(|| {

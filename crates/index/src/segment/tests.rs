@@ -1,4 +1,4 @@
-//! That narrowing by words leaves every document that a pattern matches.
+//! Tests that narrowing candidates by words never drops a document that the pattern matches.
 
 use proptest::prelude::*;
 use regex_syntax::ParserBuilder;
@@ -10,7 +10,7 @@ use crate::{
     trigram::{Word, needed_words},
 };
 
-/// A segment of these texts, each cut into passages that overlap as those of real documents do.
+/// A segment of these texts, each cut into passages that overlap like those of real documents.
 fn segment(texts: &[String], passage: usize) -> Segment {
     let mut builder = Builder::new().unwrap();
     for (number, text) in texts.iter().enumerate() {
@@ -50,7 +50,7 @@ fn segment(texts: &[String], passage: usize) -> Segment {
     builder.finish().unwrap().in_memory().unwrap()
 }
 
-/// Documents that hold a word which the pattern needs.
+/// Documents that contain a needed word.
 fn holders(segment: &Segment, word: &Word) -> Vec<usize> {
     let all = || (0..segment.documents()).collect();
     segment.holders(word).unwrap().map_or_else(all, |bits| bits.iter().collect())
@@ -65,7 +65,7 @@ fn matching(pattern: &str, texts: &[String]) -> Vec<usize> {
     (0..texts.len()).filter(|at| regex.is_match(texts[*at].as_bytes())).collect()
 }
 
-/// Every word that the pattern needs is held by every document that it matches.
+/// Checks that every document that the pattern matches contains every word that the pattern needs.
 fn check(pattern: &str, texts: &[String], passage: usize) -> Result<(), TestCaseError> {
     let segment = segment(texts, passage);
     for word in words(pattern) {
@@ -87,10 +87,10 @@ proptest! {
         pattern in r"(|[ab]\+|\\w\+|\\b)",
     ) {
         let mut texts = texts;
-        // A piece that is searched for stands somewhere, in the middle of something else.
+        // The piece that is searched for occurs in at least one text, surrounded by other text.
         let inside = format!("{}{piece}{}", texts[0], texts[texts.len() - 1]);
         texts.push(inside);
-        // A word that most passages have is not looked up.
+        // Words that occur in most passages are not looked up, so add passages without them.
         texts.extend((0..150).map(|_| "zz".to_owned()));
         let pattern = format!("{pattern}{}", regex_syntax::escape(&piece));
         check(&pattern, &texts, 90)?;
@@ -126,6 +126,6 @@ fn words_leave_few_of_many_candidates() {
         found.len()
     };
     assert_eq!(candidates("material"), 200);
-    assert_eq!(candidates(r"[0-9]+_this\("), 1_000 / 10 + 800, "`other_this` ends so as well");
+    assert_eq!(candidates(r"[0-9]+_this\("), 1_000 / 10 + 800, "`other_this` has the same suffix");
     assert_eq!(candidates(r"number_[0-9]+_this"), 100);
 }

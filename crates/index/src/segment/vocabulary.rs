@@ -1,8 +1,8 @@
-//! The words of a segment one behind the other, so that those with given letters anywhere inside are found by one pass
-//! over plain memory. The word index itself can only tell words by their beginning.
+//! The words of a segment in one contiguous buffer, so that words containing a given substring are found by a single
+//! scan. The term dictionary itself only supports lookups by prefix.
 //!
-//! It is made when a pattern has use for it, and within bounds: of 15 MB of text the plain words take half a megabyte,
-//! and identifiers, of which hardly one is like the other, two.
+//! A vocabulary is built when a pattern first needs it, within a memory limit: for 15 MB of text, the plain words take
+//! half a megabyte and the identifiers, which rarely repeat, two.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,40 +11,40 @@ use tantivy::{InvertedIndexReader, postings::TermInfo};
 
 use crate::Result;
 
-/// Words of this length may have been longer: what followed is not in the index.
+/// Words of this length may have been truncated when they were indexed.
 const CUT: usize = 80;
 const END: u8 = b'\n';
-/// Bits of a number in each of its bytes. Their highest bit is set, as in nothing that is looked for, and so is the
-/// next one in all but the last.
+/// Payload bits in each byte of an encoded number. The highest bit is always set, which never occurs in a search
+/// string; the next one is set in all bytes but the last.
 const BITS: u32 = 6;
 const NUMBER: u8 = 0x80;
 const MORE: u8 = 0x40;
-/// Bytes that the vocabularies of all segments may take; beyond, patterns are looked up by trigrams alone.
+/// The maximum size of the vocabularies of all segments together, in bytes; beyond it, only trigrams are used.
 const MOST: usize = 48 << 20;
 
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
 
-/// Which words.
+/// The kinds of words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sort {
-    /// Those without `_`. The parts of an identifier are words too, so that letters without `_` are always inside of
-    /// one of these, wherever they stand.
+    /// Words without `_`. The parts of an identifier are words too, so a string without `_` is always contained in one
+    /// of these.
     Plain,
-    /// Those with `_`.
+    /// Words with `_`.
     Identifiers,
 }
 
-/// Words of one sort.
+/// The words of one kind.
 pub(super) struct Vocabulary {
-    /// Each word, its end, and where its passages are listed: asking the word index for each of hundreds of words would
-    /// take longer than finding them here.
+    /// Each word, a terminator, and the location of its posting list: looking up hundreds of words in the term
+    /// dictionary would take longer than finding them here.
     words: Vec<u8>,
-    /// Words that may have been cut.
+    /// Words that may have been truncated.
     pub(super) cut: Vec<TermInfo>,
 }
 
 impl Vocabulary {
-    /// Gathers the words of a segment; `None` when they would take too much memory.
+    /// Collects the words of a segment; `None` if they would take too much memory.
     pub(super) fn of(index: &InvertedIndexReader, sort: Sort) -> Result<Option<Self>> {
         let (mut words, mut cut) = (Vec::new(), Vec::new());
         let mut terms = index.terms().stream()?;
@@ -62,11 +62,11 @@ impl Vocabulary {
         words.shrink_to_fit();
         let made = Self { words, cut };
         let before = TAKEN.fetch_add(made.words.capacity(), Ordering::Relaxed);
-        // Dropping it gives its share back.
+        // If it does not fit, dropping it gives its share back.
         Ok((before + made.words.capacity() <= MOST).then_some(made))
     }
 
-    /// Words that have these letters inside, or at their end; `None` when there are more than `most`.
+    /// Words that contain these letters, or end with them; `None` if there are more than `most`.
     pub(super) fn with(&self, letters: &str, at_end: bool, most: usize) -> Option<Vec<TermInfo>> {
         let mut sought = letters.as_bytes().to_vec();
         if at_end {
@@ -103,7 +103,7 @@ fn push(words: &mut Vec<u8>, word: &[u8], info: &TermInfo) {
     }
 }
 
-/// The number at the beginning, which is taken off.
+/// Decodes the number at the start of `rest` and advances past it.
 fn take(rest: &mut &[u8]) -> usize {
     let (mut number, mut shift) = (0, 0);
     while let Some((byte, after)) = rest.split_first() {

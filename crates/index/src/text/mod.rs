@@ -1,8 +1,8 @@
-//! The word leg: which words stand in which passages, kept by tantivy; stems beside them.
+//! The full-text index: which words occur in which passages, stored by tantivy, and a table of stems.
 //!
-//! Words are indexed exactly as they stand (folded), with positions. Stemming happens when a query is asked: a table
-//! from stems to the words that share them widens a query word to its forms. So one list of words serves exact words,
-//! phrases, prefixes, stems and the correction of typing errors, which needs real words and not stems.
+//! Words are indexed unstemmed (only folded), with positions. Stemming happens at query time: a table from stems to the
+//! words that share them expands a query word to its forms. This way one dictionary serves exact words, phrases,
+//! prefixes, stems and spelling correction, which needs real words rather than stems.
 
 mod stems;
 pub(crate) mod words;
@@ -17,12 +17,12 @@ use words::Words;
 
 const TOKENIZER: &str = "shelf";
 
-/// The two fields of a passage.
+/// The two indexed fields of a passage.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fields {
     /// Words of the passage.
     pub body: Field,
-    /// Words of the document's title and path, on its first passage only.
+    /// Words of the document's title and path; only its first passage has them.
     pub name: Field,
 }
 
@@ -38,14 +38,14 @@ pub(crate) fn schema() -> (Schema, Fields) {
     (builder.build(), Fields { body, name })
 }
 
-/// The tokenizers that the schema names.
+/// The tokenizers that the schema refers to.
 pub(crate) fn tokenizers() -> TokenizerManager {
     let manager = TokenizerManager::new();
     manager.register(TOKENIZER, WordTokenizer);
     manager
 }
 
-/// A passage as tantivy takes it.
+/// A passage as a tantivy document.
 pub(crate) fn document(fields: Fields, body: &str, name: Option<&str>) -> TantivyDocument {
     let mut document = TantivyDocument::default();
     document.add_text(fields.body, body);
@@ -60,7 +60,7 @@ pub(crate) fn only_segment(index: &Index) -> tantivy::Result<tantivy::SegmentRea
     let segments = index.searchable_segments()?;
     match &segments[..] {
         [segment] => tantivy::SegmentReader::open(segment),
-        _ => Err(tantivy::TantivyError::SystemError("not one segment".into())),
+        _ => Err(tantivy::TantivyError::SystemError("expected exactly one segment".into())),
     }
 }
 

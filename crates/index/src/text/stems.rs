@@ -1,7 +1,7 @@
-//! From a stem to the words of a segment that share it.
+//! A table from stems to the words of a segment that share them.
 //!
-//! Only words that differ from their stem are listed: the stem itself is looked up among the words. Most words share
-//! all but the last letter with their stem, so that an entry costs a few bytes.
+//! Only words that differ from their stem are listed; the stem itself is looked up in the dictionary. Most words start
+//! with nearly all of their stem, so an entry takes only a few bytes.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -18,7 +18,7 @@ pub(crate) fn stem(word: &str) -> Cow<'_, str> {
     Stemmer::create(Algorithm::English).stem(word)
 }
 
-/// Gathers words.
+/// Collects words.
 #[derive(Default)]
 pub(crate) struct StemsBuilder {
     words: BTreeMap<String, Vec<(u8, String)>>,
@@ -38,7 +38,7 @@ impl StemsBuilder {
         }
     }
 
-    /// Sorted entries: count u32, offsets u32 × (count + 1), then the entries, each
+    /// Returns the encoding: count u32, offsets u32 × (count + 1), then the entries sorted by stem, each
     /// `[stem length u8][stem]` and `[shared u8][length u8][ending]` for every form.
     pub(crate) fn finish(self) -> Vec<u8> {
         let mut offsets = Vec::with_capacity(self.words.len() + 1);
@@ -60,7 +60,7 @@ impl StemsBuilder {
     }
 }
 
-/// The table of a segment.
+/// The stem table of a segment.
 pub(crate) struct Stems {
     bytes: OwnedBytes,
     count: usize,
@@ -121,7 +121,7 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 fn damaged() -> Error {
-    Error::damaged("stems", "its table is torn")
+    Error::damaged("stems", "its table is malformed")
 }
 
 #[cfg(test)]

@@ -1,31 +1,31 @@
-//! Words of a text, as they are indexed, asked for and marked in snippets: one definition for all three.
+//! Tokenization: the words of a text, with one definition for indexing, querying and highlighting snippets.
 //!
-//! A word is a run of letters, digits and `_`, in lower case and without accents. An identifier (`connection_pool`,
-//! `HttpServer`) gives its parts at successive positions and itself as a whole at the position of the first, so that
-//! it is found by part and by whole. Scripts that write without spaces give one word a character; a query over them
-//! asks for the characters side by side.
+//! A word is a run of letters, digits and `_`, lowercased and without accents. An identifier (`connection_pool`,
+//! `HttpServer`) yields its parts at successive positions and the whole identifier at the position of the first part,
+//! so that it can be found both ways. In scripts that are written without spaces, every character is a word; a query in
+//! them is a phrase of characters.
 
 use std::{collections::VecDeque, ops::Range};
 
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
-/// Bytes of a word that count; what follows is ignored alike in texts and in queries.
+/// The maximum length of a word in bytes; the rest is ignored, both in texts and in queries.
 const LONGEST: usize = 80;
 
-/// What sort of word.
+/// The kind of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sort {
-    /// A word of its own.
+    /// An ordinary word.
     Plain,
-    /// An identifier as a whole; its parts follow.
+    /// A whole identifier; its parts follow.
     Whole,
     /// A part of an identifier.
     Part,
-    /// One character of a script without spaces.
+    /// One character of a script that is written without spaces.
     Character,
 }
 
-/// Where a word stands.
+/// The position of a word in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub position: usize,
@@ -33,7 +33,7 @@ pub(crate) struct Place {
     pub sort: Sort,
 }
 
-/// Walks the words of a text.
+/// Iterates over the words of a text.
 pub(crate) struct Words<'a> {
     text: &'a str,
     at: usize,
@@ -46,7 +46,7 @@ impl<'a> Words<'a> {
         Self { text, at: 0, position: 0, parts: VecDeque::new() }
     }
 
-    /// The next word, folded into `word`.
+    /// Writes the next word, folded, to `word`.
     pub(crate) fn next(&mut self, word: &mut String) -> Option<Place> {
         if let Some(bytes) = self.parts.pop_front() {
             return Some(self.emit(bytes, Sort::Part, word));
@@ -102,7 +102,7 @@ impl<'a> Words<'a> {
         None
     }
 
-    /// The end of the run of word characters, and whether it may be an identifier of several parts.
+    /// The end of the run of word characters, and whether it may be an identifier with several parts.
     fn run(&self, start: usize) -> (usize, bool) {
         let bytes = self.text.as_bytes();
         let mut at = start;
@@ -129,7 +129,8 @@ impl<'a> Words<'a> {
         (at, mixed && (lower || self.text[start..at].contains('_')))
     }
 
-    /// Finds the parts: at underscores, before a capital after a small letter, before the last capital of several.
+    /// Splits an identifier into parts: at underscores, before a capital that follows a non-capital, and before the
+    /// last of several capitals if a lowercase letter follows.
     fn split(&mut self, run: Range<usize>) {
         let text = &self.text[run.clone()];
         let mut begin = None;
@@ -166,14 +167,14 @@ fn trim_underscores(text: &str, run: Range<usize>) -> Range<usize> {
     start..end.max(start)
 }
 
-/// Scripts that write words without spaces between them.
+/// Whether the character belongs to a script that is written without spaces.
 pub(crate) const fn is_spaceless(character: char) -> bool {
     matches!(character as u32,
         0x0E00..=0x0EFF | 0x1000..=0x109F | 0x1780..=0x17FF | 0x3040..=0x30FF | 0x3400..=0x4DBF
         | 0x4E00..=0x9FFF | 0xF900..=0xFAFF | 0x20000..=0x3FFFF)
 }
 
-/// Lower case, without accents, cut to the longest length.
+/// Lowercases `text`, strips accents and truncates it to the maximum length.
 pub(crate) fn fold(text: &str, word: &mut String) {
     word.clear();
     if text.is_ascii() {
@@ -182,7 +183,7 @@ pub(crate) fn fold(text: &str, word: &mut String) {
         return;
     }
     for character in text.nfkd().filter(|character| character.is_alphanumeric() || *character == '_') {
-        // Two letters that change with their place or size, and would keep a word from being found.
+        // Letters whose lowercase form depends on case or position; without this, variants of a word would not match.
         match character {
             'ß' | 'ẞ' => word.push_str("ss"),
             'ς' => word.push('σ'),

@@ -1,25 +1,25 @@
-//! Gathering the trigrams of a segment's documents.
+//! Collects the trigrams of a segment's documents.
 
 use super::{gram, lists};
 
-/// Values of half a trigram.
+/// The number of values of half a trigram (12 bits).
 const HALF: usize = 1 << 12;
 const DOCUMENT_BITS: u32 = 20;
-/// Documents that one segment is built of at most.
+/// The maximum number of documents in a segment under construction.
 pub(crate) const MOST_DOCUMENTS: u32 = 1 << DOCUMENT_BITS;
 
-/// The distinct trigrams of each document, one after the other.
+/// The distinct trigrams of each document, back to back.
 #[derive(Default)]
 pub(crate) struct TrigramsBuilder {
     grams: Vec<u32>,
     /// Where each document's trigrams end.
     ends: Vec<u32>,
-    /// One bit a trigram: whether the present document has it already.
+    /// One bit per trigram: whether the current document already has it.
     seen: Vec<u64>,
 }
 
 impl TrigramsBuilder {
-    /// Adds the next document; an empty one for documents that patterns never search.
+    /// Adds the next document; `bytes` is empty for documents that are never searched by pattern.
     pub(crate) fn add(&mut self, bytes: &[u8]) {
         if self.seen.is_empty() {
             self.seen = vec![0; 1 << 18];
@@ -43,18 +43,18 @@ impl TrigramsBuilder {
         self.ends.push(self.grams.len() as u32);
     }
 
-    /// Bytes of memory that the builder takes, about.
+    /// The approximate memory use in bytes.
     pub(crate) fn memory(&self) -> usize {
         4 * self.grams.len()
     }
 
-    /// The lists, encoded.
+    /// Returns the encoded lists.
     pub(crate) fn finish(self) -> Vec<u8> {
         let Self { grams, ends, seen } = self;
         drop(seen);
         let mut writer = lists::Writer::new(ends.len() as u32);
-        // Sorted by the first half of the trigram by counting; what is left of a pair fits into four bytes, the second
-        // half above the document, and is sorted bucket by bucket.
+        // A counting sort by the first half of the trigram. The rest of each pair, the second half and the document,
+        // fits into four bytes, and is then sorted within each bucket.
         let mut starts = [0_usize; HALF + 1];
         grams.iter().for_each(|gram| starts[(gram >> 12) as usize + 1] += 1);
         for at in 0..HALF {
@@ -83,7 +83,7 @@ impl TrigramsBuilder {
     }
 }
 
-/// The trigrams of a text that a pattern needs.
+/// The trigrams of a string.
 pub(super) fn grams_of(text: &[u8]) -> impl Iterator<Item = u32> + '_ {
     text.windows(3).map(|three| gram(three[0], three[1], three[2]))
 }

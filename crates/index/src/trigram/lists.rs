@@ -1,15 +1,16 @@
-//! The encoded lists: for each trigram the documents that hold it, as differences or, for frequent ones, as bits.
+//! The encoded posting lists: for each trigram the documents that contain it, as differences or, for frequent trigrams,
+//! as a bitmap.
 
 use tantivy::directory::OwnedBytes;
 
 use crate::{Error, Result, bits::Bits};
 
-/// Bytes of a directory row: trigram, offset (low 32 bits, high 8), count.
+/// Bytes of a directory row: trigram and the high 8 bits of the offset, the low 32 bits of the offset, count.
 const ROW: usize = 12;
-/// Bit of the count that says that the list is kept as bits.
+/// The bit of the count that marks a list stored as a bitmap.
 const AS_BITS: u32 = 1 << 31;
 
-/// Writes lists in the order of their trigrams.
+/// Writes lists; they must be added in the order of their trigrams.
 pub(crate) struct Writer {
     documents: u32,
     rows: Vec<u8>,
@@ -41,7 +42,7 @@ impl Writer {
         self.rows.extend_from_slice(&count.to_le_bytes());
     }
 
-    /// Documents u32, rows u32, the rows, the lists.
+    /// Returns the encoding: document count u32, row count u32, the rows, the lists.
     pub(crate) fn finish(self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(8 + self.rows.len() + self.lists.len());
         bytes.extend_from_slice(&self.documents.to_le_bytes());
@@ -118,12 +119,12 @@ impl Trigrams {
         None
     }
 
-    /// How many documents hold the trigram.
+    /// The number of documents that contain the trigram.
     pub(super) fn count(&self, gram: u32) -> u32 {
         self.find(gram).map_or(0, |at| self.row(at).count)
     }
 
-    /// The documents that hold the trigram.
+    /// The documents that contain the trigram.
     pub(super) fn documents(&self, gram: u32) -> Bits {
         let mut bits = Bits::none(self.documents as usize);
         let Some(at) = self.find(gram) else { return bits };
@@ -149,7 +150,7 @@ impl Trigrams {
         while let Some((first, after)) = rest.split_first() {
             rest = after;
             let mut number = u32::from(first & 0x7F);
-            // Most differences are below 128 and take one byte.
+            // Fast path: most differences are below 128 and take one byte.
             if first & 0x80 != 0 {
                 let mut shift = 7;
                 while let Some((byte, after)) = rest.split_first() {
@@ -168,8 +169,8 @@ impl Trigrams {
         }
     }
 
-    /// Writes the lists of several segments as one. `places[s][d]` is where document `d` of segment `s` goes, if it
-    /// lives; places ascend.
+    /// Merges the lists of several segments. `places[s][d]` is the new row of document `d` of segment `s`, or `None` if
+    /// the document is dropped; new rows are in ascending order.
     pub(crate) fn merge(segments: &[&Self], places: &[Vec<Option<u32>>], documents: u32) -> Vec<u8> {
         let mut writer = Writer::new(documents);
         let mut next = vec![0; segments.len()];
@@ -201,5 +202,5 @@ fn number_at(bytes: &[u8], at: usize) -> u32 {
 }
 
 fn damaged() -> Error {
-    Error::damaged("trigrams", "its table is torn")
+    Error::damaged("trigrams", "its table is malformed")
 }

@@ -1,5 +1,6 @@
-//! The pattern leg: which documents hold which three bytes in a row, so that a pattern search reads only documents
-//! that can match. Bytes are taken with ASCII letters in lower case, so that one list serves both kinds of search.
+//! The trigram index for pattern search: which documents contain which three consecutive bytes, so that a pattern
+//! search reads only documents that can match. ASCII letters are lowercased, so that the same lists serve
+//! case-sensitive and case-insensitive searches.
 
 mod build;
 mod lists;
@@ -11,7 +12,7 @@ pub(crate) use lists::Trigrams;
 pub use plan::Needs;
 pub use words::{Word, needed_words};
 
-/// Three bytes as a number.
+/// Encodes three bytes as a number.
 const fn gram(a: u8, b: u8, c: u8) -> u32 {
     (a.to_ascii_lowercase() as u32) << 16
         | (b.to_ascii_lowercase() as u32) << 8

@@ -1,24 +1,25 @@
-//! From a regular expression to what a document must hold to match it at all.
+//! Translates a regular expression into the trigrams that a document must contain in order to match.
 //!
-//! The walk gathers the exact strings that a part of the expression can match while there are few of them; where it
-//! cannot, it breaks the run. Each run of strings needs one of them, each string needs all of its trigrams. What the
-//! plan says is necessary, never sufficient: the real expression decides afterwards.
+//! The walk collects the exact strings that consecutive parts of the expression can match (a run) as long as there are
+//! few of them; otherwise it ends the run. A document must contain one string of each run, and all trigrams of that
+//! string. The result is a necessary condition, never a sufficient one: candidates are then matched against the real
+//! expression.
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 
 use super::{Trigrams, build::grams_of};
 use crate::bits::Bits;
 
-/// Strings that a run may hold before it is broken.
+/// The maximum number of strings in a run.
 const STRINGS: usize = 24;
-/// Bytes of one string of a run.
+/// The maximum length of a string in a run, in bytes.
 const BYTES: usize = 64;
-/// Copies of a counted repetition that are written out.
+/// The maximum number of copies to which a counted repetition is expanded.
 const COPIES: u32 = 8;
-/// How deep alternatives and sequences may nest in the plan.
+/// How deeply the expression may nest; deeper parts are ignored.
 const DEPTH: usize = 64;
 
-/// What a document must hold.
+/// What a document must contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Needs {
     /// Nothing in particular: every document may match.
@@ -61,7 +62,7 @@ impl Needs {
                         None => bits = Some(found),
                         Some(bits) => bits.intersect(&found),
                     }
-                    // A handful of documents is read faster than a further list.
+                    // Reading a handful of documents is faster than reading another list.
                     if bits.as_ref().is_some_and(|bits| bits.count() <= 4) {
                         break;
                     }
@@ -76,7 +77,7 @@ impl Needs {
         }
     }
 
-    /// At most so many documents can match.
+    /// An upper bound on the number of documents that can match.
     fn bound(&self, lists: &Trigrams) -> u32 {
         match self {
             Self::Anything => u32::MAX,
@@ -104,7 +105,7 @@ impl Needs {
         if parts.len() == 1 { parts.remove(0) } else { Self::One(parts) }
     }
 
-    /// One of these strings.
+    /// The needs of a document that contains one of these strings.
     fn of_strings(strings: &[Vec<u8>]) -> Self {
         let of_string = |string: &Vec<u8>| {
             let mut grams: Vec<u32> = grams_of(string).collect();
@@ -116,7 +117,7 @@ impl Needs {
     }
 }
 
-/// What is known of a part of the expression.
+/// What is known about a part of the expression.
 enum Part {
     /// It matches exactly one of these strings.
     Strings(Vec<Vec<u8>>),
@@ -158,8 +159,8 @@ impl Walk {
         }
     }
 
-    /// Ends the run. The next begins with the last two bytes of this one where it can, so that no trigram over the
-    /// border is lost.
+    /// Ends the run. If possible, the next run starts with the last two bytes of this one, so that trigrams across the
+    /// boundary are not lost.
     fn break_run(&mut self, next: &[Vec<u8>]) {
         let run = std::mem::replace(&mut self.run, vec![Vec::new()]);
         self.needs.push(Needs::of_strings(&run));
@@ -251,7 +252,7 @@ fn needs_of(part: Part) -> Needs {
     }
 }
 
-/// A class of few characters is written out; upper and lower case of an ASCII letter are one.
+/// Expands a class of few characters; the upper and lower case of an ASCII letter count as one character.
 fn of_class(class: &Class) -> Part {
     let mut strings: Vec<Vec<u8>> = match class {
         Class::Unicode(class) => {

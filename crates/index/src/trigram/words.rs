@@ -1,34 +1,34 @@
-//! Words that a text must have for an expression to match it: what its literals say of them.
+//! Derives, from the literals of an expression, words that every matching text must contain.
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 
-/// How deep the expression is looked into.
+/// How deeply the expression is examined.
 const DEPTH: usize = 64;
-/// Longest letters that count as needed. Two passages that share no border of the author's share at least 27 bytes, so
-/// that letters of this length are whole in one of the two.
+/// The maximum length of a needed word. Adjacent passages that do not meet at a natural boundary overlap by at least 27
+/// bytes, so a string of this length is complete in at least one of them.
 const WORD_BYTES: usize = 20;
-/// Shortest beginning of a word that is worth looking up.
+/// The minimum length of a prefix that is worth looking up.
 const PREFIX_BYTES: usize = 3;
-/// Shortest letters inside of words that are: fewer stand in too many.
+/// The minimum length of a suffix or infix that is worth looking up: shorter ones occur in too many words.
 const INSIDE_BYTES: usize = 4;
 
-/// A word that every matching text has.
+/// A word that every matching text contains.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Word {
-    /// This one.
+    /// Exactly this word.
     Whole(String),
-    /// One that begins so.
+    /// A word with this prefix.
     Beginning(String),
-    /// One that ends so.
+    /// A word with this suffix.
     End(String),
-    /// One with these letters anywhere.
+    /// A word that contains these letters anywhere.
     Inside(String),
 }
 
-/// Words of every text that matches a case-sensitive expression: those that its literals hold between two other
-/// characters, those they begin behind one or end before one, and those of which they are a part. Only plain
-/// lower-case words count, since an identifier with capitals is indexed in parts; its borders are before capitals, so
-/// small letters in a row are never divided. Those that cost least to look up come first.
+/// Words that every text matching a case-sensitive expression contains. A word that a literal delimits on both sides is
+/// needed whole, one delimited on one side is needed as a prefix or suffix, and one that is not delimited may be part
+/// of a longer word. Only lowercase words count, since an identifier with capitals is indexed in parts; parts begin at
+/// capitals, so consecutive lowercase letters are never split. Words that are cheapest to look up come first.
 pub fn needed_words(expression: &Hir) -> Vec<Word> {
     let mut words = Vec::new();
     gather(expression, false, DEPTH, &mut words);
@@ -37,7 +37,7 @@ pub fn needed_words(expression: &Hir) -> Vec<Word> {
     words
 }
 
-/// `follows` says that a letter or digit stands right before the expression.
+/// `follows` is set if a letter or digit directly precedes the expression.
 fn gather(expression: &Hir, follows: bool, depth: usize, words: &mut Vec<Word>) {
     match expression.kind() {
         _ if depth == 0 => {}
@@ -60,12 +60,12 @@ fn gather(expression: &Hir, follows: bool, depth: usize, words: &mut Vec<Word>) 
     }
 }
 
-/// Words without `_`, in which identifiers are looked up by part.
+/// Words without `_`; the parts of identifiers are indexed as words too.
 fn parts(literal: &[u8], words: &mut Vec<Word>) {
     let is_inside = |byte: &u8| byte.is_ascii_alphanumeric() || !byte.is_ascii();
     let parts: Vec<&[u8]> = literal.split(|byte| !is_inside(byte)).collect();
     for (at, part) in parts.iter().enumerate() {
-        // The first may have begun before the literal, the last may go on behind it.
+        // The first may have started before the literal, and the last may continue after it.
         let (make, least): (fn(String) -> Word, _) = match (at > 0, at + 1 < parts.len()) {
             (true, true) => (Word::Whole, 2),
             (true, false) => (Word::Beginning, PREFIX_BYTES),
@@ -79,8 +79,8 @@ fn parts(literal: &[u8], words: &mut Vec<Word>) {
     }
 }
 
-/// Identifiers with `_`, as wholes. `_` at their ends is not in the index, so what is looked up must have a letter or
-/// digit on either side of it.
+/// Whole identifiers with `_`. The index does not contain `_` at either end of an identifier, so an underscore in the
+/// needed string must have a letter or digit on both sides.
 fn identifiers(literal: &[u8], follows: bool, words: &mut Vec<Word>) {
     let is_inside = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || !byte.is_ascii();
     let runs: Vec<&[u8]> = literal.split(|byte| !is_inside(byte)).collect();
@@ -99,7 +99,7 @@ fn identifiers(literal: &[u8], follows: bool, words: &mut Vec<Word>) {
         if !letters.contains(&b'_') || letters.len() < INSIDE_BYTES {
             continue;
         }
-        // Of long ones the end says as much as anything else.
+        // For long identifiers, the end is as selective as any other part.
         let end = &letters[letters.len().saturating_sub(WORD_BYTES)..];
         if end.contains(&b'_') {
             let end = String::from_utf8_lossy(end).into_owned();
@@ -108,7 +108,7 @@ fn identifiers(literal: &[u8], follows: bool, words: &mut Vec<Word>) {
     }
 }
 
-/// Whether whatever the expression matches ends in an ASCII letter or digit.
+/// Whether every match of the expression ends in an ASCII letter or digit.
 fn ends_in_letter(expression: &Hir, depth: usize) -> bool {
     match expression.kind() {
         _ if depth == 0 => false,
@@ -180,7 +180,7 @@ mod tests {
             [whole("connection"), whole("pool"), ends("connection_pool")]
         );
         assert_eq!(words("a_Beta_C"), []);
-        // Behind a letter `_` is inside of the identifier, elsewhere it may be its beginning, which is cut off.
+        // After a letter, `_` is inside the identifier; elsewhere it may be its start, which is trimmed.
         assert_eq!(words(r"[a-z]+_this\("), [whole("this"), ends("_this")]);
         assert_eq!(words(r"\w+_this\("), [whole("this")]);
         assert_eq!(words(r"_this\("), [whole("this")]);

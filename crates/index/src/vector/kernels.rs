@@ -1,13 +1,13 @@
-//! The two inner loops of the vector leg. They are plain loops that the compiler turns into vector instructions;
-//! what is chosen at run time is only which instructions it may use.
-#![expect(unsafe_code, reason = "calling a function compiled for instructions that were found at run time")]
+//! The two inner loops of the vector leg, compiled for several instruction sets. The best one is chosen at run time.
+//! All but one are plain loops that the compiler vectorizes.
+#![expect(unsafe_code, reason = "calling functions that need instruction sets detected at run time")]
 
 use super::{CODED_BYTES, GROUP, PLANES, Query, RUN, WORDS, float_at};
 
-/// Estimates of a run of groups.
+/// The estimates for a run of groups.
 type Estimates = [f32; RUN * GROUP];
 
-/// The product of a query with a stored row of signed bytes.
+/// The dot product of a query with a stored row of signed bytes.
 pub(crate) fn dot(query: &[f32], row: &[u8]) -> f32 {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
@@ -43,8 +43,9 @@ fn dot_avx2(query: &[f32], row: &[u8]) -> f32 {
     dot_plain(query, row)
 }
 
-/// Written out, since the compiler sees sums over planes where there should be eight codes side by side: four times
-/// slower. The operations on floating numbers are those of the plain loop in the same order, so results are equal.
+/// Written with intrinsics, since the compiler vectorizes over the planes instead of the eight codes of a group, which
+/// is four times slower. The floating-point operations and their order are those of the plain loop, so the results are
+/// equal.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,avx512vpopcntdq")]
 fn estimate_avx512(groups: &[[u8; CODED_BYTES]], query: &Query, estimates: &mut Estimates) {
@@ -55,8 +56,8 @@ fn estimate_avx512(groups: &[[u8; CODED_BYTES]], query: &Query, estimates: &mut 
     };
     let mut planes = [[_mm512_setzero_si512(); WORDS]; PLANES];
     for (plane, words) in planes.iter_mut().zip(&query.planes) {
-        for (writer, word) in plane.iter_mut().zip(words) {
-            *writer = _mm512_set1_epi64(*word as i64);
+        for (lane, word) in plane.iter_mut().zip(words) {
+            *lane = _mm512_set1_epi64(*word as i64);
         }
     }
     let (low, step) = (_mm256_set1_ps(query.low), _mm256_set1_ps(query.step));
@@ -79,7 +80,7 @@ fn estimate_avx512(groups: &[[u8; CODED_BYTES]], query: &Query, estimates: &mut 
         let (ones, sum) = (_mm512_cvtepi64_ps(ones), _mm512_cvtepi64_ps(sum));
         let inside = _mm256_add_ps(_mm256_mul_ps(low, ones), _mm256_mul_ps(step, sum));
         let product = _mm256_sub_ps(_mm256_mul_ps(two, inside), total);
-        // SAFETY: behind the codes a group has eight factors of four bytes, and there are eight estimates.
+        // SAFETY: after its codes a group has eight factors of four bytes, and there are eight estimates.
         unsafe {
             let factors = _mm256_loadu_ps(group.as_ptr().add(super::GROUP_BYTES).cast());
             _mm256_storeu_ps(estimates.as_mut_ptr(), _mm256_mul_ps(factors, product));
@@ -93,14 +94,14 @@ fn estimate_popcnt(groups: &[[u8; CODED_BYTES]], query: &Query, estimates: &mut 
     estimate_plain(groups, query, estimates);
 }
 
-/// Sixteen sums side by side: a single one would have to be added in order, which no instruction does at once.
+/// Uses sixteen partial sums: a single sum would fix the order of additions and prevent vectorization.
 #[inline(always)]
 fn dot_plain(query: &[f32], row: &[u8]) -> f32 {
     let mut sums = [0.0_f32; 16];
     let ((queries, query_rest), (rows, row_rest)) = (query.as_chunks::<16>(), row.as_chunks::<16>());
     for (query, row) in queries.iter().zip(rows) {
-        for writer in 0..16 {
-            sums[writer] += query[writer] * f32::from(row[writer] as i8);
+        for lane in 0..16 {
+            sums[lane] += query[lane] * f32::from(row[lane] as i8);
         }
     }
     let rest: f32 = query_rest.iter().zip(row_rest).map(|(query, row)| query * f32::from(*row as i8)).sum();
@@ -114,25 +115,24 @@ fn estimate_plain(groups: &[[u8; CODED_BYTES]], query: &Query, estimates: &mut E
         let (mut ones, mut sums) = ([0_u64; GROUP], [0_u64; GROUP]);
         for word in 0..WORDS {
             let mut code = [0_u64; GROUP];
-            for (writer, bytes) in
+            for (lane, bytes) in
                 code.iter_mut().zip(group[word * GROUP * 8..][..GROUP * 8].as_chunks::<8>().0)
             {
-                *writer = u64::from_le_bytes(*bytes);
+                *lane = u64::from_le_bytes(*bytes);
             }
-            for writer in 0..GROUP {
-                ones[writer] += u64::from(code[writer].count_ones());
+            for lane in 0..GROUP {
+                ones[lane] += u64::from(code[lane].count_ones());
             }
             for (plane, bits) in planes.iter().enumerate() {
-                for writer in 0..GROUP {
-                    sums[writer] += u64::from((code[writer] & bits[word]).count_ones()) << plane;
+                for lane in 0..GROUP {
+                    sums[lane] += u64::from((code[lane] & bits[word]).count_ones()) << plane;
                 }
             }
         }
-        let factors: [f32; GROUP] =
-            std::array::from_fn(|writer| float_at(&group[super::GROUP_BYTES..], writer));
-        for writer in 0..GROUP {
-            let inside = query.low * ones[writer] as f32 + query.step * sums[writer] as f32;
-            estimates[writer] = factors[writer] * (2.0 * inside - query.total);
+        let factors: [f32; GROUP] = std::array::from_fn(|lane| float_at(&group[super::GROUP_BYTES..], lane));
+        for lane in 0..GROUP {
+            let inside = query.low * ones[lane] as f32 + query.step * sums[lane] as f32;
+            estimates[lane] = factors[lane] * (2.0 * inside - query.total);
         }
     }
 }

@@ -1,9 +1,9 @@
-//! The vector leg: every passage's vector, flat, scanned whole.
+//! The vector leg: a flat scan over the vectors of all passages.
 //!
-//! A vector is kept twice: as 384 signed bytes with one scale, from which its cosine is computed, and as 384 sign bits
-//! of its rotated self with one factor, from which its cosine is estimated many times faster. A search estimates all,
-//! and computes only the best. An estimate depends on the vector and the query alone, not on the segment, so that what
-//! counts as near stays the same however vectors are divided into segments.
+//! A vector is stored twice: as 384 signed bytes with one scale, from which its cosine is computed, and as 384 sign
+//! bits of the rotated vector with one factor, from which its cosine is estimated many times faster. A search estimates
+//! the cosine of every vector and computes it only for the best. An estimate depends only on the vector and the query,
+//! so results do not depend on how vectors are divided into segments.
 
 mod kernels;
 mod rotate;
@@ -16,16 +16,16 @@ use tantivy::directory::OwnedBytes;
 
 use crate::{Error, Result};
 
-/// Numbers in a vector.
+/// The number of dimensions of a vector.
 pub const DIMENSIONS: usize = 384;
-/// 64-bit words of sign bits.
+/// 64-bit words of sign bits per vector.
 const WORDS: usize = DIMENSIONS / 64;
-/// Vectors whose bits lie together, word by word, so that one instruction works on all of them.
+/// Vectors whose bits are interleaved word by word, so that one instruction processes all of them.
 const GROUP: usize = 8;
 const GROUP_BYTES: usize = GROUP * WORDS * 8;
-/// A group of codes with the factors of its vectors.
+/// Bytes of a group: its codes and the factors of its vectors.
 const CODED_BYTES: usize = GROUP_BYTES + GROUP * 4;
-/// Groups that are estimated before the estimates are looked at.
+/// Groups that are estimated before the estimates are examined.
 const RUN: usize = 64;
 
 fn rotation() -> &'static Rotation {
@@ -33,7 +33,7 @@ fn rotation() -> &'static Rotation {
     ROTATION.get_or_init(Rotation::new)
 }
 
-/// Gathers vectors.
+/// Collects vectors.
 #[derive(Default)]
 pub(crate) struct VectorsBuilder {
     bytes: Vec<u8>,
@@ -41,14 +41,14 @@ pub(crate) struct VectorsBuilder {
 }
 
 impl VectorsBuilder {
-    /// Adds a vector of length one, or a zero vector.
+    /// Adds a unit vector or a zero vector.
     pub(crate) fn add(&mut self, vector: &[f32; DIMENSIONS]) {
         let (scale, bytes) = quantized(vector);
         self.bytes.extend_from_slice(&bytes);
         self.scales.push(scale);
     }
 
-    /// Adds a vector of another segment as it is.
+    /// Adds a vector of another segment unchanged.
     pub(crate) fn add_stored(&mut self, vectors: &Vectors, at: usize) {
         self.bytes.extend_from_slice(vectors.row(at));
         self.scales.push(vectors.scale(at));
@@ -66,7 +66,7 @@ impl VectorsBuilder {
         std::array::from_fn(|dimension| f32::from(row[dimension] as i8) * self.scales[at])
     }
 
-    /// Groups of eight codes, then the factors (f32) of the eight.
+    /// Groups of eight codes, each followed by the factors (f32) of the eight vectors.
     fn codes(&self) -> Vec<u8> {
         let count = self.scales.len();
         let mut groups = vec![0_u8; count.div_ceil(GROUP) * CODED_BYTES];
@@ -83,7 +83,7 @@ impl VectorsBuilder {
     }
 }
 
-/// A vector as signed bytes, and what they must be multiplied by.
+/// Quantizes a vector to signed bytes; returns the scale and the bytes.
 pub(crate) fn quantized(vector: &[f32]) -> (f32, Vec<u8>) {
     let most = vector.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
     let scale = if most > 0.0 { most / 127.0 } else { 0.0 };
@@ -91,7 +91,8 @@ pub(crate) fn quantized(vector: &[f32]) -> (f32, Vec<u8>) {
     (scale, vector.iter().map(|value| (value * inverse).round() as i8 as u8).collect())
 }
 
-/// What the product of the sign vector with a query must be multiplied by to estimate that of the vector itself.
+/// The factor by which the dot product of the sign vector with a query must be multiplied to estimate that of the
+/// vector itself.
 fn factor(turned: &[f32; DIMENSIONS]) -> f32 {
     let square: f32 = turned.iter().map(|value| value * value).sum();
     let along: f32 = turned.iter().map(|value| value.abs()).sum();
@@ -115,7 +116,7 @@ impl Vectors {
         if fits {
             Ok(Self { bytes, scales, codes, count })
         } else {
-            Err(Error::damaged("vectors", "its lengths do not agree"))
+            Err(Error::damaged("vectors", "the lengths of its parts are inconsistent"))
         }
     }
 
@@ -149,16 +150,16 @@ impl Vectors {
             kernels::estimate(codes, query, &mut estimates);
             let first = run * RUN * GROUP;
             let length = (self.count - first).min(RUN * GROUP);
-            for (writer, estimate) in estimates[..length].iter().enumerate() {
-                if *estimate >= floor && allowed(first + writer) {
-                    each(first + writer, *estimate);
+            for (lane, estimate) in estimates[..length].iter().enumerate() {
+                if *estimate >= floor && allowed(first + lane) {
+                    each(first + lane, *estimate);
                 }
             }
         }
     }
 }
 
-/// A query, prepared for both ways of comparing.
+/// A query, prepared for both estimating and computing cosines.
 pub(crate) struct Query {
     vector: [f32; DIMENSIONS],
     planes: [[u64; WORDS]; PLANES],
@@ -167,7 +168,7 @@ pub(crate) struct Query {
     total: f32,
 }
 
-/// Bits of a query's dimension while it is compared with sign bits.
+/// The number of bits to which each dimension of a query is quantized for estimates.
 const PLANES: usize = 4;
 
 impl Query {
@@ -219,7 +220,7 @@ mod tests {
         Vectors::open(bytes, scales, codes).unwrap()
     }
 
-    /// The nearest ten of those with the best `most` estimates.
+    /// The ten nearest vectors among those with the `most` best estimates.
     fn nearest(vectors: &Vectors, query: &Query, most: usize) -> Vec<usize> {
         let mut found = Vec::new();
         vectors.estimate(query, -2.0, &|_| true, &mut |at, estimate| found.push((at, estimate)));

@@ -1,5 +1,5 @@
-//! A fixed rotation of the vector space. It spreads a vector's length evenly over its dimensions, so that one bit a
-//! dimension tells as much as it can.
+//! A fixed rotation of the vector space. It spreads a vector's length evenly over its dimensions, so that one bit per
+//! dimension carries as much information as possible.
 //!
 //! Three rounds of sign flips, Walsh-Hadamard transforms over blocks of 128 and a shuffle: as good as a random dense
 //! rotation for this purpose at a fiftieth of its cost. The constants are part of the format.
@@ -32,7 +32,7 @@ impl Rotation {
         Self { signs }
     }
 
-    /// Rotates; lengths and angles stay as they are.
+    /// Rotates a vector; lengths and angles are preserved.
     pub(crate) fn apply(&self, vector: &[f32; DIMENSIONS]) -> [f32; DIMENSIONS] {
         let mut current = *vector;
         for signs in &self.signs {
@@ -85,7 +85,7 @@ mod tests {
         let (turned_one, turned_two) = (rotation.apply(&one), rotation.apply(&two));
         assert!((dot(&one, &two) - dot(&turned_one, &turned_two)).abs() < 1e-3);
         assert!((dot(&one, &one) - dot(&turned_one, &turned_one)).abs() < 1e-2);
-        // One large dimension is spread over all.
+        // A single large dimension is spread over all dimensions.
         assert!(turned_two.iter().all(|value| value.abs() < 1.0));
     }
 }

@@ -1,14 +1,14 @@
-//! The body of a Word document as Markdown.
+//! Converts the body of a Word document to Markdown.
 //!
-//! One pass over the events of the XML. Paragraphs stand inside paragraphs (text boxes) and tables inside cells, so
-//! both are kept on stacks; an inner one is written where it ends.
+//! This is a single pass over the XML events. Paragraphs occur inside paragraphs (text boxes) and tables inside cells,
+//! so both are kept on stacks; an inner one is written where it ends.
 
 use quick_xml::events::{BytesRef, BytesStart, Event};
 
 use super::styles::{Role, Styles, outline_role, value};
 use super::xml;
 
-/// What was written last: items and rows follow each other without a blank line.
+/// The kind of block written last. Consecutive items and rows are not separated by a blank line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Block {
     Paragraph,
@@ -20,7 +20,7 @@ enum Block {
 struct Paragraph {
     text: String,
     role: Role,
-    /// Depth in a list, when the paragraph itself is numbered.
+    /// The list depth, when the paragraph itself is numbered.
     depth: usize,
     in_properties: bool,
 }
@@ -31,8 +31,8 @@ struct Table {
     cell: String,
 }
 
-/// Tables within tables that are told apart. The text of an inner one is copied into each around it, which must not
-/// add up.
+/// Maximum depth of nested tables. The text of an inner table is copied into each outer one, so the depth must be
+/// bounded.
 const MOST_TABLES: usize = 32;
 
 pub(super) struct Body {
@@ -41,9 +41,9 @@ pub(super) struct Body {
     last: Option<Block>,
     paragraphs: Vec<Paragraph>,
     tables: Vec<Table>,
-    /// Whether the characters that come are text of the document.
+    /// Whether character events are text of the document.
     in_text: bool,
-    /// Depth inside a part that repeats another for older programs.
+    /// Depth inside `Fallback` elements, which repeat content for older programs.
     skipped: usize,
 }
 
@@ -60,7 +60,7 @@ impl Body {
         }
     }
 
-    /// Reads a part up to its end or to where it is torn.
+    /// Reads a part to its end or to the first error.
     pub(super) fn read(&mut self, part: &str) -> Result<(), String> {
         let mut reader = xml(part);
         let result = loop {
@@ -117,7 +117,7 @@ impl Body {
                 paragraph.role = value(tag, "val").map_or(Role::Text, |style| self.styles.role(&style));
             }
             ("outlineLvl", true) if paragraph.role == Role::Text => paragraph.role = outline_role(tag),
-            // A numbered heading is a heading.
+            // A numbered heading remains a heading.
             ("numPr", true) if paragraph.role == Role::Text => paragraph.role = Role::Item,
             ("ilvl", true) => {
                 paragraph.depth = value(tag, "val").and_then(|depth| depth.parse().ok()).unwrap_or(0).min(8);
@@ -193,7 +193,7 @@ impl Body {
         }
         match self.tables.len() {
             1 => self.write(Block::Row, &format!("| {} |", cells.join(" | "))),
-            // A table in a cell is a part of that cell's text.
+            // A table in a cell is part of that cell's text.
             depth => push_words(&mut self.tables[depth - 2].cell, &cells.join(" ")),
         }
     }
@@ -203,7 +203,7 @@ impl Body {
         self.end_row();
         self.tables.pop();
         if self.tables.is_empty() {
-            // The next table is another one, even right below.
+            // A table that follows immediately is a separate one.
             self.last = self.last.map(|_| Block::Paragraph);
         }
     }
@@ -226,7 +226,7 @@ impl Body {
     }
 }
 
-/// Adds words to a line, which they must not break.
+/// Appends words to a line, without their line breaks.
 fn push_words(line: &mut String, text: &str) {
     for word in text.split_whitespace() {
         if !line.is_empty() {

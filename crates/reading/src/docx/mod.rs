@@ -1,4 +1,4 @@
-//! Word documents: a ZIP archive of XML parts, of which the body, its notes and its styles are read.
+//! Word documents: a ZIP archive of XML parts, of which the body, the notes and the styles are read.
 
 mod body;
 mod styles;
@@ -14,13 +14,13 @@ use crate::{Markup, Text, Unreadable, decode};
 use body::Body;
 use styles::Styles;
 
-/// All that one document may unpack to: bytes counted while they come, since an archive may lie about its sizes.
+/// Maximum unpacked size of a document, counted while unpacking because an archive may lie about its sizes.
 const MOST_BYTES: u64 = 64 * 1_024 * 1_024;
 
-/// A document has a part for each picture; one with more is something else.
+/// Maximum number of parts. Each picture is a part; an archive with more parts is not a document.
 const MOST_PARTS: usize = 20_000;
 
-/// What an encrypted document is wrapped in, instead of an archive.
+/// The signature of the container of an encrypted document, which is not a ZIP archive.
 const COMPOUND_FILE: &[u8] = &[0xD0, 0xCF, 0x11, 0xE0, 0xA1, 0xB1, 0x1A, 0xE1];
 
 /// The text of a document.
@@ -35,14 +35,14 @@ pub(crate) fn text<'a>(bytes: &[u8]) -> Result<Text<'a>, Unreadable> {
     let mut body = Body::new(styles);
     let damage = body.read(&main);
     for notes in ["word/footnotes.xml", "word/endnotes.xml"] {
-        // Notes are an addition: what is wrong with them does not take the body away.
+        // Notes are optional: errors in them must not discard the body.
         if let Ok(Some(part)) = parts.read(notes) {
             body.read(&part).ok();
         }
     }
     let text = body.finish();
     match damage {
-        // A torn body still has its beginning.
+        // The beginning of a damaged body is still useful.
         Err(what) if text.is_empty() => Err(Unreadable::Damaged { what }),
         _ => Ok(Text { text: text.into(), as_stored: false, pages: Vec::new(), markup: Markup::Markdown }),
     }
@@ -62,7 +62,7 @@ impl<'a> Parts<'a> {
         Ok(Self { archive, left: MOST_BYTES })
     }
 
-    /// The usual name, or that of a numbered body, which some programs write.
+    /// The usual name, or a numbered one, as some programs write.
     fn body_name(&self) -> String {
         const USUAL: &str = "word/document.xml";
         if self.archive.index_for_name_raw(USUAL.as_bytes()).is_some() {
@@ -103,7 +103,7 @@ fn unreadable(error: ZipError) -> Unreadable {
     }
 }
 
-/// A reader that forgives what does not hinder reading.
+/// A reader that tolerates harmless errors.
 fn xml(part: &str) -> Reader<&[u8]> {
     let mut reader = Reader::from_str(part.trim_start_matches('\u{feff}'));
     let config = reader.config_mut();

@@ -1,7 +1,7 @@
-//! What the styles of a Word document stand for.
+//! The roles of the styles in a Word document.
 //!
-//! A paragraph names a style by an identifier in the author's language; the style's name is English everywhere
-//! (`heading 1`), and its parent tells the rest.
+//! A paragraph refers to a style by an identifier in the author's language. The style's name is always English
+//! (`heading 1`); a custom style inherits its role from its parent.
 
 use std::collections::HashMap;
 
@@ -10,14 +10,14 @@ use quick_xml::events::{BytesStart, Event};
 
 use super::xml;
 
-/// What a paragraph is.
+/// The role of a paragraph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Role {
     #[default]
     Text,
-    /// A heading of a level from 1.
+    /// A heading, with its level from 1.
     Heading(usize),
-    /// An item of a list.
+    /// A list item.
     Item,
 }
 
@@ -32,7 +32,7 @@ struct Style {
     parent: Option<String>,
 }
 
-/// Parents of parents that are asked; styles may name each other in a circle.
+/// Maximum number of styles to follow from child to parent, since they may form a cycle.
 const GENERATIONS: usize = 10;
 
 impl Styles {
@@ -58,7 +58,7 @@ impl Styles {
         Self { styles }
     }
 
-    /// What a paragraph of this style is.
+    /// The role of a paragraph with this style.
     pub(super) fn role(&self, id: &str) -> Role {
         let mut next = Some(id);
         for _ in 0..GENERATIONS {
@@ -68,7 +68,7 @@ impl Styles {
             }
             next = style.parent.as_deref();
         }
-        // Without a list of styles the identifier is all there is.
+        // For an undefined style, only the identifier is left to go by.
         if self.styles.contains_key(id) { Role::Text } else { role_of_name(id) }
     }
 }
@@ -99,7 +99,7 @@ fn role_of_name(name: &str) -> Role {
     }
 }
 
-/// The role that an outline level gives: from 0, and 9 is the text itself.
+/// The role for an outline level. Levels are counted from 0, and 9 is body text.
 pub(super) fn outline_role(tag: &BytesStart<'_>) -> Role {
     match value(tag, "val").and_then(|level| level.parse::<usize>().ok()) {
         Some(level @ 0..=8) => Role::Heading(level + 1),
@@ -110,7 +110,7 @@ pub(super) fn outline_role(tag: &BytesStart<'_>) -> Role {
 /// The value of an attribute, whatever its namespace.
 pub(super) fn value(tag: &BytesStart<'_>, name: &str) -> Option<String> {
     let mut attributes = tag.attributes();
-    // The check compares every two attributes, and a second of the same name does no harm here.
+    // The check compares all pairs of attributes, and a duplicate does no harm here.
     attributes.with_checks(false);
     let found = attributes.flatten().find(|attribute| attribute.key.local_name().as_ref() == name)?;
     found.normalized_value(XmlVersion::Implicit1_0).ok().map(|value| value.into_owned())

@@ -1,4 +1,4 @@
-//! Documents built here part by part, whole and broken.
+//! Valid and damaged documents, built part by part.
 
 use std::io::Write;
 
@@ -77,7 +77,7 @@ fn styles_notes_and_other_names() {
 }
 
 #[test]
-fn what_cannot_be_read() {
+fn unreadable_documents() {
     assert_eq!(text(&[COMPOUND_FILE, &[0; 600]].concat()), Err(Unreadable::Encrypted));
     assert!(matches!(text(&archive(&[("other.xml", "")])), Err(Unreadable::Damaged { .. })));
     let bomb = archive(&[("word/document.xml", &" ".repeat(MOST_BYTES as usize + 1))]);
@@ -88,7 +88,7 @@ fn what_cannot_be_read() {
 }
 
 #[test]
-fn depth_costs_no_stack() {
+fn deep_nesting_does_not_overflow_the_stack() {
     let deep =
         |open: &str, close: &str| format!("{}<w:t>x</w:t>{}", open.repeat(100_000), close.repeat(100_000));
     for (open, close) in [("<w:p>", "</w:p>"), ("<w:tbl><w:tr><w:tc><w:p>", "</w:p></w:tc></w:tr></w:tbl>")] {
@@ -108,12 +108,12 @@ proptest! {
     }
 
     #[test]
-    fn any_markup_is_read(body in "(<w:p>|</w:p>|<w:t>|</w:t>|<w:tbl>|</w:tbl>|<w:tc>|</w:tc>|<w:tr/>|<w:pPr>|<w:br/>|&amp;|&#0;|&x|<|>|é| ){0,40}") {
+    fn arbitrary_markup_never_panics(body in "(<w:p>|</w:p>|<w:t>|</w:t>|<w:tbl>|</w:tbl>|<w:tc>|</w:tc>|<w:tr/>|<w:pPr>|<w:br/>|&amp;|&#0;|&x|<|>|é| ){0,40}") {
         text(&document(&body)).ok();
     }
 
     #[test]
-    fn any_bytes_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         text(&bytes).ok();
     }
 }

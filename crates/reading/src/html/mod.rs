@@ -1,8 +1,8 @@
-//! Web pages as Markdown-like text: headings, paragraphs, lists, tables and code; no scripts, styles or addresses.
+//! Web pages as Markdown-like text: headings, paragraphs, lists, tables and code; no scripts, styles or URLs.
 //!
-//! This reads the stream of tags and builds no tree. What a search needs of a page is the order of its words and
-//! where its blocks begin; that is in the stream, and a walk without a tree has no depth to overflow, costs the same
-//! for every page, and takes tag soup as it comes.
+//! The stream of tags is read without building a tree. Search needs only the order of the words and where blocks begin,
+//! and the stream provides both. Without a tree there is no depth that could overflow the stack, the cost does not
+//! depend on the structure of the page, and tag soup needs no special handling.
 
 mod tags;
 mod writer;
@@ -23,7 +23,7 @@ pub(crate) fn to_markdown(page: &str) -> String {
     walk.finish()
 }
 
-/// Elements that begin and end a line of their own.
+/// Elements that begin and end on their own line.
 const LINES: &[&str] = &[
     "address",
     "button",
@@ -48,7 +48,7 @@ const LINES: &[&str] = &[
     "tr",
 ];
 
-/// Elements that have space above and below.
+/// Elements with blank lines above and below.
 const BLOCKS: &[&str] = &[
     "article",
     "aside",
@@ -76,11 +76,11 @@ const BLOCKS: &[&str] = &[
 #[derive(Default)]
 struct Walk {
     writer: Writer,
-    /// The lists around, each with the number of its next item when it is numbered.
+    /// The open lists, each with the number of its next item if it is numbered.
     lists: Vec<Option<u32>>,
-    /// The text of a `<pre>`, kept back until its end tells how long its fence must be.
+    /// The text of an open `<pre>`, buffered because the length of the fence depends on all of it.
     code: Option<String>,
-    /// Whether the row of a table has a cell already.
+    /// Whether the current table row already has a cell.
     in_row: bool,
 }
 
@@ -153,8 +153,7 @@ impl Walk {
     fn item(&mut self) {
         self.writer.no_mark();
         self.writer.gap(Gap::Line);
-        // Deeper lists are all indented alike: without a bound, a page of nested lists alone would grow as the
-        // square of its size.
+        // Indentation is limited: otherwise the text of a page of nested lists would grow with the square of its size.
         let indentation = "  ".repeat(self.lists.len().saturating_sub(1).min(8));
         let mark = match self.lists.last_mut() {
             Some(Some(number)) => {
@@ -185,7 +184,7 @@ impl Walk {
     }
 }
 
-/// Highlighters put each line of code into an element of its own.
+/// Breaks the line at block elements, since syntax highlighters put each line of code into one.
 fn line_in_code(code: &mut String, name: &str) {
     let breaks = name == "br" || (gap_of(name) != Gap::None && !code.is_empty() && !code.ends_with('\n'));
     if breaks {
@@ -245,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn code_is_fenced_as_it_is() {
+    fn code_is_fenced_verbatim() {
         check("<pre><code>a  &lt; b\n  # c\n</code></pre>d", "```\na  < b\n  # c\n```\n\nd\n");
         check("<pre>a\n```\nb</pre>", "````\na\n```\nb\n````\n");
         check("<pre><div>a</div><div>b</div></pre>", "```\na\nb\n```\n");
@@ -253,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_read_aloud_is_dropped() {
+    fn invisible_content_is_dropped() {
         check("a<script>if (1 < 2) '</p>'</script>b<!-- c -->d<svg><text>e</text></svg>f", "abdf\n");
         check("<template><p>x</p></template>a<SCRIPT>never closed", "a\n");
         check("<img alt='A cat' src=x> 3 < 4 & 5 > 1 <3", "A cat 3 < 4 & 5 > 1 <3\n");
@@ -272,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_and_length_cost_nothing_special() {
+    fn deep_and_long_pages_are_fast() {
         let shapes = [
             "<div>",
             "<b>",
@@ -298,7 +297,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_page_is_read(page in "(<|>|/|!|-|\\?|\\[|\"|'|=|&|#|;| |\n|p|pre|li|ul|h1|script|title|td|tr|svg|é|漢){0,60}") {
+        fn any_page_can_be_read(page in "(<|>|/|!|-|\\?|\\[|\"|'|=|&|#|;| |\n|p|pre|li|ul|h1|script|title|td|tr|svg|é|漢){0,60}") {
             to_markdown(&page);
         }
     }

@@ -1,4 +1,4 @@
-//! The stream of tags and texts in a page, with the parts left out that no reader sees.
+//! The stream of tags and text in a page, without the parts that are not displayed.
 
 use std::borrow::Cow;
 
@@ -7,13 +7,13 @@ use quick_xml::escape::resolve_html5_entity;
 
 /// One step of the stream.
 pub(super) enum Token<'a> {
-    /// Words, with references resolved.
+    /// Text, with references resolved.
     Text(Cow<'a, str>),
-    /// The beginning of an element; the name is lowercase.
+    /// The start of an element.
     Open {
-        /// Its name.
+        /// Its name, lowercase.
         name: String,
-        /// What stands for an image.
+        /// The alternative text of an image.
         alternative: Option<String>,
     },
     /// The end of an element.
@@ -23,15 +23,15 @@ pub(super) enum Token<'a> {
     },
 }
 
-/// Elements whose content is no markup: it ends at the next end tag of the same name.
+/// Elements whose content is not markup: it ends at the next end tag of the same name.
 const RAW: &[&str] = &["iframe", "noembed", "noframes", "script", "style", "xmp"];
 
-/// Elements whose whole content is left out.
+/// Elements whose whole content is skipped.
 const HIDDEN: &[&str] = &["canvas", "datalist", "math", "object", "svg", "template"];
 
 pub(super) struct Tags<'a> {
     rest: &'a str,
-    /// The hidden element that is open, and how often it is open within itself.
+    /// The open hidden element and how deeply it is nested within itself.
     hidden: Option<(String, usize)>,
 }
 
@@ -46,7 +46,7 @@ impl<'a> Tags<'a> {
         taken
     }
 
-    /// Takes everything up to and with `end`, or all there is.
+    /// Takes everything up to and including `end`, or everything that is left.
     fn take_through(&mut self, end: &str) -> &'a str {
         let length = self.rest.find(end).map_or(self.rest.len(), |at| at + end.len());
         self.take(length)
@@ -107,7 +107,7 @@ impl<'a> Tags<'a> {
         self.rest = "";
     }
 
-    /// Whether a token is inside a hidden element; follows its beginnings and ends.
+    /// Whether a token is inside a hidden element. Tracks the start and end tags of that element.
     fn hides(&mut self, token: &Token<'_>) -> bool {
         let Some((hidden, depth)) = &mut self.hidden else { return false };
         match token {
@@ -129,7 +129,7 @@ impl<'a> Iterator for Tags<'a> {
         loop {
             let token = match self.step() {
                 Some(token) => token,
-                // A last lone `<` is text.
+                // A lone `<` at the end is text.
                 None if !self.rest.is_empty() => Token::Text(self.take(1).into()),
                 None => return None,
             };
@@ -183,7 +183,7 @@ fn attribute(tag: &str, wanted: &str) -> Option<String> {
     None
 }
 
-/// Longest name of a reference.
+/// Maximum length of the name of a reference.
 const LONGEST: usize = 32;
 
 fn resolve(text: &str) -> Cow<'_, str> {
@@ -202,7 +202,7 @@ fn resolve(text: &str) -> Cow<'_, str> {
     resolved.into()
 }
 
-/// What a reference means and how long it is, without its `&`.
+/// The meaning of a reference and its length without the `&`.
 fn reference(after: &str) -> Option<(Cow<'static, str>, usize)> {
     let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'#';
     let length = after.bytes().take(LONGEST).take_while(is_name).count();
@@ -211,7 +211,7 @@ fn reference(after: &str) -> Option<(Cow<'static, str>, usize)> {
     let meaning = match name.strip_prefix('#') {
         Some(number) => Some(numbered(number)?.to_string().into()),
         None if closed => resolve_html5_entity(name).map(Cow::Borrowed),
-        // The few that old pages leave open.
+        // The few that old pages write without a semicolon.
         None => ["amp", "lt", "gt", "quot", "nbsp"]
             .contains(&name)
             .then(|| resolve_html5_entity(name).map(Cow::Borrowed))
@@ -229,7 +229,7 @@ fn numbered(number: &str) -> Option<char> {
         return None;
     }
     Some(match u32::from_str_radix(digits, radix) {
-        // Pages mean the characters of Windows by these, and browsers agree.
+        // Pages use these codes for Windows-1252 characters, and browsers accept that.
         Ok(code @ 0x80..=0x9F) => {
             WINDOWS_1252.decode_without_bom_handling(&[code as u8]).0.chars().next().unwrap_or('\u{fffd}')
         }

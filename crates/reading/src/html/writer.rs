@@ -1,6 +1,6 @@
-//! Putting words on lines: white space is collapsed, and gaps wait until the next word needs them.
+//! Writes words with collapsed whitespace. Gaps are written only once another word follows.
 
-/// What separates the next word from the last, from least to most.
+/// What separates the next word from the last, in ascending order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Gap {
     #[default]
@@ -27,30 +27,30 @@ impl Gap {
 pub(super) struct Writer {
     text: String,
     gap: Gap,
-    /// What the next word's line begins with: a heading's or an item's mark.
+    /// The heading or list marker to write before the next word.
     mark: Option<String>,
 }
 
 impl Writer {
-    /// Asks for at least this gap before the next word.
+    /// Requires at least this gap before the next word.
     pub(super) fn gap(&mut self, gap: Gap) {
-        // Between a mark and its first word nothing may come: `<li><p>` is one line.
+        // There is no gap between a marker and its first word: `<li><p>` is one line.
         if self.mark.is_none() {
             self.gap = self.gap.max(gap);
         }
     }
 
-    /// Begins the line of the next word with a mark.
+    /// Writes a marker before the next word.
     pub(super) fn mark(&mut self, mark: String) {
         self.mark = Some(mark);
     }
 
-    /// Forgets a mark that got no word.
+    /// Discards a marker that no word followed.
     pub(super) fn no_mark(&mut self) {
         self.mark = None;
     }
 
-    /// Writes words, whatever white space is between them.
+    /// Writes words, collapsing the whitespace between them.
     pub(super) fn words(&mut self, text: &str) {
         let mut spaced = text.starts_with(char::is_whitespace);
         for word in text.split_whitespace() {
@@ -66,7 +66,7 @@ impl Writer {
         }
     }
 
-    /// Writes lines as they are, in a fence longer than any they contain.
+    /// Writes code verbatim, in a fence longer than any it contains.
     pub(super) fn fenced(&mut self, code: &str) {
         let code = code.trim_end().trim_start_matches(['\r', '\n']);
         if code.is_empty() {

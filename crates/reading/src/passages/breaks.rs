@@ -1,18 +1,18 @@
-//! Places where a text may be cut that need no knowledge of what came before: lines, paragraphs, sentences.
+//! Break positions that do not depend on what came before: lines, paragraphs and sentences.
 //!
-//! Everything here looks at bytes around one place or backwards through one window, so that the whole cutting is
-//! linear in the text however long its lines are.
+//! All functions examine the bytes around one position, or search backwards through one window, so that splitting is
+//! linear in the length of the text, however long its lines are.
 
-/// Ends of sentences that need no space after them.
+/// Sentence ends that need no space after them.
 const WIDE_ENDS: [&str; 3] = ["。", "！", "？"];
 
-/// What may still follow the end of a sentence before the next one begins.
+/// Closing quotes and brackets that may follow a sentence end in [`WIDE_ENDS`].
 const WIDE_CLOSERS: [&str; 5] = ["」", "』", "）", "”", "’"];
 
-/// Closing quotes and brackets that may stand between the end of a sentence and the space after it.
+/// Maximum number of closing quotes and brackets between the end of a sentence and the space after it.
 const MOST_CLOSERS: usize = 3;
 
-/// Whether a line begins at `at`, or, in prose, a sentence has ended there.
+/// Whether a line begins at `at` or, in prose, a sentence ends there.
 pub(super) fn is_break(bytes: &[u8], at: usize, prose: bool) -> bool {
     match at.checked_sub(1).and_then(|before| bytes.get(before)) {
         None => false,
@@ -48,13 +48,13 @@ pub(super) fn last_break(bytes: &[u8], after: usize, up_to: usize, prose: bool) 
     (after + 1..=up_to).rev().find(|at| is_break(bytes, *at, prose))
 }
 
-/// The last place in `(after, up_to]` that follows a space: where nothing better offers itself, words stay whole.
+/// The last position in `(after, up_to]` that follows whitespace; used to keep words whole if there is no better break.
 pub(super) fn last_space(bytes: &[u8], after: usize, up_to: usize) -> Option<usize> {
     let found = bytes.get(after..up_to)?.iter().rposition(u8::is_ascii_whitespace)?;
     Some(after + found + 1)
 }
 
-/// The beginnings of lines in `(after, up_to]` that follow a blank line, the last first.
+/// The starts of lines in `(after, up_to]` that follow a blank line, last first.
 pub(super) fn paragraphs(bytes: &[u8], after: usize, up_to: usize) -> impl Iterator<Item = usize> {
     let mut high = up_to;
     let line_starts = std::iter::from_fn(move || {
@@ -70,23 +70,23 @@ fn follows_blank(bytes: &[u8], start: usize) -> bool {
     matches!(above, None | Some(b'\n'))
 }
 
-/// Of the paragraphs in a window of code, the last of those that are indented least: most likely a new item.
+/// The last of the least indented paragraphs in a window of code, which is most likely a new item.
 pub(super) fn last_item(bytes: &[u8], after: usize, up_to: usize) -> Option<usize> {
     let indentation = |start: &usize| {
         bytes[*start..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).take(MOST_INDENTATION).count()
     };
-    // The iterator begins with the last, and the first of equals wins.
+    // The iterator starts with the last, and the first of several minima wins.
     paragraphs(bytes, after, up_to).min_by_key(indentation)
 }
 
-/// Deeper lines are all equally deep; a bound keeps a line of a million spaces from being counted for each place.
+/// Maximum indentation to count, so that a line of a million spaces is not counted again for every position.
 const MOST_INDENTATION: usize = 64;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The text with a bar at each break.
+    /// Checks the breaks of a text; `expect` has a bar at each of them.
     fn check(expect: &str, prose: bool) {
         let text = expect.replace('|', "");
         let mut found = String::new();

@@ -1,11 +1,11 @@
-//! Cutting a text into the passages that are searched and shown.
+//! Splits a text into the passages that are searched and shown.
 //!
-//! Greedy from the beginning: a passage ends at the best place among its last two hundred of four hundred tokens, and
-//! the next one begins a little before that place, so that a thought on the border is whole in one of the two.
-//! Nothing repeats across a heading or the edge of a fence, which are borders that the author drew.
+//! The algorithm is greedy: a passage of up to four hundred tokens ends at the best break among the last two hundred,
+//! and the next passage begins slightly before that break, so that a statement at the border is complete in one of the
+//! two. Passages do not overlap across a heading or the edge of a fence, which are borders set by the author.
 //!
-//! Each window is read a bounded number of times and windows advance by at least 130 tokens (or a whole fence), so the
-//! work is linear in the text.
+//! Each window is read a bounded number of times, and windows advance by at least 130 tokens (or a whole fence), so the
+//! work is linear in the length of the text.
 
 mod breaks;
 mod outline;
@@ -19,23 +19,23 @@ use crate::{Markup, Text};
 use outline::Outline;
 use ruler::Ruler;
 
-/// No passage has more tokens.
+/// Maximum number of tokens in a passage.
 const MOST: usize = 400;
-/// A passage is not cut before so many tokens, unless that keeps a fence whole.
+/// Minimum number of tokens before a cut at a heading. A passage is shorter only to keep a fence whole.
 const LEAST: usize = 200;
-/// Only a heading is worth a short passage; at other places it is not cut before so many.
+/// Minimum number of tokens before a cut elsewhere; only a heading justifies a shorter passage.
 const LEAST_ELSEWHERE: usize = 300;
-/// How far the next passage reaches back when nothing suggests a better place.
+/// Number of tokens that two passages share when there is no better place for the second to begin.
 const OVERLAP: usize = 50;
-/// A line or a sentence may begin the next passage from here…
+/// Minimum number of shared tokens when the second passage begins with a line or a sentence.
 const OVERLAP_LEAST: usize = 30;
-/// …to here.
+/// Maximum number of shared tokens when the second passage begins with a line or a sentence.
 const OVERLAP_MOST: usize = 70;
 
 /// A piece of a document's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Passage {
-    /// Byte range in the text, without the white space around it.
+    /// Byte range in the text, without surrounding whitespace.
     pub bytes: Range<u32>,
     /// Range of token indexes.
     pub tokens: Range<u32>,
@@ -45,17 +45,17 @@ pub struct Passage {
     pub pages: Option<(u32, u32)>,
 }
 
-/// A place between two tokens: the byte is not after the token's first.
+/// A position between two tokens; `byte` is not after the first byte of `token`.
 #[derive(Clone, Copy, Debug)]
 struct Border {
     byte: usize,
     token: usize,
 }
 
-/// Cuts a text into passages. `tokens`: ascending byte offset of the start of every token in `text.text`.
+/// Splits a text into passages. `tokens` are the ascending byte offsets of all tokens in `text.text`.
 ///
-/// Passages are in order and every token is in one of them, except that a stretch of white space as long as a
-/// whole passage is in none.
+/// Passages are in order and contain every token, except that a run of whitespace as long as a whole passage is in
+/// none.
 pub fn passages(text: &Text<'_>, tokens: &[u32]) -> Vec<Passage> {
     let cutter = Cutter {
         text: &text.text,
@@ -71,7 +71,7 @@ pub fn passages(text: &Text<'_>, tokens: &[u32]) -> Vec<Passage> {
         let cut = cutter.cut_after(start);
         passages.extend(ruler.measure(start, cut));
         let next = cutter.next_start(cut);
-        // Tokens out of order could lead back; the cut itself never does.
+        // Unordered tokens could lead backwards; the cut itself never does.
         start = if next.token > start.token { next } else { cut };
     }
     if start.token < end.token {
@@ -88,7 +88,7 @@ struct Cutter<'a> {
 }
 
 impl Cutter<'_> {
-    /// Where the passage that begins at `start` ends; more than [`MOST`] tokens follow `start`.
+    /// Where the passage that begins at `start` ends. More than [`MOST`] tokens must follow `start`.
     fn cut_after(&self, start: Border) -> Border {
         let most = start.token + MOST;
         let (heading_after, up_to) = (self.byte_of(start.token + LEAST - 1), self.byte_of(most));
@@ -105,7 +105,7 @@ impl Cutter<'_> {
             .map_or_else(|| self.token_border(most), |byte| self.border(byte, start.token + 1, most))
     }
 
-    /// The beginning of a fence that fills the whole window and would fit into a passage of its own.
+    /// The start of a fence that fills the whole window but would fit into a passage of its own.
     fn fence_to_spare(&self, start: Border, after: usize, up_to: usize) -> Option<usize> {
         let fence = self.outline.fence_around(up_to)?;
         let begins = self.border(fence.start, start.token, start.token + MOST).token;
@@ -158,13 +158,13 @@ impl Cutter<'_> {
             })
     }
 
-    /// The border at a byte that lies after token `from - 1` and not after token `to`.
+    /// The border at a byte, which must be after token `from - 1` and not after token `to`.
     fn border(&self, byte: usize, from: usize, to: usize) -> Border {
         let tokens = self.tokens.get(from..to).unwrap_or_default();
         Border { byte, token: from + tokens.partition_point(|token| (*token as usize) < byte) }
     }
 
-    /// The border before a token, or a little earlier where a tokenizer has divided a character.
+    /// The border before a token, or slightly earlier if the tokenizer has divided a character.
     fn token_border(&self, token: usize) -> Border {
         let divides = |token: &usize| {
             self.tokens.get(*token).is_some_and(|byte| self.text.is_char_boundary(*byte as usize))

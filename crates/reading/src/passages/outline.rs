@@ -1,6 +1,7 @@
-//! Where a Markdown text has headings and fences.
+//! The headings and fences of a Markdown text.
 //!
-//! One pass over the lines, before any cutting: whether a `#` is a heading depends on every fence before it.
+//! They are found in one pass over the lines before any splitting, because whether a `#` is a heading depends on every
+//! fence before it.
 
 use std::ops::Range;
 
@@ -11,7 +12,7 @@ use crate::Markup;
 pub(super) struct Outline {
     /// Where each heading begins, ascending.
     headings: Vec<u32>,
-    /// Each fence from its opening line to the line after its closing one, ascending and apart.
+    /// Each fence from its opening line to the end of its closing line, ascending and disjoint.
     fences: Vec<Range<u32>>,
 }
 
@@ -29,26 +30,26 @@ impl Outline {
         Some(*heading as usize).filter(|start| *start > after)
     }
 
-    /// The fence that has `at` inside: its first byte is a place to cut, the next is not.
+    /// The fence that contains `at`, unless `at` is its first byte, where the text may be cut.
     pub(super) fn fence_around(&self, at: usize) -> Option<Range<usize>> {
         let fence = last_up_to(&self.fences, at.checked_sub(1)?, |fence| fence.start)?;
         Some(fence.start as usize..fence.end as usize).filter(|fence| at < fence.end)
     }
 
-    /// The last beginning or end of a fence after `after` and not after `up_to`.
+    /// The last start or end of a fence after `after` and not after `up_to`.
     pub(super) fn last_fence_edge(&self, after: usize, up_to: usize) -> Option<usize> {
         let fence = last_up_to(&self.fences, up_to, |fence| fence.start)?;
         let edge = if fence.end as usize <= up_to { fence.end } else { fence.start };
         Some(edge as usize).filter(|edge| *edge > after)
     }
 
-    /// The last place not after `up_to` where something begins that a piece should not reach back across.
+    /// The last heading or fence edge not after `up_to`. Passages should not overlap across it.
     pub(super) fn last_edge(&self, up_to: usize) -> usize {
         let heading = last_up_to(&self.headings, up_to, |start| *start).map_or(0, |start| *start as usize);
         heading.max(self.last_fence_edge(0, up_to).unwrap_or(0))
     }
 
-    /// The stretches of `(after, up_to]` that are not inside a fence, the last first, each without its lower bound.
+    /// The parts of `(after, up_to]` that are not inside a fence, last first, each with an exclusive lower bound.
     pub(super) fn stretches(&self, after: usize, up_to: usize) -> Vec<(usize, usize)> {
         let first = self.fences.partition_point(|fence| fence.end as usize <= after);
         let last = self.fences.partition_point(|fence| (fence.start as usize) < up_to);
@@ -78,7 +79,7 @@ struct Fence {
     length: usize,
 }
 
-/// What an underline may belong to.
+/// The paragraph that an underline may turn into a heading.
 #[derive(Default)]
 enum Paragraph {
     #[default]
@@ -121,7 +122,7 @@ impl Scan {
             self.paragraph = Paragraph::None;
             return;
         }
-        // Fences in nested lists are indented by any amount, so indentation tells nothing about them.
+        // Fences in nested lists may be indented by any amount, so their indentation is ignored.
         if let Some((mark, length)) = opening(content) {
             self.fence = Some(Fence { start, mark, length });
             self.paragraph = Paragraph::None;
@@ -150,8 +151,8 @@ impl Scan {
     }
 }
 
-/// Length of the block of settings between two `---` that a document may begin with: its `#` are remarks and its end
-/// would underline its last line.
+/// Length of the front matter between two `---` that a document may begin with. Its `#` are comments, and its end would
+/// underline its last line.
 fn front_matter(text: &str) -> usize {
     let mut at = 0;
     for (number, line) in text.split_inclusive('\n').enumerate() {
@@ -160,7 +161,7 @@ fn front_matter(text: &str) -> usize {
             (0, "---") => {}
             (0, _) => return 0,
             (_, "---" | "...") => return at,
-            // Settings have no blank line at their beginning; a rule at the top of a text has.
+            // Front matter does not begin with a blank line; a rule at the top of a text is followed by one.
             (1, "") => return 0,
             _ => {}
         }
@@ -182,7 +183,7 @@ fn opening(content: &str) -> Option<(u8, usize)> {
     let mark = *content.as_bytes().first()?;
     let length = run(content, mark);
     let opens = match mark {
-        // A word in three backticks on one line is code inside a sentence.
+        // Text between triple backticks on one line is inline code.
         b'`' => length >= 3 && !content[length..].contains('`'),
         b'~' => length >= 3,
         _ => false,
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_are_no_underlines() {
+    fn rules_are_not_underlines() {
         assert!(headings("text\n\n---\n- item\n---\n| a |\n---\n> quote\n---\n1. one\n--\n").is_empty());
         assert_eq!(headings("---\ntitle: x\n# remark\n---\n# Real\n"), ["# Real"]);
         assert_eq!(headings("---\n\n# Real\n\n---\n"), ["# Real"]);
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn places_around_a_fence() {
+    fn positions_around_a_fence() {
         let text = "ab\n```\ncode\n```\ncd\n";
         let outline = Outline::of(text, Markup::Markdown);
         assert_eq!(outline.fences, vec![Range { start: 3, end: 16 }]);

@@ -1,9 +1,9 @@
-//! Measuring passages: their bytes without surrounding space, their lines and their pages.
+//! Measures passages: their bytes without surrounding whitespace, their lines and their pages.
 
 use super::{Border, Passage};
 use crate::Text;
 
-/// Walks along the text with the passages, so that no line is counted from the beginning again.
+/// Advances through the text with the passages, so that lines are not counted from the beginning each time.
 pub(super) struct Ruler<'a> {
     text: &'a str,
     pages: &'a [u32],
@@ -17,7 +17,7 @@ impl<'a> Ruler<'a> {
         Self { text: &text.text, pages: &text.pages, byte: 0, line: 1 }
     }
 
-    /// The passage between two borders, `None` when it is all white space. Later calls begin later in the text.
+    /// The passage between two borders; `None` when it is all whitespace. Calls must be in ascending order of `start`.
     pub(super) fn measure(&mut self, start: Border, end: Border) -> Option<Passage> {
         let piece = self.text.get(start.byte..end.byte)?;
         let trimmed = piece.trim_start();

@@ -1,4 +1,4 @@
-//! What every passage of every text must be.
+//! Passages of particular texts, and properties of every passage.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ fn text(text: &str, markup: Markup) -> Text<'_> {
     Text { text: text.into(), as_stored: true, pages: Vec::new(), markup }
 }
 
-/// A stand-in for a tokenizer: every run of letters and every other visible character.
+/// A simple tokenizer: every run of letters or digits and every other visible character is a token.
 fn tokens_of(text: &str) -> Vec<u32> {
     let mut tokens = Vec::new();
     let mut in_word = false;
@@ -35,13 +35,13 @@ fn cut(content: &str, markup: Markup) -> Vec<(&str, Passage)> {
         .collect()
 }
 
-/// The promises, each counted the simple way.
+/// Checks the guarantees, each in the simplest way.
 fn check(content: &str, tokens: &[u32], found: &[Passage]) {
     let mut covered = vec![false; tokens.len()];
     let mut previous: Option<&Passage> = None;
     for passage in found {
         let (start, end) = (passage.bytes.start as usize, passage.bytes.end as usize);
-        let piece = content.get(start..end).expect("borders of characters");
+        let piece = content.get(start..end).expect("character boundaries");
         assert!(!piece.is_empty() && piece.trim() == piece);
         assert!(!passage.tokens.is_empty() && passage.tokens.len() <= MOST);
         let line = |byte: usize| content[..byte].matches('\n').count() as u32 + 1;
@@ -70,7 +70,7 @@ fn words(count: usize) -> String {
 }
 
 #[test]
-fn nothing_gives_nothing() {
+fn empty_and_blank_texts_have_no_passages() {
     assert!(passages(&text("", Markup::Plain), &[]).is_empty());
     assert!(passages(&text(" \n\n\t ", Markup::Plain), &[]).is_empty());
     assert!(passages(&text(&"\n".repeat(5_000), Markup::Plain), &(0..5_000).collect::<Vec<_>>()).is_empty());
@@ -86,7 +86,7 @@ fn a_short_text_is_one_passage() {
 }
 
 #[test]
-fn headings_are_the_best_cuts_and_repeat_nothing() {
+fn headings_are_preferred_and_passages_do_not_overlap_across_them() {
     let content = format!("# A\n\n{}\n\n## B\n\n{}\n\n{}", words(250), words(100), words(300));
     let found = cut(&content, Markup::Markdown);
     assert!(found[1].0.starts_with("## B"));
@@ -133,7 +133,7 @@ fn fences_stay_whole_when_they_fit() {
 }
 
 #[test]
-fn a_long_fence_is_cut_at_lines() {
+fn a_long_fence_is_split_at_lines() {
     let code = (0..600).map(|number| format!("let v{number} = f. g;\n")).collect::<String>();
     let content = format!("# T\n\n~~~\n{code}~~~\n\nEnd.");
     let found = cut(&content, Markup::Markdown);
@@ -144,7 +144,7 @@ fn a_long_fence_is_cut_at_lines() {
 }
 
 #[test]
-fn no_spaces_one_line_and_windows_lines() {
+fn text_without_spaces_and_windows_line_endings() {
     let found = cut(&"漢字".repeat(3_000), Markup::Plain).len();
     assert_eq!(found, 1 + (6_000_usize - 400).div_ceil(350));
     let content = "図書館で本を読む。".repeat(200);
@@ -159,7 +159,7 @@ fn no_spaces_one_line_and_windows_lines() {
 }
 
 #[test]
-fn pages_are_spans() {
+fn passages_may_span_pages() {
     let content = format!("{}\n{}\n{}\n", words(320), words(300), words(10));
     let second = content.find('\n').unwrap() as u32 + 1;
     let third = content.trim_end().rfind('\n').unwrap() as u32 + 1;
@@ -169,7 +169,7 @@ fn pages_are_spans() {
 }
 
 #[test]
-fn divided_characters_and_wrong_tokens_do_no_harm() {
+fn divided_characters_and_invalid_tokens_do_no_harm() {
     let content = "🦀".repeat(2_000);
     let bytes: Vec<u32> = (0..content.len() as u32).collect();
     for passage in passages(&text(&content, Markup::Plain), &bytes) {
@@ -183,7 +183,7 @@ fn divided_characters_and_wrong_tokens_do_no_harm() {
     }
 }
 
-/// Generous by far, but any quadratic step takes minutes.
+/// The limit is generous, but any quadratic step would take minutes.
 #[test]
 fn large_texts_of_any_shape_are_fast() {
     let size = 8 * 1_024 * 1_024;
@@ -248,7 +248,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn promises_hold_for_any_text(
+    fn guarantees_hold_for_any_text(
         content in pieces(),
         seed in any::<u64>(),
         density in 1..6_u64,

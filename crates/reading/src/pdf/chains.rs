@@ -1,18 +1,19 @@
-//! Telling, before a file is loaded, whether the lengths of its streams lead to each other.
+//! Checks, before a file is loaded, whether the lengths of its streams refer to other streams.
 //!
-//! The length of a stream may be kept in an object of its own, which is to be a number. A file made to do harm keeps
-//! it in another stream, whose length is in a third, and so on; the library follows by recursion and begins anew at
-//! each stream: a small file takes hours, or all of the stack. Honest files have no such step, so they are counted,
-//! in the raw bytes, where nothing can hide: a stream is never inside another one.
+//! The length of a stream may be a reference to an object, which should be a number. In a malicious file it is another
+//! stream, whose length refers to a third, and so on. The library follows these references recursively and starts over
+//! at each stream, so a small file can take hours or exhaust the stack. Valid files have no such references. They are
+//! counted in the raw bytes, where none can be hidden, since a stream is never inside another one.
 
 use std::collections::HashSet;
 
-/// Lengths that are found in what is no number. Honest files have none; a damaged one may have a few.
+/// Maximum number of lengths that refer to something other than a number. Valid files have none; a damaged one may have
+/// a few.
 const MOST_WRONG: usize = 1_000;
-/// Lengths that are in no object of their own, but perhaps packed into a stream of objects.
+/// Maximum number of lengths that refer to an object that is not found, but may be inside an object stream.
 const MOST_UNKNOWN: usize = 4_096;
 
-/// Whether loading this file could follow lengths for too long.
+/// Whether loading this file could follow references between lengths for too long.
 pub(super) fn are_chained(bytes: &[u8]) -> bool {
     let objects = Objects::find(bytes);
     let (mut wrong, mut unknown) = (objects.nameless, 0_usize);
@@ -26,12 +27,12 @@ pub(super) fn are_chained(bytes: &[u8]) -> bool {
     wrong > MOST_WRONG || unknown > MOST_UNKNOWN
 }
 
-/// The objects of a file by what they begin with.
+/// The objects of a file, by what they begin with.
 #[derive(Default)]
 struct Objects {
     numbers: HashSet<u32>,
     others: HashSet<u32>,
-    /// Those whose own number could not be told.
+    /// How many objects have no readable number.
     nameless: usize,
 }
 
@@ -47,7 +48,7 @@ impl Objects {
                 (Some(b'<' | b'%'), Some(number)) => {
                     objects.others.insert(number);
                 }
-                // A remark may stand between the numbers; honest files have none there.
+                // A comment may separate the numbers; valid files do not have one there.
                 (Some(b'<' | b'%'), None) => objects.nameless += 1,
                 _ => {}
             }
@@ -56,16 +57,16 @@ impl Objects {
     }
 }
 
-/// The number of the object whose header ends here: `12 0 `.
+/// The object number in the header, such as `12 0 `, that `before` ends with.
 fn object_number(before: &[u8]) -> Option<u32> {
     let (before, _generation) = last_number(before)?;
     last_number(before).and_then(|(_, number)| number)
 }
 
-/// The number before this place, and what stands before it.
+/// The number that `bytes` ends with, and the bytes before it.
 fn last_number(bytes: &[u8]) -> Option<(&[u8], Option<u32>)> {
     let end = bytes.iter().rposition(|byte| !is_space(*byte))? + 1;
-    // Longer ones are no numbers of objects, and a bound keeps a file of digits from being read again and again.
+    // Longer runs are not object numbers, and a limit keeps a file of digits from being read again and again.
     let digits = bytes[..end].iter().rev().take(20).take_while(|byte| byte.is_ascii_digit()).count();
     let (before, digits) = bytes[..end].split_at(end - digits);
     (!digits.is_empty()).then(|| (before, number(digits)))
@@ -75,7 +76,7 @@ fn number(digits: &[u8]) -> Option<u32> {
     str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// Where the lengths of streams are kept that are not written with the stream; `None` where a remark hides it.
+/// The objects that the lengths of streams refer to; `None` where a comment hides the reference.
 fn length_targets(bytes: &[u8]) -> impl Iterator<Item = Option<u32>> {
     places(bytes, b'/').filter_map(|at| {
         let (target, rest) = match first_number(after_length(&bytes[at + 1..])?) {
@@ -89,7 +90,7 @@ fn length_targets(bytes: &[u8]) -> impl Iterator<Item = Option<u32>> {
     })
 }
 
-/// The number that comes next and what follows it, or what comes instead.
+/// The next number and the bytes after it, or the bytes that are there instead.
 fn first_number(bytes: &[u8]) -> Result<(u32, &[u8]), &[u8]> {
     let bytes = skip_space(bytes);
     let digits = bytes.iter().take(20).take_while(|byte| byte.is_ascii_digit()).count();
@@ -97,7 +98,7 @@ fn first_number(bytes: &[u8]) -> Result<(u32, &[u8]), &[u8]> {
     number(digits).map(|number| (number, rest)).ok_or(bytes)
 }
 
-/// What follows the name `Length`, any letter of which may be written as `#` and its code.
+/// The bytes after the name `Length`, any letter of which may be written as `#` and its code.
 fn after_length(mut name: &[u8]) -> Option<&[u8]> {
     for letter in b"Length" {
         name = match name {
@@ -132,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_are_found_however_written() {
+    fn lengths_are_found_in_any_notation() {
         let found: Vec<Option<u32>> = length_targets(
             b"/Length 5 /Length 7 0 R/L#65ngth 8 0 R /Length%x\n9 0 R/Length 9 %y\r0\n R /Length1 3 0 R /Length 4 0 obj /Length",
         )
@@ -141,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_told_apart() {
+    fn objects_are_classified() {
         let objects =
             Objects::find(b"1 0 obj<</A 1>>endobj 22 0 obj\n5\nendobj obj 7 3 %\n0 obj << 4 0 obj%x\n<<");
         assert_eq!(objects.numbers, HashSet::from([22]));
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn honest_lengths_are_no_chain() {
+    fn only_references_to_streams_are_chains() {
         let file: String = (0..9_000)
             .map(|n| {
                 format!(

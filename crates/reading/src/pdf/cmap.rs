@@ -1,8 +1,8 @@
-//! The table in a font that says which characters its codes stand for.
+//! The table of a font that maps its codes to characters.
 //!
-//! It is a small PostScript program, written by every producer a little differently; only two of its operators
-//! matter, so it is read as a stream of words rather than by a grammar. A range stays a range however wide it is:
-//! a dozen bytes can name four thousand million codes.
+//! It is a small PostScript program, which every producer writes slightly differently. Only two of its operators
+//! matter, so it is read as a stream of words rather than by a grammar. Ranges are not expanded, because a dozen bytes
+//! can describe four billion codes.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 #[derive(Debug, Default)]
 pub(super) struct CharacterMap {
     single: HashMap<u32, String>,
-    /// First code, last code and what the first stands for; ascending.
+    /// First code, last code and the characters of the first code; ascending.
     ranges: Vec<(u32, u32, Vec<u16>)>,
 }
 
@@ -70,7 +70,7 @@ impl CharacterMap {
         self.single.is_empty() && self.ranges.is_empty()
     }
 
-    /// Writes what a code stands for; tells whether it stands for anything.
+    /// Writes the characters of a code; returns whether it has any.
     pub(super) fn write(&self, code: u32, out: &mut String) -> bool {
         if let Some(characters) = self.single.get(&code) {
             out.push_str(characters);
@@ -126,13 +126,13 @@ impl<'a> Words<'a> {
                 b'%' => {
                     self.take_while(|byte| !matches!(byte, b'\n' | b'\r'));
                 }
-                // Dictionaries hold nothing of interest; their marks go one by one.
                 b'<' if rest.first() != Some(&b'<') => {
                     self.rest = rest;
                     let digits = self.take_while(|byte| byte != b'>');
                     self.rest = self.rest.get(1..).unwrap_or_default();
                     return Some(Word::Bytes(hexadecimal(digits)));
                 }
+                // Dictionaries contain nothing of interest, so their delimiters are skipped.
                 b'<' => self.rest = rest.get(1..).unwrap_or_default(),
                 b'[' | b']' => {
                     self.rest = rest;

@@ -1,17 +1,17 @@
-//! Fonts: what the codes in a string stand for and how wide they are.
+//! Fonts: the characters and widths of the codes in a string.
 
 use encoding_rs::{BIG5, EUC_JP, EUC_KR, Encoding, GBK, SHIFT_JIS, UTF_16BE};
 use lopdf::{Dictionary, Document, Object};
 
 use super::cmap::CharacterMap;
 
-/// What the table of one font may unpack to.
+/// Maximum unpacked size of the character map of a font.
 const MOST_MAP: usize = 4 * 1_024 * 1_024;
 
-/// Width that stands in for an unknown one, in thousandths: about that of a small letter.
+/// The width assumed for a code without one, in thousandths: about that of a lowercase letter.
 const USUAL_WIDTH: f32 = 500.0;
 
-/// Beginnings of the names of encodings that are encodings outside PDF too.
+/// Name prefixes of PDF encodings that are also known outside PDF.
 const KNOWN: &[(&str, &Encoding)] = &[
     ("90ms-RKSJ", SHIFT_JIS),
     ("90msp-RKSJ", SHIFT_JIS),
@@ -28,14 +28,14 @@ pub(super) struct Font {
     /// Whether codes have two bytes.
     wide: bool,
     map: CharacterMap,
-    /// What each one-byte code stands for.
+    /// The characters of each one-byte code.
     table: Vec<String>,
-    /// For strings that are text in some encoding.
+    /// The encoding of strings that are encoded text.
     encoding: Option<&'static Encoding>,
     /// First code, last code and width; ascending.
     widths: Vec<(u32, u32, f32)>,
     default_width: f32,
-    /// Size of a unit of width relative to the size of the font.
+    /// The size of a unit of width, relative to the font size.
     unit: f32,
 }
 
@@ -61,7 +61,8 @@ impl Font {
         read
     }
 
-    /// Writes what a string says and returns each code's width, in the size of the font, with whether it is a space.
+    /// Writes the characters of a string. Returns, for each code, its width relative to the font size and whether it is
+    /// a space.
     pub(super) fn write(&self, bytes: &[u8], out: &mut String) -> Vec<(f32, bool)> {
         if let Some(encoding) = self.encoding.filter(|_| self.map.is_empty()) {
             let text = encoding.decode_without_bom_handling(bytes).0;
@@ -134,7 +135,7 @@ impl Font {
     }
 }
 
-/// Ligatures are letters to whoever searches; control characters are nothing.
+/// Appends a character. Ligatures are expanded so that they can be searched; control characters are dropped.
 fn push(character: char, out: &mut String) {
     match character {
         '\u{fb00}' => out.push_str("ff"),
@@ -204,7 +205,7 @@ fn table(document: &Document, font: &Dictionary) -> Vec<String> {
     table
 }
 
-/// What a name of a glyph stands for. The library knows the names but gives them only as a font's differences.
+/// The characters of a glyph name. The library resolves glyph names only as part of a font's differences.
 fn glyph(document: &Document, name: &Object) -> String {
     let mut encoding = Dictionary::new();
     encoding.set("Differences", vec![Object::Integer(0), name.clone()]);

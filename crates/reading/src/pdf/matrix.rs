@@ -1,8 +1,8 @@
-//! The little of plane geometry that tells where text stands.
+//! The plane geometry needed to locate text.
 
 use lopdf::Object;
 
-/// A map of the plane, in the order in which PDF writes its six numbers.
+/// An affine transformation of the plane, with its six numbers in the order of PDF.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Matrix(pub(super) [f32; 6]);
 
@@ -22,7 +22,7 @@ impl Matrix {
         Some(Self(numbers))
     }
 
-    /// First this map, then the other.
+    /// This transformation followed by the other.
     pub(super) fn then(self, other: Self) -> Self {
         let ([a, b, c, d, e, f], [g, h, i, j, k, l]) = (self.0, other.0);
         Self([
@@ -35,19 +35,19 @@ impl Matrix {
         ])
     }
 
-    /// Where the origin goes.
+    /// The transformed origin.
     pub(super) fn origin(self) -> (f32, f32) {
         (self.0[4], self.0[5])
     }
 
-    /// The direction of a line of text, of length 1.
+    /// The direction of a line of text, as a vector of length 1.
     pub(super) fn baseline(self) -> (f32, f32) {
         let [a, b, ..] = self.0;
         let length = a.hypot(b);
         if length > 0.0 { (a / length, b / length) } else { (1.0, 0.0) }
     }
 
-    /// How tall something of height 1 becomes.
+    /// The transformed height of something of height 1.
     pub(super) fn height(self) -> f32 {
         self.0[2].hypot(self.0[3])
     }

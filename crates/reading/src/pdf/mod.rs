@@ -1,10 +1,10 @@
 //! PDF documents, page by page.
 //!
-//! The file's structure is read with a library; what the pages say is worked out here, because a page is a drawing:
-//! it puts strings of glyphs at positions, and words and lines have to be found from where they stand.
+//! A library reads the structure of the file; the text of the pages is extracted here. A page is a drawing that puts
+//! strings of glyphs at positions, so words and lines have to be derived from those positions.
 //!
-//! The bounds below stop the reading and keep what was read until then: the first ten thousand pages of a longer
-//! document are worth more than none.
+//! Reaching one of the limits below stops the reading but keeps what was read so far: the first ten thousand pages of a
+//! longer document are worth more than none.
 
 mod chains;
 mod cmap;
@@ -22,20 +22,20 @@ use lopdf::{Document, Error, LoadOptions};
 use crate::{Markup, Text, Unreadable};
 use page::PageReader;
 
-/// Pages that are read.
+/// Maximum number of pages to read.
 const MOST_PAGES: usize = 10_000;
-/// Bytes of text that are kept.
+/// Maximum bytes of text to keep.
 const MOST_TEXT: usize = 32 * 1_024 * 1_024;
-/// What any one stream may unpack to.
+/// Maximum unpacked size of a single stream.
 const MOST_STREAM: usize = 32 * 1_024 * 1_024;
 
-/// Enough for the longest chain that [`chains`] lets through, at 2 KiB for each step; it is used only by one.
+/// Stack size: enough for the longest chain that [`chains`] lets through, at 2 KiB per step. Only such a chain uses it.
 const STACK: usize = 64 * 1_024 * 1_024;
 
 /// The text of a document.
 pub(crate) fn text<'a>(bytes: &[u8]) -> Result<Text<'a>, Unreadable> {
     if chains::are_chained(bytes) {
-        return Err(Unreadable::damaged("the lengths of its streams lead to each other"));
+        return Err(Unreadable::damaged("the lengths of its streams refer to other streams"));
     }
     if rows::are_too_wide(bytes) {
         return Err(Unreadable::damaged("a stream has rows that are too wide"));
@@ -43,9 +43,10 @@ pub(crate) fn text<'a>(bytes: &[u8]) -> Result<Text<'a>, Unreadable> {
     thread::scope(|scope| {
         let reader = thread::Builder::new().name("pdf".into()).stack_size(STACK);
         let reader = reader.spawn_scoped(scope, || read(bytes));
-        let reader = reader.map_err(|error| Unreadable::damaged(format!("no thread to read it: {error}")))?;
-        // A panic in the library ends that thread and no more.
-        reader.join().unwrap_or_else(|_| Err(Unreadable::damaged("its parts contradict")))
+        let reader =
+            reader.map_err(|error| Unreadable::damaged(format!("cannot start a thread: {error}")))?;
+        // A panic in the library ends only that thread.
+        reader.join().unwrap_or_else(|_| Err(Unreadable::damaged("its parts are inconsistent")))
     })
 }
 

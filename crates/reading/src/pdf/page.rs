@@ -1,4 +1,4 @@
-//! Reading one page: following its drawing instructions and finding words and lines from where strings stand.
+//! Reads one page: executes its drawing operators and derives words and lines from the positions of strings.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -10,22 +10,22 @@ use super::MOST_STREAM;
 use super::font::Font;
 use super::matrix::Matrix;
 
-/// What all pages together may unpack to.
+/// Maximum unpacked size of all pages together.
 const MOST_CONTENT: usize = 512 * 1_024 * 1_024;
-/// What reading a piece of content costs at least: forms may draw each other thousands of times.
+/// Minimum cost of reading a piece of content, since forms may draw each other thousands of times.
 const LEAST_COST: usize = 1_024;
-/// Forms within forms.
+/// Maximum depth of nested forms.
 const MOST_FORMS: usize = 12;
-/// Nodes above a page that are asked for its resources; they may form a circle.
+/// Maximum number of nodes to search for the resources of a page, since its ancestors may form a cycle.
 const MOST_ANCESTORS: usize = 64;
-/// States that are saved within each other.
+/// Maximum number of saved states.
 const MOST_STATES: usize = 512;
 
-/// Gaps in parts of the height of the text: from here two strings are two words…
+/// The gap between two strings, relative to the height of the text, from which they are two words.
 const WORD_GAP: f32 = 0.17;
-/// …two lines…
+/// The same for two lines.
 const LINE_GAP: f32 = 0.5;
-/// …and two paragraphs.
+/// The same for two paragraphs.
 const PARAGRAPH_GAP: f32 = 2.1;
 
 #[derive(Clone)]
@@ -43,7 +43,7 @@ struct State {
 
 pub(super) struct PageReader<'a> {
     document: &'a Document,
-    /// By address: the document does not change while it is read.
+    /// Keyed by address, since the document does not change while it is read.
     fonts: HashMap<*const Dictionary, Rc<Font>>,
     left: usize,
     out: String,
@@ -70,12 +70,12 @@ impl<'a> PageReader<'a> {
         }
     }
 
-    /// Whether all that may be unpacked has been.
+    /// Whether the limit on unpacked content is used up.
     pub(super) fn is_exhausted(&self) -> bool {
         self.left == 0
     }
 
-    /// The text of a page; what cannot be read of it is missing.
+    /// The text of a page, without the parts that cannot be read.
     pub(super) fn read(&mut self, page: ObjectId) -> String {
         (self.state, self.end) = (State::new(), None);
         self.saved.clear();
@@ -88,7 +88,7 @@ impl<'a> PageReader<'a> {
         std::mem::take(&mut self.out)
     }
 
-    /// The resources of a page and of the nodes above it, the nearest first.
+    /// The resources of a page and of its ancestors, nearest first.
     fn resources_of(&self, page: ObjectId) -> Vec<&'a Dictionary> {
         let mut resources = Vec::new();
         let mut node = self.document.get_dictionary(page).ok();
@@ -202,7 +202,7 @@ impl<'a> PageReader<'a> {
         }
     }
 
-    /// Writes what the distance to the end of the last string means.
+    /// Writes the separator that the distance from the end of the last string implies.
     fn separate(&mut self) {
         let Some(end) = self.end else { return };
         let place = self.text.then(self.state.place);
@@ -240,7 +240,7 @@ impl<'a> PageReader<'a> {
         })
     }
 
-    /// Draws a form: a piece of content with a place and resources of its own.
+    /// Draws a form: a piece of content with its own position and resources.
     fn draw(&mut self, operation: &Operation, resources: &[&'a Dictionary], depth: usize) {
         let object = operation.operands.first().and_then(|name| self.resource(b"XObject", name, resources));
         let Some(form) = object.and_then(|object| object.as_stream().ok()) else { return };

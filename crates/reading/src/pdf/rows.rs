@@ -1,15 +1,16 @@
-//! Rows of predictors: the library takes memory for two rows as wide as a stream says they are, before it looks whether
-//! the stream holds any. A file of a few kilobytes could ask for gigabytes, so widths are looked at first.
+//! Checks the row widths of predictors. The library allocates two rows of the width that a stream declares before it
+//! checks whether the stream contains any, so a file of a few kilobytes could request gigabytes.
 //!
-//! Dictionaries of streams stand in the file as they are, never compressed, so a walk over its names finds them all.
+//! The dictionaries of streams are never compressed, so a scan over the names in the file finds them all.
 
-/// Samples in a row of the widest image that anyone stores.
+/// Maximum number of samples in a row, more than in any real image.
 const WIDEST: u64 = 1 << 20;
-/// Components of a sample, and bits of a component.
+/// Maximum number of components in a sample.
 const MOST_COLORS: u64 = 64;
+/// Maximum number of bits in a component.
 const MOST_BITS: u64 = 32;
 
-/// Whether some stream asks for rows that nothing real has.
+/// Whether any stream declares implausibly wide rows.
 pub(super) fn are_too_wide(bytes: &[u8]) -> bool {
     let mut rest = bytes;
     while let Some(slash) = memchr::memchr(b'/', rest) {
@@ -18,7 +19,7 @@ pub(super) fn are_too_wide(bytes: &[u8]) -> bool {
         let name = &rest[..length];
         rest = &rest[length..];
         let limit = match name.first() {
-            // The first letter of the three names, or the sign that a letter is written as a number.
+            // The first letter of one of the three names, or the start of an escaped letter.
             Some(b'C' | b'B' | b'#') => limit_of(&plain(name)),
             _ => None,
         };
@@ -44,7 +45,7 @@ const fn is_regular(byte: u8) -> bool {
         && !matches!(byte, b'(' | b')' | b'<' | b'>' | b'[' | b']' | b'{' | b'}' | b'/' | b'%')
 }
 
-/// A name with `#4C` read as the letter it stands for.
+/// A name with escapes such as `#4C` decoded.
 fn plain(name: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(name.len().min(64));
     let mut rest = &name[..name.len().min(128)];
@@ -65,7 +66,7 @@ fn plain(name: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// The number that follows, after space and comments.
+/// The next number, after whitespace and comments.
 fn number_at(mut rest: &[u8]) -> Option<u64> {
     loop {
         let space = rest.iter().position(|byte| !byte.is_ascii_whitespace() && *byte != 0)?;
@@ -78,7 +79,7 @@ fn number_at(mut rest: &[u8]) -> Option<u64> {
     let rest = rest.strip_prefix(b"+").unwrap_or(rest);
     let length = rest.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(rest.len());
     let digits = std::str::from_utf8(&rest[..length]).ok()?;
-    // What does not fit into a number is too large for anything.
+    // A number that does not fit exceeds every limit.
     (!digits.is_empty()).then(|| digits.parse().unwrap_or(u64::MAX))
 }
 
@@ -87,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_absurd_widths_are_refused() {
+    fn only_implausible_widths_are_rejected() {
         for fine in [
             "/Columns 5",
             "/Columns 99999 /Colors 3",

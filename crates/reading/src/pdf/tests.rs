@@ -1,4 +1,4 @@
-//! Documents built here, whole and broken.
+//! Valid and damaged documents, built here.
 
 use std::fmt::Write;
 
@@ -7,7 +7,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A document with a page for each piece of content; fonts `F` (Latin) and `U` (two bytes, with a table).
+/// A document with a page for each piece of content, and the fonts `F` (Latin), `U` (two bytes, with a character map)
+/// and `J` (Shift JIS).
 fn document(contents: &[&str]) -> Document {
     let mut document = Document::with_version("1.5");
     let root = document.new_object_id();
@@ -69,7 +70,7 @@ fn check(content: &str, expect: &str) {
 }
 
 #[test]
-fn pages_begin_where_they_say() {
+fn the_start_of_each_page_is_recorded() {
     let text =
         text(&pdf(&["BT /F 12 Tf 50 700 Td (First page.) Tj ET", "", "BT /F 12 Tf (Third) Tj ET"])).unwrap();
     assert_eq!(text.text, "First page.\n\nThird\n");
@@ -105,7 +106,7 @@ fn codes_become_characters() {
 }
 
 #[test]
-fn forms_are_part_of_the_page_and_may_not_go_on_for_ever() {
+fn forms_are_part_of_the_page_and_recursion_is_bounded() {
     let found = text(&pdf(&["BT /F 10 Tf 0 100 Td (page) Tj ET /X Do"])).unwrap().text;
     assert!(found.starts_with("page\n\nin a form"), "{found}");
 }
@@ -130,7 +131,7 @@ fn passwords() {
     }
 }
 
-/// Objects as written, with a table of where they are.
+/// A file with these objects and a cross-reference table.
 fn assembled(objects: &[String]) -> Vec<u8> {
     let mut file = String::from("%PDF-1.4\n");
     let mut table = format!("xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1);
@@ -167,9 +168,9 @@ fn bombs_are_not_unpacked() {
     assert!(text(&pdf(&[&deep])).unwrap().text.starts_with('a'));
 }
 
-/// Two rows as wide as the stream says would be four gigabytes.
+/// Two rows of the declared width would take four gigabytes.
 #[test]
-fn wide_rows_of_predictors_are_refused() {
+fn wide_predictor_rows_are_rejected() {
     let mut document = document(&["BT /F 10 Tf (text) Tj ET"]);
     let parameters = dictionary! { "Predictor" => 12, "Columns" => i64::from(i32::MAX) };
     let mut wide =
@@ -194,13 +195,13 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         text(&bytes).ok();
         text(&[b"%PDF-1.4\n".as_slice(), &bytes].concat()).ok();
     }
 
     #[test]
-    fn any_content_is_followed(content in "(BT|ET|/F|/U|/X|Do|Tf|Td|TD|Tm|TJ|Tj|T\\*|'|\"|\\(a\\)|<41>|\\[|\\]|q|Q|cm|-?[0-9]{1,12}|1e9| |\n){0,60}") {
+    fn any_content_can_be_read(content in "(BT|ET|/F|/U|/X|Do|Tf|Td|TD|Tm|TJ|Tj|T\\*|'|\"|\\(a\\)|<41>|\\[|\\]|q|Q|cm|-?[0-9]{1,12}|1e9| |\n){0,60}") {
         prop_assert!(text(&pdf(&[&content])).is_ok());
     }
 }

@@ -180,7 +180,7 @@ fn of_tools() -> impl Iterator<Item = Operation> {
         summary: tool.title.to_owned(),
         description: tool.description.to_owned(),
         parameters: Vec::new(),
-        body: Some(Value::Object(tool.input_schema())),
+        body: Some(Value::Object((*tool.input_schema()).clone())),
         status: 200,
         reply: Value::Object(tool.output_schema()),
         is_open: false,

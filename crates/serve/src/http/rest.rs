@@ -36,7 +36,7 @@ pub(super) async fn list(Extension(admitted): Extension<Admitted>) -> Json<Value
                 "name": tool.name,
                 "title": tool.title,
                 "description": tool.description,
-                "inputSchema": tool.input_schema(),
+                "inputSchema": &*tool.input_schema(),
                 "outputSchema": tool.output_schema(),
             })
         })

@@ -4,34 +4,34 @@ use clap::{Args, Subcommand};
 
 #[derive(Subcommand)]
 pub(crate) enum User {
-    /// Make an account; its password is asked for, or read from standard input
+    /// Create an account; the password is prompted for, or read from stdin
     Create {
         /// Username
         username: String,
         /// Email address
         #[arg(long)]
         email: String,
-        /// Make it an administrator
+        /// Make the account an administrator
         #[arg(long)]
         admin: bool,
     },
     /// List accounts, newest first
     List {
-        /// Only those whose username or email holds this
+        /// Only accounts whose username or email contains this text
         query: Option<String>,
     },
     /// Show one account
     Show {
-        /// Its id, username or email
+        /// ID, username or email of the account
         user: String,
     },
     /// Change an account
     Update(Update),
-    /// Delete an account with everything of its own: collections, documents, snapshots and tokens
+    /// Delete an account and everything it owns: collections, documents, snapshots and tokens
     Delete {
-        /// Its id, username or email
+        /// ID, username or email of the account
         user: String,
-        /// Delete it; without this, only say what would go
+        /// Confirm the deletion; without this flag, nothing is deleted
         #[arg(long)]
         yes: bool,
     },
@@ -39,7 +39,7 @@ pub(crate) enum User {
 
 #[derive(Args)]
 pub(crate) struct Update {
-    /// Its id, username or email
+    /// ID, username or email of the account
     pub user: String,
     /// New email address
     #[arg(long)]
@@ -47,13 +47,13 @@ pub(crate) struct Update {
     /// New username
     #[arg(long)]
     pub username: Option<String>,
-    /// Ask for a new password, or read it from standard input
+    /// Prompt for a new password, or read it from stdin
     #[arg(long)]
     pub password: bool,
-    /// Whether its tokens work
+    /// Whether the account is active; tokens of inactive accounts do not work
     #[arg(long, value_name = "BOOL")]
     pub active: Option<bool>,
-    /// Whether it is an administrator
+    /// Whether the account is an administrator
     #[arg(long, value_name = "BOOL")]
     pub admin: Option<bool>,
 }

@@ -1,4 +1,4 @@
-//! `config`: what is set, and why.
+//! `config`: shows the settings and where they come from.
 
 use serde_json::json;
 
@@ -34,7 +34,7 @@ pub(super) fn run(command: &cli::Config, settings: &Settings, output: &Output) -
                 .collect();
             output.table(&["SETTING", "VALUE", "ORIGIN"], &rows)?;
             if let Some(path) = usual_file() {
-                output.print(&format!("shelf.toml is looked for at {}", path.display()))?;
+                output.print(&format!("default location of shelf.toml: {}", path.display()))?;
             }
             Ok(())
         }

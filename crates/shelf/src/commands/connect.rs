@@ -1,11 +1,11 @@
-//! What a new user pastes: ready-made settings for the usual MCP clients.
+//! Ready-made configuration for common MCP clients, for a new user to paste.
 
 use std::path::Path;
 
 use serde_json::json;
 
-/// How to reach a server over HTTP, and for clients that start their own, how to start one on the same library.
-/// `token` is `None` when none is needed.
+/// Configuration for clients that connect over HTTP, and for clients that start their own server on the same library.
+/// `token` is `None` when the server requires none.
 pub(super) fn over_http(url: &str, token: Option<&str>, library: &Path) -> String {
     let headers = token.map(|token| json!({ "Authorization": format!("Bearer {token}") }));
     let server = |extra: serde_json::Value| {

@@ -26,7 +26,7 @@ pub(super) fn add(command: &cli::Add, library: &Library, output: &Output) -> Out
         drop(call);
         let reply = match outcome {
             Ok(reply) => reply,
-            // One bad path does not keep the others out.
+            // One bad path does not stop the others.
             Err(error) if error.code != Kind::Cancelled.row().code && command.paths.len() > 1 => {
                 output.error(&error);
                 last_trouble = Some(error);
@@ -41,7 +41,7 @@ pub(super) fn add(command: &cli::Add, library: &Library, output: &Output) -> Out
         replies.push(reply);
     }
     if !command.no_index {
-        // Searches would do it too; here a person sees how far it is.
+        // The next search would do this too, but here the user sees the progress.
         let call = progress::call(output);
         library.index_now(&call)?;
         drop(call);
@@ -51,12 +51,12 @@ pub(super) fn add(command: &cli::Add, library: &Library, output: &Output) -> Out
         output.print_json(&whole)?;
     }
     if let Some(error) = last_trouble {
-        return Err(CliError { message: "not every path could be added".into(), hints: Vec::new(), ..error });
+        return Err(CliError { message: "some paths could not be added".into(), hints: Vec::new(), ..error });
     }
     if failed > 0 {
         return Err(CliError::new(
             Kind::Io,
-            format!("{failed} files could not be added; the rest is stored"),
+            format!("{failed} files could not be added; the rest were stored"),
         ));
     }
     Ok(())
@@ -75,7 +75,7 @@ fn add_arguments(command: &cli::Add, path: &std::path::Path) -> Outcome<Value> {
     }));
     if path.as_os_str() == "-" {
         let Some(name) = &command.name else {
-            return Err(CliError::new(Kind::Invalid, "--name is needed for content from stdin"));
+            return Err(CliError::new(Kind::Invalid, "--name is required when reading from stdin"));
         };
         let mut bytes = Vec::new();
         std::io::stdin().read_to_end(&mut bytes)?;
@@ -99,7 +99,7 @@ fn add_arguments(command: &cli::Add, path: &std::path::Path) -> Outcome<Value> {
 
 pub(super) fn download(command: &cli::Download, library: &Library, output: &Output) -> Outcome {
     if command.urls.len() > 1 && (command.checksum.is_some() || command.name.is_some()) {
-        return Err(CliError::new(Kind::Invalid, "--checksum and --name go with a single address"));
+        return Err(CliError::new(Kind::Invalid, "--checksum and --name require a single URL"));
     }
     let mut replies = Vec::new();
     let mut last_trouble = None;
@@ -118,7 +118,7 @@ pub(super) fn download(command: &cli::Download, library: &Library, output: &Outp
         drop(call);
         let reply = match outcome {
             Ok(reply) => reply,
-            // One bad address does not keep the others out.
+            // One bad URL does not stop the others.
             Err(error) if error.code != Kind::Cancelled.row().code && command.urls.len() > 1 => {
                 output.error(&error);
                 last_trouble = Some(error);
@@ -137,7 +137,7 @@ pub(super) fn download(command: &cli::Download, library: &Library, output: &Outp
     }
     match last_trouble {
         Some(error) => {
-            let message = "not every address could be downloaded".into();
+            let message = "some URLs could not be downloaded".into();
             Err(CliError { message, hints: Vec::new(), ..error })
         }
         None => Ok(()),
@@ -151,7 +151,7 @@ fn show_added(reply: &Value, output: &Output) -> Outcome {
     }
     for skipped in reply["skipped"].as_array().into_iter().flatten() {
         output
-            .say(Tone::Warning, &format!("left out: {}: {}", text(skipped, "path"), text(skipped, "reason")));
+            .say(Tone::Warning, &format!("skipped: {}: {}", text(skipped, "path"), text(skipped, "reason")));
     }
     let (stored, shared) = (human(number(reply, "bytes_stored")), human(number(reply, "bytes_deduped")));
     let files = match number(reply, "files_added") + number(reply, "files_unchanged") {
@@ -163,7 +163,8 @@ fn show_added(reply: &Value, output: &Output) -> Outcome {
             number(reply, "files_unchanged")
         ),
     };
-    output.say(Tone::Good, &format!("{}: {stored} stored, {shared} shared{files}", text(reply, "path")));
+    output
+        .say(Tone::Good, &format!("{}: {stored} stored, {shared} deduplicated{files}", text(reply, "path")));
     output.print(&text(reply, "hash"))
 }
 
@@ -191,7 +192,7 @@ pub(super) fn get(command: &cli::Get, library: &Library, output: &Output) -> Out
     }
     if reply["found"] != json!(true) {
         let error = CliError::new(Kind::NotFound, format!("no document '{}'", command.document));
-        return Err(error.hint("shelf list shows what there is"));
+        return Err(error.hint("run `shelf list` to see all documents"));
     }
     if output.json {
         return output.print_json(&reply);
@@ -277,7 +278,7 @@ pub(super) fn list(command: &cli::List, library: &Library, output: &Output) -> O
     Ok(())
 }
 
-/// Follows the cursors: a person asked for the list, not for a page.
+/// Follows the cursors, because the command prints the whole list rather than one page.
 fn all_pages(
     library: &Library,
     mut arguments: Value,

@@ -1,7 +1,7 @@
-//! `eval`: how well search finds what people judged relevant.
+//! `eval`: measures how well search finds documents that people judged relevant.
 //!
 //! A folder holds `corpus.jsonl` (`_id`, `title`, `text`), `queries.jsonl` (`_id`, `text`) and `qrels.tsv` (query,
-//! document, grade). The documents go into a library of their own, and every query is asked of the real engine.
+//! document, grade). The documents are added to a temporary library, and every query runs on the real engine.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -24,7 +24,7 @@ use crate::{
 
 const KINDS: [(&str, SearchKind); 3] =
     [("keyword", SearchKind::Keyword), ("semantic", SearchKind::Semantic), ("hybrid", SearchKind::Hybrid)];
-/// Hits that are looked at for recall.
+/// Number of hits considered for recall.
 const DEPTH: usize = 100;
 
 #[derive(Deserialize)]
@@ -36,10 +36,10 @@ struct Judged {
     text: String,
 }
 
-/// Grades of the documents that count for each query.
+/// Grades of the relevant documents for each query.
 type Grades = HashMap<String, HashMap<String, f64>>;
 
-/// The figures of one kind of search.
+/// The metrics of one search type.
 #[derive(Clone, Copy, Default)]
 struct Figures {
     ndcg: f64,
@@ -106,10 +106,7 @@ fn measure(folder: &Path, most: Option<usize>, output: &Output) -> Outcome<Vec<F
     queries.retain(|query| grades.contains_key(&query.id));
     queries.truncate(most.unwrap_or(usize::MAX));
     if queries.is_empty() {
-        return Err(CliError::new(
-            Kind::Invalid,
-            format!("{} has no query with a judgement", folder.display()),
-        ));
+        return Err(CliError::new(Kind::Invalid, format!("{} has no judged queries", folder.display())));
     }
     let scratch = Scratch::new()?;
     let library = Library::open(&scratch.0.join("library"), Options::default())?;
@@ -180,7 +177,7 @@ fn lines<T: serde::de::DeserializeOwned>(path: &Path) -> Outcome<Vec<T>> {
     parsed.collect()
 }
 
-/// Query, document, grade; a heading and a second column of the older four-column form are understood.
+/// Parses lines of query, document and grade. A header line and the older four-column format are accepted too.
 fn grades(path: &Path) -> Outcome<Grades> {
     let mut grades = Grades::new();
     for line in read(path)?.lines() {
@@ -230,7 +227,7 @@ fn recall(ranked: &[&str], judged: &HashMap<String, f64>) -> f64 {
     ranked.iter().filter(|id| judged.contains_key(**id)).count() as f64 / judged.len().max(1) as f64
 }
 
-/// A folder that goes when the measurement ends.
+/// A temporary folder, removed on drop.
 struct Scratch(PathBuf);
 
 impl Scratch {

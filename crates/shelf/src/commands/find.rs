@@ -1,4 +1,4 @@
-//! `search` and `grep`, as a terminal shows them.
+//! `search` and `grep`, formatted for a terminal.
 
 use serde_json::{Value, json};
 use shelf_base::Kind;
@@ -16,7 +16,7 @@ const PATH: &str = "\u{1b}[35m";
 const FAINT: &str = "\u{1b}[2m";
 const PLAIN: &str = "\u{1b}[0m";
 
-/// Prints one page of hits; the exit code says whether there were any, as grep's does.
+/// Prints one page of hits. Like grep's, the exit code tells whether there were any.
 pub(super) fn search(command: &cli::Search, library: &Library, output: &Output) -> Outcome {
     let mut arguments = given(json!({
         "query": command.query.join(" "),
@@ -61,7 +61,7 @@ fn show(reply: &Value, output: &Output) -> Outcome {
     for corrected in reply["corrections"].as_array().into_iter().flatten() {
         output.say(
             Tone::Warning,
-            &format!("'{}' was taken for '{}'", text(corrected, "asked"), text(corrected, "meant")),
+            &format!("'{}' was corrected to '{}'", text(corrected, "asked"), text(corrected, "meant")),
         );
     }
     for path in reply["paths"].as_array().into_iter().flatten() {
@@ -93,7 +93,7 @@ fn show(reply: &Value, output: &Output) -> Outcome {
     Ok(())
 }
 
-/// Prints every page; the exit code says whether anything matched, as grep's does.
+/// Prints every page. Like grep's, the exit code tells whether anything matched.
 pub(super) fn grep(command: &cli::Grep, library: &Library, output: &Output) -> Outcome {
     let mut arguments = given(
         json!({ "pattern": command.pattern, "paths": command.paths, "collection": command.collection }),

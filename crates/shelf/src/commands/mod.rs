@@ -1,4 +1,4 @@
-//! The commands. Daily verbs build the arguments of a tool, call it, and show its reply.
+//! The commands. Most of them build the arguments of a tool, call it, and show its reply.
 
 mod config;
 mod connect;
@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Outcome {
     }
 }
 
-/// Settings that were given as flags.
+/// Settings given as flags.
 fn flags(arguments: &Arguments) -> BTreeMap<&'static str, toml::Value> {
     let mut flags = BTreeMap::new();
     let mut text = |key, value: Option<String>| {
@@ -111,7 +111,7 @@ fn flags(arguments: &Arguments) -> BTreeMap<&'static str, toml::Value> {
 fn start_logging(settings: &Settings) -> Outcome {
     use tracing_subscriber::EnvFilter;
     let level = settings.text("log.level");
-    // The MCP library logs whole requests below this level; they may hold what nobody should log.
+    // Below this level, the MCP library logs whole requests, which may contain sensitive data.
     let filter = if level.contains("rmcp") { level.to_owned() } else { format!("{level},rmcp=warn") };
     let filter =
         EnvFilter::try_new(&filter).map_err(|error| anyhow::anyhow!("log level '{level}': {error}"))?;
@@ -137,12 +137,12 @@ fn open(settings: &Settings) -> Outcome<Library> {
     open_with(settings, std::env::current_dir().ok())
 }
 
-/// A limit; 0 is none.
+/// Converts a configured limit, where 0 means no limit.
 const fn none_or(limit: u64) -> u64 {
     if limit == 0 { u64::MAX } else { limit }
 }
 
-/// The same for commands that look at a library or mend it, whatever its state.
+/// Opens the library even if it is damaged, for commands that inspect or repair it.
 fn open_anyway(settings: &Settings) -> Outcome<Library> {
     let options = options(settings, std::env::current_dir().ok())?;
     Ok(Library::open_anyway(&settings.data_dir()?, options)?)
@@ -171,13 +171,15 @@ fn options(settings: &Settings, folder: Option<PathBuf>) -> Outcome<Options> {
     })
 }
 
-/// The embedding model that is configured beside the built-in one.
+/// The embedding model configured in addition to the built-in one, if any.
 fn embedding(settings: &Settings) -> Outcome<Option<EndpointSettings>> {
     let (url, model) = (settings.text("embedding.url"), settings.text("embedding.model"));
     match (url.is_empty(), model.is_empty()) {
         (true, true) => return Ok(None),
         (false, false) => {}
-        _ => return Err(CliError::new(Kind::Invalid, "embedding.url and embedding.model belong together")),
+        _ => {
+            return Err(CliError::new(Kind::Invalid, "set both embedding.url and embedding.model"));
+        }
     }
     let key = Some(settings.text("embedding.key")).filter(|key| !key.is_empty());
     let key = key.map(|key| Secret::new(key.to_owned()));
@@ -185,7 +187,7 @@ fn embedding(settings: &Settings) -> Outcome<Option<EndpointSettings>> {
     Ok(Some(EndpointSettings { key, timeout, ..EndpointSettings::new(url, model) }))
 }
 
-/// The rate limits that are configured.
+/// The configured rate limits.
 fn limits(settings: &Settings) -> Limits {
     let per_minute = |key: &str| u32::try_from(settings.number(key)).unwrap_or(u32::MAX);
     let limited = ["hello", "read_repo_file", "write_memory_entry"];
@@ -198,7 +200,7 @@ fn tool(library: &Library, name: &str, arguments: Value, call: &CallContext) -> 
     paged_tool(library, name, arguments, call, WHOLE)
 }
 
-/// A person asked for the list, not for a page.
+/// Page size for commands, which print whole lists.
 const WHOLE: usize = usize::MAX;
 
 fn paged_tool(
@@ -238,7 +240,7 @@ fn call_tool(command: &crate::cli::CallTool, library: &Library, output: &Output)
     output.print_json(&reply)
 }
 
-/// A JSON object without the fields that were not given.
+/// Removes the fields that were not given: nulls and empty arrays.
 fn given(fields: Value) -> Value {
     let Value::Object(fields) = fields else { return json!({}) };
     let kept: Map<String, Value> = fields
@@ -248,7 +250,7 @@ fn given(fields: Value) -> Value {
     Value::Object(kept)
 }
 
-/// A document's hash when the text looks like one, its name otherwise.
+/// Treats the text as a document's hash if it looks like one, and as its name otherwise.
 fn document(text: &str) -> (&'static str, &str) {
     let is_hash = (8..=64).contains(&text.len())
         && text.bytes().all(|digit| digit.is_ascii_hexdigit())

@@ -22,7 +22,7 @@ use crate::{
 
 pub(super) fn run(command: &cli::Serve, settings: &Settings, output: &Output) -> Outcome {
     let selection = selection(settings)?;
-    // Over HTTP nobody's working directory is anybody's workspace.
+    // Over HTTP, the server's working directory must not become the workspace of its clients.
     let library = if command.http.is_some() { open_with(settings, None)? } else { open(settings)? };
     let call = match settings.number("limits.call_seconds") {
         0 => None,
@@ -57,12 +57,12 @@ pub(super) fn run(command: &cli::Serve, settings: &Settings, output: &Output) ->
         }
     };
     served.library.copy_at_the_end();
-    // A thread that still reads stdin must not keep the process alive.
+    // A thread that is still reading stdin must not keep the process alive.
     runtime.shutdown_background();
     outcome
 }
 
-/// Prompts of the folder that is configured, or of the library's own.
+/// Prompts from the configured folder, or from the library's own.
 fn prompts(settings: &Settings, library: &Path) -> Prompts {
     let folder = Some(settings.text("prompts.folder")).filter(|folder| !folder.is_empty());
     Prompts { folder: Some(folder.map_or_else(|| library.join("prompts"), Into::into)) }
@@ -87,27 +87,28 @@ fn selection(settings: &Settings) -> Outcome<Selection> {
         return Err(error.hint(format!("known: {}", known.join(", "))));
     }
     if let Some(extra) = selection.unoffered_extras().first() {
-        let error =
-            CliError::new(Kind::Invalid, format!("'{extra}' belongs to the toolset extras, which is off"));
-        return Err(error.hint("name the toolset too: --toolsets all,extras"));
+        let error = CliError::new(
+            Kind::Invalid,
+            format!("'{extra}' belongs to the toolset extras, which is not enabled"),
+        );
+        return Err(error.hint("enable the toolset too: --toolsets all,extras"));
     }
     Ok(selection)
 }
 
-/// The OS user, or whoever the token in the environment stands for.
+/// The OS user, or the identity of the token in the environment.
 fn identity(app: &App) -> Outcome<Identity> {
     match std::env::var(TOKEN_VARIABLE).ok() {
         None => Ok(Identity::Owner),
-        // Whoever meant to narrow a server down, with a variable that turned out empty, must not get all of it.
+        // An empty variable was probably meant to restrict the server, so it must not grant full access.
         Some(token) if token.trim().is_empty() => {
             Err(CliError::new(Kind::Unauthenticated, format!("{TOKEN_VARIABLE} is set but empty"))
-                .hint(format!("{TOKEN_VARIABLE} must hold a working token, or be unset")))
+                .hint(format!("set {TOKEN_VARIABLE} to a valid token, or unset it")))
         }
         Some(token) => {
-            // Said at once, not with the first call.
+            // Fail at startup rather than on the first call.
             app.library.verify_token(token.trim()).map_err(|refusal| {
-                CliError::of(&refusal)
-                    .hint(format!("{TOKEN_VARIABLE} must hold a working token, or be unset"))
+                CliError::of(&refusal).hint(format!("set {TOKEN_VARIABLE} to a valid token, or unset it"))
             })?;
             Ok(Identity::Token(Secret::new(token.trim().to_owned())))
         }
@@ -133,7 +134,7 @@ async fn over_http(app: Arc<App>, command: &cli::Serve, settings: &Settings, out
     if command.no_auth && !listen.ip().is_loopback() {
         let error = CliError::new(
             Kind::Invalid,
-            format!("--no-auth is refused on {listen}: everybody on the network would be the owner"),
+            format!("--no-auth is refused on {listen}: anyone on the network could act as the owner"),
         );
         return Err(error.hint("listen on 127.0.0.1, or drop --no-auth and use a token"));
     }
@@ -154,7 +155,7 @@ async fn over_http(app: Arc<App>, command: &cli::Serve, settings: &Settings, out
     let stop = stop_signal()?;
     let server = http::Server::bind(app.clone(), server_settings).await.map_err(|error| {
         CliError::new(Kind::of_io(&error), format!("cannot listen on {listen}: {error}"))
-            .hint("another program may have the port: try --http 127.0.0.1:0 for a free one")
+            .hint("another program may be using the port; --http 127.0.0.1:0 picks a free one")
     })?;
     let address = server.address()?;
     let text = greeting(&app, address, server.admin_address(), command.no_auth)?;
@@ -163,7 +164,7 @@ async fn over_http(app: Arc<App>, command: &cli::Serve, settings: &Settings, out
     Ok(())
 }
 
-/// Connections that are configured, as far as the system grants the descriptors: half of them are for packs and segments.
+/// The configured connection limits, capped at half of the file descriptors: the rest are for packs and segments.
 fn connection_limits(settings: &Settings) -> http::ConnectionLimits {
     let most = usize::try_from(process::file_limit() / 2).unwrap_or(usize::MAX);
     let limit = |key: &str| match usize::try_from(settings.number(key)).unwrap_or(usize::MAX) {
@@ -196,17 +197,17 @@ fn greeting(
     let shown = token.as_ref().map(|token| token.as_deref().unwrap_or("<your token: shelf token create>"));
     let setup = connect::over_http(&format!("http://{address}/mcp"), shown, app.library.folder());
     let token_line = match &token {
-        None => "No token is needed: whoever reaches it on this machine acts as its owner.".to_owned(),
-        Some(Some(_)) => "The token below is shown this once; only its hash is kept.".to_owned(),
+        None => "No token is required: anyone on this machine can act as the owner.".to_owned(),
+        Some(Some(_)) => "The token below is shown only once; only its hash is stored.".to_owned(),
         Some(None) => {
-            "Use the token that was shown at the first start, or make another: shelf token create".to_owned()
+            "Use the token shown at the first start, or create another: shelf token create".to_owned()
         }
     };
     let metrics = admin.map_or_else(String::new, |admin| format!("Metrics: http://{admin}/metrics\n"));
     let data = data_line(app.library.folder());
     Ok(format!(
         "Shelfmark {version} is listening on http://{address}\n{data}\n{metrics}{token_line}\n\n{setup}\n\n\
-         REST is described at http://{address}/api/v1/docs; older clients connect to http://{address}/sse\n\
+         REST is documented at http://{address}/api/v1/docs; older clients connect to http://{address}/sse\n\
          Open http://{address}/ in a browser. Stop with Ctrl-C.",
         version = env!("CARGO_PKG_VERSION"),
     ))
@@ -216,7 +217,7 @@ fn data_line(folder: &Path) -> String {
     format!("Library: {}", folder.display())
 }
 
-/// The first start makes a token; later ones leave it at that.
+/// Creates a token at the first start, when there is no valid one yet.
 fn first_token(app: &App) -> Outcome<Option<String>> {
     let now = app.library.now();
     let works = |token: &shelf_engine::TokenRow| {

@@ -23,7 +23,7 @@ pub(super) fn status(command: &cli::Status, library: &Library, output: &Output) 
     output.print(&format!("unique blocks  {}", number(&reply, "unique_blocks")))?;
     let ratio = reply["dedup_ratio"].as_f64().unwrap_or(0.0) * 100.0;
     output
-        .print(&format!("saved by sharing {} ({ratio:.1} %)", human(number(&reply, "deduplicated_bytes"))))?;
+        .print(&format!("deduplicated   {} ({ratio:.1} %)", human(number(&reply, "deduplicated_bytes"))))?;
     if let Some(details) = reply.get("details") {
         let disk = &details["disk"];
         output.print(&format!("collections    {}", number(details, "collections")))?;
@@ -78,7 +78,7 @@ pub(super) fn snapshot(command: &cli::Snapshot, library: &Library, output: &Outp
                     "bytes": made.draft.bytes,
                 }));
             }
-            output.say(Tone::Good, &format!("{} files of {collection} frozen", made.draft.files));
+            output.say(Tone::Good, &format!("snapshot of {collection} created: {} files", made.draft.files));
             output.print(&made.at.with_micros())
         }
     }

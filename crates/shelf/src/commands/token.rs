@@ -1,4 +1,4 @@
-//! `token`: personal access tokens of the account local.
+//! `token`: personal access tokens of the `local` account.
 
 use serde_json::{Value, json};
 use shelf_base::{Kind, Moment, ids::TokenId};
@@ -28,7 +28,7 @@ fn create(label: &str, days: Option<u32>, library: &Library, output: &Output) ->
             "expires_at": minted.token.expires_at.map(|at| at.to_string()),
         }));
     }
-    output.say(Tone::Warning, "this is shown once; only its hash is kept");
+    output.say(Tone::Warning, "this token is shown only once; only its hash is stored");
     output.print(minted.text.reveal())
 }
 
@@ -74,8 +74,8 @@ fn revoke(id: &str, library: &Library, output: &Output) -> Outcome {
         id.parse().map_err(|_| CliError::new(Kind::Invalid, format!("'{id}' is not the id of a token")))?;
     if !library.revoke_local_token(parsed)? {
         let error = CliError::new(Kind::NotFound, format!("no active token {id}"));
-        return Err(error.hint("shelf token list shows their ids"));
+        return Err(error.hint("run `shelf token list` to see token IDs"));
     }
-    output.say(Tone::Good, "revoked; it stops working at once");
+    output.say(Tone::Good, "revoked; the token no longer works");
     Ok(())
 }

@@ -48,12 +48,12 @@ pub(super) fn check(repair: bool, library: &Library, output: &Output) -> Outcome
     }
     match report.findings.len() {
         0 => {
-            output.say(Tone::Good, "everything is as it was written");
+            output.say(Tone::Good, "no problems found");
             Ok(())
         }
-        count => Err(CliError::new(Kind::Corrupt, format!("{count} things are wrong"))
-            .hint("everything not named above is intact")
-            .hint("`shelf check --repair` takes damaged packs out of use; then add the named files again")),
+        count => Err(CliError::new(Kind::Corrupt, format!("{count} problems found"))
+            .hint("everything not listed above is intact")
+            .hint("run `shelf check --repair` to take damaged packs out of use, then add the affected files again")),
     }
 }
 
@@ -81,7 +81,8 @@ pub(super) fn embed(command: &cli::Embed, library: &Library, output: &Output) ->
         let reply = json!({ "collection": command.collection, "model": model, "vectors": made });
         return output.print_json(&reply);
     }
-    output.say(Tone::Good, &format!("{} is searched with {model}; {made} vectors made", command.collection));
+    output
+        .say(Tone::Good, &format!("{} is searched with {model}; {made} vectors created", command.collection));
     Ok(())
 }
 
@@ -120,19 +121,17 @@ fn show_plan(plan: &GcPlan, only_plan: bool, retention: &Retention, output: &Out
     for snapshot in &plan.snapshots {
         output.print(&format!("snapshot {} of {}", snapshot.at.with_micros(), snapshot.collection_name))?;
     }
-    let verb = if only_plan { "would go" } else { "went" };
-    output.print(&format!("{} snapshots {verb}, {} stay", plan.snapshots.len(), plan.kept_snapshots))?;
-    output.print(&format!(
-        "{} contents ({}) that nothing needs {verb}",
-        plan.blobs,
-        human(plan.blob_bytes)
-    ))?;
+    let verb = if only_plan { "would be deleted" } else { "deleted" };
+    output.print(&format!("{} snapshots {verb}, {} kept", plan.snapshots.len(), plan.kept_snapshots))?;
+    output.print(&format!("{} unused contents ({}) {verb}", plan.blobs, human(plan.blob_bytes)))?;
     let (deleted, rewritten) = (plan.packs.delete.len(), plan.packs.rewrite.len());
     let freed = human(plan.packs.freed_bytes);
     output.print(&format!("{deleted} packs deleted, {rewritten} rewritten: about {freed} freed"))?;
     if !retention.is_explicit() {
-        output
-            .say(Tone::Warning, "no snapshot goes without a rule: --keep-last, --keep-within, --keep-daily");
+        output.say(
+            Tone::Warning,
+            "snapshots are kept unless a rule is given: --keep-last, --keep-within, --keep-daily",
+        );
     }
     Ok(())
 }
@@ -147,13 +146,13 @@ pub(super) fn recover(folder: &Path, force: bool, output: &Output) -> Outcome {
         }));
     }
     if let Some(place) = &done.set_aside {
-        output.say(Tone::Warning, &format!("the catalog that was there is now in {}", place.display()));
+        output.say(Tone::Warning, &format!("the previous catalog was moved to {}", place.display()));
     }
     let (sequence, documents) = (done.sequence, done.documents);
     output.print(&format!("rebuilt up to journal record {sequence}: {documents} documents"))?;
     output.say(
         Tone::Good,
-        "what was written after that record is not in the catalog: add it again, then run shelf check",
+        "anything written after that record is missing: add it again, then run `shelf check`",
     );
     Ok(())
 }
@@ -195,6 +194,6 @@ pub(super) fn doctor(library: &Library, settings: &Settings, output: &Output) ->
     output.print(&format!("ok   {:14} shelf serve (stdio), shelf serve --http ({listen})", "servers"))?;
     match lines.iter().filter(|line| line.advice == Advice::Problem).count() {
         0 => Ok(()),
-        count => Err(CliError::new(Kind::Corrupt, format!("{count} problems"))),
+        count => Err(CliError::new(Kind::Corrupt, format!("{count} problems found"))),
     }
 }

@@ -1,4 +1,4 @@
-//! `user`: accounts, as the owner of the data directory manages them.
+//! `user`: account management for the owner of the data directory.
 
 use std::io::{IsTerminal, Write};
 
@@ -12,7 +12,7 @@ use crate::{
     output::{Output, Tone},
 };
 
-/// Accounts that one list shows.
+/// Most accounts shown in one list.
 const MOST: usize = 10_000;
 
 pub(super) fn run(command: &cli::User, library: &Library, output: &Output) -> Outcome {
@@ -22,7 +22,7 @@ pub(super) fn run(command: &cli::User, library: &Library, output: &Output) -> Ou
             let password = password(output)?;
             let request = Registration { email: email.clone(), username: username.clone(), password };
             let made = library.create_user(&owner, request, *admin)?;
-            show(&made, output, "made")
+            show(&made, output, "created")
         }
         cli::User::List { query } => list(library, &owner, query.as_deref(), output),
         cli::User::Show { user } => show(&find(library, &owner, user)?, output, ""),
@@ -33,7 +33,7 @@ pub(super) fn run(command: &cli::User, library: &Library, output: &Output) -> Ou
 
 fn find(library: &Library, owner: &Caller, user: &str) -> Outcome<Account> {
     let found = library.user(owner, user).or_else(|_| library.user_named(owner, user));
-    found.map_err(|error| CliError::of(&error).hint("shelf user list shows everybody"))
+    found.map_err(|error| CliError::of(&error).hint("run `shelf user list` to see all accounts"))
 }
 
 fn view(account: &Account) -> Value {
@@ -49,7 +49,7 @@ fn view(account: &Account) -> Value {
 
 fn row(account: &Account) -> Vec<String> {
     let state = match (account.is_active, account.is_superuser) {
-        (false, _) => "closed",
+        (false, _) => "inactive",
         (true, true) => "administrator",
         (true, false) => "user",
     };
@@ -83,7 +83,7 @@ fn list(library: &Library, owner: &Caller, query: Option<&str>, output: &Output)
     if found.is_empty() {
         output.say(
             Tone::Warning,
-            "there is nobody yet; make the first account: shelf user create NAME --email ADDRESS --admin",
+            "no accounts yet; create the first one: shelf user create NAME --email ADDRESS --admin",
         );
     }
     output.table(&HEAD, &found.iter().map(row).collect::<Vec<_>>())
@@ -108,11 +108,13 @@ fn delete(library: &Library, owner: &Caller, user: &str, yes: bool, output: &Out
     if !yes {
         let error = CliError::new(
             Kind::Conflict,
-            format!("deleting {} deletes all of its collections, documents and tokens", account.username),
+            format!(
+                "deleting {} also deletes all of its collections, documents and tokens",
+                account.username
+            ),
         );
-        return Err(
-            error.hint("say --yes to do it, or close the account: shelf user update NAME --active false")
-        );
+        return Err(error
+            .hint("pass --yes to confirm, or deactivate it instead: shelf user update NAME --active false"));
     }
     library.delete_user(owner, &account.id.to_string(), &crate::progress::call(output))?;
     if output.json {
@@ -123,8 +125,8 @@ fn delete(library: &Library, owner: &Caller, user: &str, yes: bool, output: &Out
     Ok(())
 }
 
-/// A password that nobody sees: asked for without echo on a terminal, the first line of standard input otherwise. Never
-/// an argument, which every process of the machine could read.
+/// Reads a password: prompted for without echo on a terminal, the first line of stdin otherwise. It is never an
+/// argument, which every process on the machine could read.
 fn password(output: &Output) -> Outcome<String> {
     let input = std::io::stdin();
     if !input.is_terminal() {
@@ -133,8 +135,8 @@ fn password(output: &Output) -> Outcome<String> {
         return Ok(line.trim_end_matches(['\n', '\r']).to_owned());
     }
     let first = ask(output, "Password: ")?;
-    if first != ask(output, "Again: ")? {
-        return Err(CliError::new(Kind::Invalid, "the two passwords differ"));
+    if first != ask(output, "Repeat password: ")? {
+        return Err(CliError::new(Kind::Invalid, "the passwords do not match"));
     }
     Ok(first)
 }

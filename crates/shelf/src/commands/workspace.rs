@@ -1,4 +1,4 @@
-//! `workspace`: the files and the memory that agents use, for people.
+//! `workspace`: command-line access to the files and the memory that agents use.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value, json};
@@ -38,7 +38,7 @@ fn read(command: &Read, library: &Library, output: &Output) -> Outcome {
     if reply["truncated"] == json!(true) {
         output.say(
             Tone::Warning,
-            "the file is larger than one reply; ask for lines with --start-line or --tail",
+            "the file is too large to print at once; select lines with --start-line or --tail",
         );
     }
     match reply["encoding"].as_str() {
@@ -65,17 +65,17 @@ fn log(command: &Log, library: &Library, output: &Output) -> Outcome {
     if output.json {
         return output.print_json(&reply);
     }
-    let verb = if reply["duplicate"] == json!(true) { "was there already in" } else { "appended to" };
+    let verb = if reply["duplicate"] == json!(true) { "already in" } else { "appended to" };
     let (file, count) = (text(&reply, "file"), text(&reply, "entry_count"));
     output.say(Tone::Good, &format!("{verb} {file}; entries: {count}"));
     if let Some(broken) = reply["invalid_lines"].as_u64() {
-        let advice = "`shelf workspace check` names them";
-        output.say(Tone::Warning, &format!("lines that are no entries: {broken}; {advice}"));
+        let advice = "run `shelf workspace check` to list them";
+        output.say(Tone::Warning, &format!("invalid lines: {broken}; {advice}"));
     }
     Ok(())
 }
 
-/// The entry of the given words and fields; numbers stay as they were typed.
+/// Builds an entry from the given words and fields; numbers stay as they were typed.
 fn entry_of(command: &Log, now: Moment) -> Outcome<String> {
     let whole_seconds = Moment::from_micros(now.micros().div_euclid(1_000_000) * 1_000_000);
     let at = command.at.clone().unwrap_or_else(|| whole_seconds.to_string());
@@ -89,10 +89,11 @@ fn entry_of(command: &Log, now: Moment) -> Outcome<String> {
     Ok(entry + "}")
 }
 
-/// A field as its key and the JSON text of its value.
+/// Splits a field into its key and the JSON text of its value.
 fn split(field: &str) -> Outcome<(&str, String)> {
     let (key, value) = field.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or_else(|| {
-        CliError::new(Kind::Invalid, format!("'{field}' is not KEY=VALUE")).hint("such as duration_hours=2")
+        CliError::new(Kind::Invalid, format!("'{field}' is not KEY=VALUE"))
+            .hint("for example: duration_hours=2")
     })?;
     let is_json = serde_json::from_str::<Value>(value).is_ok();
     Ok((key, if is_json { value.to_owned() } else { json!(value).to_string() }))
@@ -125,7 +126,7 @@ fn query(command: &Query, library: &Library, output: &Output) -> Outcome {
     if !rows.is_empty() {
         output.table(&["LINE", "TIMESTAMP", "WHAT", "MORE"], &rows)?;
     }
-    output.say(Tone::Good, &format!("{} of {} that fit", rows.len(), text(&reply, "total")));
+    output.say(Tone::Good, &format!("{} of {} matching entries", rows.len(), text(&reply, "total")));
     Ok(())
 }
 
@@ -158,7 +159,7 @@ pub(super) fn check(library: &Library, output: &Output) -> Outcome {
     }
     match edits {
         0 => {
-            output.say(Tone::Good, "everything that was appended is as it was written");
+            output.say(Tone::Good, "all appended entries are unchanged");
             Ok(())
         }
         1 => Err(edited("1 edit")),
@@ -167,8 +168,8 @@ pub(super) fn check(library: &Library, output: &Output) -> Outcome {
 }
 
 fn edited(what: &str) -> CliError {
-    CliError::new(Kind::Corrupt, format!("{what} from outside"))
-        .hint("nothing was changed by this check; the lines are yours to mend")
+    CliError::new(Kind::Corrupt, format!("{what} made outside this library"))
+        .hint("the check changed nothing; correct the lines by hand if needed")
 }
 
 fn show(report: &MemoryReport, output: &Output) -> Outcome {
@@ -181,7 +182,7 @@ fn show(report: &MemoryReport, output: &Output) -> Outcome {
             (_, None) => output.print(&format!("{file}: {}", found.what))?,
         }
     }
-    // Many lines of others in a row are one remark.
+    // Consecutive lines added by others are reported as one range.
     for run in added.chunk_by(|one, next| one + 1 == *next) {
         let (first, last) = (run[0], run[run.len() - 1]);
         let lines =

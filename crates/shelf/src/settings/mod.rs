@@ -1,4 +1,4 @@
-//! Settings: flags, environment, `shelf.toml`, built-in defaults; resolved once, each value with its origin.
+//! Settings from flags, environment, `shelf.toml` and built-in defaults; resolved once, each value with its origin.
 
 mod table;
 
@@ -14,7 +14,7 @@ use toml::{Table, Value};
 
 pub(crate) use table::{CONFIG_VARIABLE, SETTINGS, TOKEN_VARIABLE};
 
-/// The commented default file is the default.
+/// The commented default file, which also defines the default values.
 pub(crate) const DEFAULT: &str = include_str!("default.toml");
 
 /// Where a value came from.
@@ -125,7 +125,7 @@ impl Settings {
     pub(crate) fn data_dir(&self) -> anyhow::Result<PathBuf> {
         match self.text("data_dir") {
             "" => {
-                let folders = folders().context("this system names no data folder; give --data-dir")?;
+                let folders = folders().context("this system defines no data folder; use --data-dir")?;
                 Ok(folders.data_dir().to_owned())
             }
             path => std::path::absolute(path).context("data_dir"),
@@ -137,7 +137,7 @@ fn folders() -> Option<ProjectDirs> {
     ProjectDirs::from("", "", "shelfmark")
 }
 
-/// Where `shelf.toml` is looked for when none is named.
+/// The default location of `shelf.toml`.
 pub(crate) fn usual_file() -> Option<PathBuf> {
     folders().map(|folders| folders.config_dir().join("shelf.toml"))
 }
@@ -160,7 +160,7 @@ fn read_file(
     Ok(Some((path, table)))
 }
 
-/// A misspelt key would be silent otherwise.
+/// Rejects unknown keys, because a misspelt one would otherwise be ignored silently.
 fn check_keys(path: &Path, prefix: &str, table: &Table) -> anyhow::Result<()> {
     for (name, value) in table {
         let key = format!("{prefix}{name}");
@@ -169,7 +169,7 @@ fn check_keys(path: &Path, prefix: &str, table: &Table) -> anyhow::Result<()> {
         } else if !SETTINGS.iter().any(|setting| setting.key == key) {
             let near = shelf_base::nearest(&key, SETTINGS.iter().map(|setting| setting.key), 3);
             let advice = if near.is_empty() {
-                "`shelf config show` lists all".into()
+                "`shelf config show` lists all settings".into()
             } else {
                 format!("did you mean {}?", near.join(", "))
             };
@@ -186,7 +186,7 @@ fn look_up<'a>(table: &'a Table, key: &str) -> Option<&'a Value> {
     }
 }
 
-/// Reads the text of an environment variable as a value of the default's type; lists are separated by commas.
+/// Parses the text of an environment variable as a value of the default's type; lists are comma-separated.
 fn parse_like(default: &Value, text: &str) -> anyhow::Result<Value> {
     Ok(match default {
         Value::Integer(_) => {
@@ -202,7 +202,7 @@ fn parse_like(default: &Value, text: &str) -> anyhow::Result<Value> {
     })
 }
 
-/// A list from text separated by commas.
+/// Parses a comma-separated list.
 pub(crate) fn list(text: &str) -> Value {
     let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
     Value::Array(parts.map(|part| Value::String(part.to_owned())).collect())

@@ -1,5 +1,5 @@
-//! People over HTTP: registering, sessions, tokens that stop at once, the older stream, and documents that stay whole
-//! when the server is killed.
+//! Accounts over HTTP: registration, sessions, immediate revocation of tokens, the older stream, and documents that
+//! stay whole when the server is killed.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::{assert_sound, http::Server, shelf};
 
-/// A server whose limits a test does not trip.
+/// A server with limits high enough for the tests.
 fn start(library: &Path) -> Server {
     let settings = library.with_extension("toml");
     let limits = "[limits]\nregister_per_hour = 0\nlogin_per_minute = 0\nrefresh_per_minute = 0\n";
@@ -58,7 +58,11 @@ fn people_register_log_in_and_make_tokens() {
     let folder = tempfile::tempdir().unwrap();
     let server = start(&folder.path().join("library"));
     let (status, alice) = server.register("alice");
-    assert_eq!((status, &alice["is_superuser"]), (201, &json!(true)), "the first is the administrator");
+    assert_eq!(
+        (status, &alice["is_superuser"]),
+        (201, &json!(true)),
+        "the first account is the administrator"
+    );
     let (status, bob) = server.register("bob");
     assert_eq!((status, &bob["is_superuser"]), (201, &json!(false)));
     assert_eq!(server.register("bob").0, 409);
@@ -99,7 +103,7 @@ fn people_register_log_in_and_make_tokens() {
     let id = made["id"].as_str().unwrap();
     let (_, rotated) = server.rest("POST", &format!("/auth/pat/{id}/rotate"), access, &Value::Null);
     assert_eq!(rotated["id"], made["id"]);
-    assert_eq!(server.tool(&key, "status", &json!({})).0, 401, "the old one stops at once");
+    assert_eq!(server.tool(&key, "status", &json!({})).0, 401, "the old key stops working immediately");
     let key = rotated["key"].as_str().unwrap();
     assert_eq!(server.tool(key, "status", &json!({})).0, 200);
     let (status, _) = server.tool(key, "add", &json!({ "content": "x", "name": "y" }));
@@ -192,9 +196,9 @@ fn the_first_account_is_made_on_the_machine_itself() {
     assert_eq!(
         server.rest("POST", "/auth/login", None, &proof).0,
         401,
-        "closed at once, from another process"
+        "deactivated immediately, from another process"
     );
-    assert_ne!(shelf(&library, &["user", "delete", "x"]).0, 0, "asks for --yes");
+    assert_ne!(shelf(&library, &["user", "delete", "x"]).0, 0, "requires --yes");
     assert_eq!(shelf(&library, &["user", "delete", "x", "--yes"]).0, 0);
     let (_, out, _) = shelf(&library, &["user", "list", "--json"]);
     assert_eq!(serde_json::from_str::<Value>(&out).unwrap()["total"], 1);
@@ -272,17 +276,17 @@ fn the_older_stream_serves_the_same_tools_to_its_own_identity_only() {
     let other = format!("Bearer {bob}");
     let (status, _, _) =
         server.request("POST", &stream.path, &[("Authorization", &other)], &list.to_string());
-    assert_eq!(status, 404, "not somebody else's stream");
+    assert_eq!(status, 404, "another identity cannot use the stream");
     let session = server.log_in("alice");
     let tokens = server.rest("GET", "/auth/pat", session["access_token"].as_str(), &Value::Null).1;
     let id = tokens[0]["id"].as_str().unwrap();
     server.rest("DELETE", &format!("/auth/pat/{id}"), session["access_token"].as_str(), &Value::Null);
     let (status, _, body) =
         server.request("POST", &stream.path, &[("Authorization", &bearer)], &list.to_string());
-    assert!(status == 401 && body.contains("Invalid PAT token"), "revoked at once: {body}");
+    assert!(status == 401 && body.contains("Invalid PAT token"), "revoked immediately: {body}");
     let mut rest = String::new();
     while stream.reader.read_line(&mut rest).unwrap() > 0 {}
-    // The stream itself ends within seconds: reading came to its end, not to its time limit.
+    // The stream itself ends within seconds: reading reached the end, not the timeout.
 }
 
 #[test]
@@ -329,11 +333,7 @@ fn account_bodies_are_read_strictly() {
     let (_, only_admin) =
         server.rest("POST", "/auth/pat", access, &json!({ "label": "root", "scopes": ["ADMIN"] }));
     let key = only_admin["key"].as_str().unwrap();
-    assert_eq!(
-        server.tool(key, "list_users_tool", &json!({})).0,
-        200,
-        "who may administer may do everything"
-    );
+    assert_eq!(server.tool(key, "list_users_tool", &json!({})).0, 200, "the ADMIN scope includes all others");
     assert_eq!(server.tool(key, "status", &json!({})).0, 200);
     let (status, gone) = server.rest("DELETE", "/auth/pat/none", access, &Value::Null);
     assert_eq!((status, &gone["error"]["message"]), (404, &json!("PAT not found")));
@@ -370,7 +370,7 @@ fn a_killed_server_leaves_every_document_whole() {
                 kept.push(stored);
                 continue;
             }
-            // Between the two it is whole or gone, and nobody can say which.
+            // If the server is killed during the deletion, the document may be there or not.
             if server.try_tool(&token, "delete_document_tool", &json!({ "document_id": stored })).is_none() {
                 break;
             }
@@ -382,16 +382,16 @@ fn a_killed_server_leaves_every_document_whole() {
         let (_, got) = server.tool(&token, "get_document_tool", &json!({ "document_id": id }));
         let content = got["content"].as_str().unwrap();
         let (word, other) = if content.contains("otter") { ("otter", "walrus") } else { ("walrus", "otter") };
-        assert_eq!(content, version(word), "whole in one of its states");
+        assert_eq!(content, version(word), "the content is exactly one of the two versions");
         assert!(got["title"] == word || got["title"] == "P", "title and content change together: {got}");
         let find = |word: &str| {
             let query = json!({ "query": word, "type": "keyword", "fuzzy": false });
             server.tool(&token, "search", &query).1["total"].clone()
         };
-        assert_eq!((find(word), find(other)), (json!(1), json!(0)), "and so in search");
+        assert_eq!((find(word), find(other)), (json!(1), json!(0)), "search agrees");
         let status = |id: &String| server.tool(&token, "get_document_tool", &json!({ "document_id": id })).0;
-        assert!(kept.iter().all(|id| status(id) == 200), "every acknowledged store is there");
-        assert!(gone.iter().all(|id| status(id) == 404), "every acknowledged deletion counts");
+        assert!(kept.iter().all(|id| status(id) == 200), "every acknowledged document is there");
+        assert!(gone.iter().all(|id| status(id) == 404), "every acknowledged deletion took effect");
     }
     assert!(!kept.is_empty());
     drop(server);

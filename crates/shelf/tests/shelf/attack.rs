@@ -1,4 +1,4 @@
-//! What an attack on the running program once broke: each story as it was first seen.
+//! Regression tests for what attacks on the running program once broke, each as it was first observed.
 
 use std::{
     io::{Read, Write},
@@ -14,7 +14,7 @@ use shelf_testkit::StdioClient;
 
 use crate::{assert_sound, binary, http::Server, shelf};
 
-/// Kilobytes that a process has taken at most.
+/// Peak memory of a process, in KiB.
 pub fn peak_kib(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();
@@ -27,7 +27,7 @@ fn add(library: &Path, name: &str, content: &str) {
     assert_eq!(server.finish(), Some(0));
 }
 
-/// Point 2: a library without its catalog is damaged, not new.
+/// A library without its catalog is treated as damaged, not as new.
 #[test]
 fn a_lost_catalog_is_refused_and_comes_back() {
     let folder = tempfile::tempdir().unwrap();
@@ -65,8 +65,8 @@ fn a_lost_catalog_is_refused_and_comes_back() {
     }
 }
 
-/// Point 2: servers that run while the catalog is rebuilt or lost go on with the new one, or say so; none writes to a file
-/// that nobody will read again.
+/// Servers that are running while the catalog is rebuilt or lost continue with the new one, or report an error; none
+/// writes to a file that will never be read again.
 #[test]
 fn running_servers_follow_a_recovery() {
     let folder = tempfile::tempdir().unwrap();
@@ -75,13 +75,13 @@ fn running_servers_follow_a_recovery() {
     let mut server = StdioClient::start(binary(), &library);
     server.call("add", json!({ "name": "second", "content": "words" }));
     let (code, _, err) = shelf(&library, &["recover"]);
-    assert!(code != 0 && err.contains("records would be lost"), "a whole catalog is left alone: {err}");
+    assert!(code != 0 && err.contains("records would be lost"), "an intact catalog is left alone: {err}");
     let (code, out, err) = shelf(&library, &["recover", "--force"]);
     assert_eq!(code, 0, "{out}{err}");
     server.call("add", json!({ "name": "third", "content": "more words" }));
     let listed = shelf(&library, &["list"]).1;
     assert!(listed.contains("first") && listed.contains("third"), "{listed}");
-    // The log stays behind, as it does when only the database is lost.
+    // The write-ahead log stays, as it does when only the database file is lost.
     std::fs::remove_file(library.join("catalog.db")).unwrap();
     let lost = json!({ "name": "add", "arguments": { "name": "fourth", "content": "lost words" } });
     let reply = server.request("tools/call", lost);
@@ -94,7 +94,7 @@ fn running_servers_follow_a_recovery() {
     assert_sound(&library);
 }
 
-/// Nothing is deleted on the word of a catalog that does not agree with its journal, and the good copy stays.
+/// Nothing is deleted because of a catalog that disagrees with its journal, and the good copy is kept.
 #[test]
 fn a_damaged_catalog_deletes_nothing() {
     let folder = tempfile::tempdir().unwrap();
@@ -120,7 +120,7 @@ fn a_damaged_catalog_deletes_nothing() {
     }
 }
 
-/// What somebody changed by hand can be taken for the truth, and everything goes on.
+/// A catalog changed by hand can be accepted, and everything continues to work.
 #[test]
 fn a_changed_catalog_can_be_kept() {
     let folder = tempfile::tempdir().unwrap();
@@ -138,7 +138,7 @@ fn a_changed_catalog_can_be_kept() {
     assert!(shelf(&library, &["list", "--json"]).1.contains("by hand"));
 }
 
-/// Point 9: writes that were rolled back behind the program's back are noticed, and nothing is deleted on that word.
+/// A catalog that was rolled back from outside is detected, and nothing is deleted because of it.
 #[test]
 fn an_older_catalog_is_noticed() {
     let folder = tempfile::tempdir().unwrap();
@@ -160,7 +160,7 @@ fn an_older_catalog_is_noticed() {
     assert!(shelf(&library, &["list"]).1.contains("two"));
 }
 
-/// Point 3: what a pattern takes depends on the page, not on matches times context.
+/// The memory of a grep depends on the page size, not on the number of matches times context.
 #[test]
 fn much_context_takes_little_memory() {
     let folder = tempfile::tempdir().unwrap();
@@ -182,7 +182,7 @@ fn much_context_takes_little_memory() {
     assert!(peak_kib(server.id()) < 500_000, "{} KiB", peak_kib(server.id()));
 }
 
-/// Point 4: one bad row of a loose block neither stays nor stops the others.
+/// A damaged row of a loose block is repaired, and does not stop the others.
 #[test]
 fn a_damaged_loose_block_is_healed() {
     let folder = tempfile::tempdir().unwrap();
@@ -192,7 +192,7 @@ fn a_damaged_loose_block_is_healed() {
     let (code, out, _) = shelf(&library, &["check"]);
     assert!(code != 0 && out.contains("loose"), "{out}");
     let mut server = StdioClient::start(binary(), &library);
-    // More than enough to be folded into a pack, which the damaged rows must not keep from happening.
+    // More than enough to be folded into a pack, which the damaged rows must not prevent.
     for number in 0..160 {
         server.call("add", json!({ "name": format!("n{number}"), "content": noise(number, 90_000) }));
     }
@@ -205,7 +205,7 @@ fn a_damaged_loose_block_is_healed() {
     let got = server.call("get", json!({ "name": "a", "include_content": true }));
     assert_eq!(got["content"], json!("the words that will be damaged"));
     server.finish();
-    // The listing of the first snapshot was hit too; garbage collection lets it go.
+    // The listing of the first snapshot was damaged too; garbage collection deletes it.
     assert_eq!(shelf(&library, &["gc", "--keep-last", "1"]).0, 0);
     assert_sound(&library);
 }
@@ -223,7 +223,7 @@ fn noise(seed: u64, length: usize) -> String {
     text
 }
 
-/// Point 5: connections that say nothing, or nearly nothing, do not keep others out.
+/// Connections that send nothing, or nearly nothing, do not lock others out.
 #[test]
 fn silent_connections_have_an_end() {
     let folder = tempfile::tempdir().unwrap();
@@ -231,7 +231,7 @@ fn silent_connections_have_an_end() {
     let mut idle: Vec<TcpStream> =
         (0..600).filter_map(|_| TcpStream::connect(&server.address).ok()).collect();
     std::thread::sleep(Duration::from_millis(300));
-    // Those beyond the limit of one address were told so.
+    // Connections beyond the limit per address get an error.
     let told = idle.iter_mut().rev().take(20).map(|stream| {
         let mut reply = String::new();
         stream.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
@@ -243,7 +243,7 @@ fn silent_connections_have_an_end() {
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(server.tool("", "add", &json!({ "name": "a", "content": "words" })).0, 200);
     assert_eq!(server.tool("", "search", &json!({ "query": "words" })).0, 200);
-    // A head that trickles is cut off.
+    // A slow request head times out.
     let mut slow = TcpStream::connect(&server.address).unwrap();
     slow.set_read_timeout(Some(Duration::from_secs(40))).unwrap();
     let begun = Instant::now();
@@ -253,7 +253,7 @@ fn silent_connections_have_an_end() {
     assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
 }
 
-/// Point 5: bodies of strangers are small, and all large ones together have a bound.
+/// Request bodies of unauthenticated clients must be small, and all large bodies together are bounded.
 #[test]
 fn unfinished_bodies_take_little_memory() {
     let folder = tempfile::tempdir().unwrap();
@@ -276,7 +276,7 @@ fn unfinished_bodies_take_little_memory() {
     assert!(peak_kib(server.child.id()) < 150_000, "{} KiB", peak_kib(server.child.id()));
 }
 
-/// Point 5: answers that nobody reads wait within a bound, over HTTP and on a stream.
+/// Unread replies take a bounded amount of memory, over HTTP and on a stream.
 #[test]
 fn unread_answers_take_little_memory() {
     let folder = tempfile::tempdir().unwrap();
@@ -327,14 +327,14 @@ fn unread_answers_take_little_memory() {
     drop(unread);
 }
 
-/// Point 6: a long add and a garbage collection that waits for it stop nobody else.
+/// A long add, and a garbage collection that waits for it, block nothing else.
 #[test]
 fn a_waiting_garbage_collection_stops_nobody() {
     let folder = tempfile::tempdir().unwrap();
     let library = folder.path().join("library");
     let server = Server::start(&library, &["--no-auth"]);
     assert_eq!(server.tool("", "add", &json!({ "name": "a", "content": "words" })).0, 200);
-    // A long add holds the writers' lock; here it is held for it.
+    // Hold the writers' lock, as a long add would.
     let lock = std::fs::File::open(library.join("locks").join("writers.lock")).unwrap();
     rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockShared).unwrap();
     let mut waiting = Command::new(binary())
@@ -366,7 +366,7 @@ fn a_waiting_garbage_collection_stops_nobody() {
     assert_eq!(shelf(&library, &["gc"]).0, 0);
 }
 
-/// Point 6: many writes that wait keep no reader waiting, end with their time limit, and `/readyz` tells of them.
+/// Many waiting writes do not block readers, end at their time limit, and are reported by `/readyz`.
 #[test]
 fn waiting_writes_keep_no_reader_waiting() {
     let folder = tempfile::tempdir().unwrap();
@@ -407,7 +407,7 @@ fn waiting_writes_keep_no_reader_waiting() {
     assert_eq!(server.tool("", "add", &json!({ "name": "b", "content": "words" })).0, 200);
 }
 
-/// Points 6 and 11: what is no file is named and left out; links are kept as links.
+/// Special files are reported and skipped; symbolic links are kept as links.
 #[test]
 fn special_files_are_named_and_links_come_back() {
     let folder = tempfile::tempdir().unwrap();
@@ -435,7 +435,7 @@ fn special_files_are_named_and_links_come_back() {
     assert_ne!(
         shelf(&library, &["add", pipe.to_str().unwrap()]).0,
         0,
-        "a pipe alone is refused, not waited for"
+        "adding a pipe fails instead of blocking"
     );
     let output = folder.path().join("restored");
     let snapshot = reply["snapshot_id"].as_str().unwrap();
@@ -452,10 +452,10 @@ fn special_files_are_named_and_links_come_back() {
     assert!(!output.join("outside").is_symlink() && !output.join("deep/above").is_symlink());
     assert!(!std::fs::symlink_metadata(output.join("inside")).unwrap().file_type().is_fifo());
     let mode = std::fs::metadata(output.join("secret.txt")).unwrap().permissions().mode() & 0o777;
-    assert_eq!(mode, 0, "a file that nobody may read comes back as such");
+    assert_eq!(mode, 0, "an unreadable file is restored as unreadable");
     let listed = server.call("list", json!({ "limit": 100 }));
-    assert_eq!(listed["total"], json!(2), "links are no documents");
-    // A dry run refuses what the real one would refuse.
+    assert_eq!(listed["total"], json!(2), "links are not documents");
+    // A dry run fails wherever the real run would.
     let missing = json!({ "snapshot_id": snapshot, "output_directory": folder.path().join("no/where"), "create_dirs": false });
     for dry_run in [true, false] {
         let mut arguments = missing.clone();
@@ -466,7 +466,7 @@ fn special_files_are_named_and_links_come_back() {
     assert_sound(&library);
 }
 
-/// Point 8: a document of any size takes the same memory, and is searched to its end.
+/// Memory does not depend on the size of a document, and even a large document is searched to its end.
 #[test]
 fn large_texts_are_indexed_to_their_end_in_little_memory() {
     let folder = tempfile::tempdir().unwrap();
@@ -499,14 +499,14 @@ fn large_texts_are_indexed_to_their_end_in_little_memory() {
     );
     assert_eq!(window["content"], json!("The nightjar sings at the very end.\n"));
     assert!(peak_kib(server.id()) < 400_000, "{} KiB", peak_kib(server.id()));
-    // Another version, or none: no piece is left behind.
+    // A new version leaves no pieces of the old one behind.
     std::fs::write(&file, "Only a wren.\n").unwrap();
     server.call("add", json!({ "path": file }));
     assert_eq!(server.call("search", json!({ "query": "heron", "type": "keyword" }))["total"], json!(0));
     assert_eq!(server.call("search", json!({ "query": "wren", "type": "keyword" }))["total"], json!(1));
 }
 
-/// Point 10: pages follow what was shown, so that changes in between neither hide nor repeat an unchanged document.
+/// Each page continues from what was shown, so that changes in between neither hide nor repeat an unchanged document.
 #[test]
 fn pages_of_a_search_skip_nothing_while_others_change() {
     let folder = tempfile::tempdir().unwrap();
@@ -539,10 +539,14 @@ fn pages_of_a_search_skip_nothing_while_others_change() {
     kept.sort();
     kept.dedup();
     assert_eq!(kept.len(), 120);
-    assert_eq!(seen.iter().filter(|path| path.starts_with("kept/")).count(), 120, "none twice");
+    assert_eq!(
+        seen.iter().filter(|path| path.starts_with("kept/")).count(),
+        120,
+        "no document appears twice"
+    );
 }
 
-/// Point 13: in a folder that is open to others, everything of the library is the owner's alone.
+/// Even in a folder that others can read, all files of the library are accessible only to the owner.
 #[test]
 fn files_are_kept_from_other_users() {
     let folder = tempfile::tempdir().unwrap();
@@ -562,7 +566,7 @@ fn files_are_kept_from_other_users() {
             }
         }
     }
-    // Looser modes are mended when the library is next opened.
+    // Permissions that are too open are corrected when the library is next opened.
     for name in ["catalog.db", "packs"] {
         std::fs::set_permissions(library.join(name), std::fs::Permissions::from_mode(0o755)).unwrap();
     }
@@ -573,7 +577,7 @@ fn files_are_kept_from_other_users() {
     }
 }
 
-/// Point 15: small things, each answered with a word that can be acted on.
+/// Odd requests get useful errors.
 #[test]
 fn odd_requests_are_answered() {
     let folder = tempfile::tempdir().unwrap();
@@ -614,7 +618,7 @@ fn odd_requests_are_answered() {
     assert_eq!(names.len(), 300);
 }
 
-/// Point 15: a file that grows while it is read has an end.
+/// Adding a file that keeps growing comes to an end.
 #[test]
 fn a_growing_file_is_added_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
@@ -639,11 +643,11 @@ fn a_growing_file_is_added_as_it_was() {
     });
     let (_, out, _) = shelf(&library, &["list", "--json"]);
     let size = serde_json::from_str::<Value>(&out).unwrap()["documents"][0]["size"].as_u64().unwrap();
-    assert!(size < 200_000_000, "{size}: what was there when it was opened");
+    assert!(size < 200_000_000, "{size}: only what was there when the file was opened");
     assert_sound(&library);
 }
 
-/// Point 15: a limit on the size of files is an error, not the end of the server.
+/// Exceeding a file-size limit is an error and does not kill the process.
 #[test]
 fn a_file_size_limit_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
@@ -658,7 +662,7 @@ fn a_file_size_limit_is_an_error() {
     assert_sound(&library);
 }
 
-/// Point 15: bytes of the index that were changed are noticed before they are believed.
+/// Changed bytes in the index are detected before they are used.
 #[test]
 fn a_changed_index_file_is_built_anew() {
     let folder = tempfile::tempdir().unwrap();
@@ -677,9 +681,9 @@ fn a_changed_index_file_is_built_anew() {
     };
     let largest =
         || segments().into_iter().max_by_key(|path| std::fs::metadata(path).map_or(0, |found| found.len()));
-    // One bit at a time, all over a file: none may cost a match.
+    // Flip one bit at a time, at many places of a file: no match may be lost.
     for place in 0..60 {
-        // Each time from a whole index.
+        // Start from an intact index each time.
         assert_eq!(shelf(&library, &["reindex"]).0, 0);
         let path = largest().expect("a segment");
         let mut bytes = std::fs::read(&path).unwrap();

@@ -1,4 +1,4 @@
-//! The command line: data on stdout, talk on stderr, exit codes that scripts can use.
+//! The command line: data on stdout, messages on stderr, exit codes that scripts can use.
 
 use serde_json::Value;
 
@@ -26,7 +26,7 @@ fn the_daily_verbs_work_together() {
     );
     assert_eq!(shelf(&library, &["delete", "-p", "*.txt", "--dry-run"]).1.lines().count(), 20);
     assert_eq!(shelf(&library, &["delete", "-p", "*.txt"]).0, 0);
-    assert_eq!(shelf(&library, &["list"]).1.lines().count(), 1, "only the head of the table");
+    assert_eq!(shelf(&library, &["list"]).1.lines().count(), 1, "only the header of the table");
     let out_folder = folder.path().join("out");
     assert_eq!(shelf(&library, &["restore", out_folder.to_str().unwrap(), "--label", "first"]).0, 0);
     assert_eq!(std::fs::read_to_string(out_folder.join("05/5.txt")).unwrap(), "file 5\n".repeat(6));

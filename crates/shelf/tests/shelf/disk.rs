@@ -1,7 +1,7 @@
 //! A disk that is really full: the whole program on a file system of a few megabytes.
 //!
-//! Mounting needs rights that not every place gives. Where it is refused, the simulated disk of the engine's tests is
-//! what stands for it.
+//! Mounting needs privileges that are not always available. Where mounting fails, these tests are skipped, and only the
+//! simulated disk of the engine's tests covers the case.
 
 use std::{path::Path, process::Command};
 
@@ -77,7 +77,7 @@ fn a_full_file_system_is_said_and_nothing_is_lost() {
     }
 }
 
-/// With not a byte left, everything can still be read, and garbage collection finds the room to make more.
+/// With no space left at all, everything can still be read, and garbage collection can still free space.
 #[test]
 fn a_full_disk_does_not_block_its_own_cure() {
     let folder = tempfile::tempdir().unwrap();
@@ -104,7 +104,7 @@ fn a_full_disk_does_not_block_its_own_cure() {
     for number in 1..30 {
         assert_eq!(shelf(&library, &["delete", &format!("file-{number}")]).0, 0);
     }
-    // Somebody else takes all that is left, to the last byte.
+    // Another program takes the remaining space, to the last byte.
     let filler = place.join("filler");
     let mut size = 1 << 20;
     let mut file = std::fs::File::create(&filler).unwrap();

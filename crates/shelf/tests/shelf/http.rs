@@ -1,5 +1,5 @@
-//! The HTTP server: tokens, hosts, REST, graceful stop. The client here is a few lines over a socket, so that every
-//! byte of a request is the test's own.
+//! The HTTP server: tokens, hosts, REST, graceful stop. The client is a few lines over a socket, so that the test
+//! controls every byte of a request.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -62,7 +62,7 @@ impl Server {
         (status, head.to_lowercase(), body.to_owned())
     }
 
-    /// A call that may find the server gone.
+    /// Calls a tool; `None` when the server is gone.
     pub fn try_tool(&self, token: &str, name: &str, arguments: &Value) -> Option<Value> {
         let mut stream = TcpStream::connect(&self.address).ok()?;
         let body = arguments.to_string();
@@ -123,13 +123,17 @@ fn the_first_start_makes_a_token_and_only_its_hash_is_kept() {
     }
     drop(server);
     let again = Server::start(folder.path(), &[]);
-    assert!(!again.greeting.contains("pat_live_"), "shown once");
+    assert!(!again.greeting.contains("pat_live_"), "the token is shown only once");
     assert_eq!(again.tool(&token, "status", &json!({})).0, 200);
     let (_, out, _) = shelf(folder.path(), &["token", "list", "--json"]);
     let id = serde_json::from_str::<Value>(&out).unwrap()["tokens"][0]["id"].as_str().unwrap().to_owned();
     assert_eq!(shelf(folder.path(), &["token", "revoke", &id]).0, 0);
     let (status, body) = again.tool(&token, "status", &json!({}));
-    assert_eq!((status, &body["error"]["message"]), (401, &json!("Invalid PAT token")), "revoked at once");
+    assert_eq!(
+        (status, &body["error"]["message"]),
+        (401, &json!("Invalid PAT token")),
+        "revoked immediately"
+    );
 }
 
 #[test]
@@ -151,7 +155,7 @@ fn callers_without_a_working_token_hear_the_contracts_sentences() {
             let (status, head, body) = server.request("POST", path, &headers, "{}");
             assert_eq!(status, 401, "{path} {header:?}");
             assert!(head.contains("www-authenticate: bearer"), "{head}");
-            // REST takes web tokens, so there a bad one is just no proof.
+            // REST accepts web tokens, so a bad one is only unauthenticated there.
             let is_rest = path.starts_with("/api") && sentence.starts_with("JWT");
             let sentence = if is_rest { "Not authenticated" } else { sentence };
             assert_eq!(serde_json::from_str::<Value>(&body).unwrap()["error"]["message"], *sentence);

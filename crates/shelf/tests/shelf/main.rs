@@ -12,7 +12,7 @@ mod workspace;
 
 use std::path::{Path, PathBuf};
 
-/// The built program; `TEST_BINARY` puts another build through the same tests.
+/// The built program; set `TEST_BINARY` to test another build.
 pub fn binary() -> &'static Path {
     static BINARY: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
     let built =
@@ -20,7 +20,7 @@ pub fn binary() -> &'static Path {
     BINARY.get_or_init(built)
 }
 
-/// Runs a command on a library; its exit code, stdout and stderr.
+/// Runs a command on a library and returns its exit code, stdout and stderr.
 pub fn shelf(library: &Path, arguments: &[&str]) -> (i32, String, String) {
     let output = std::process::Command::new(binary())
         .arg("--data-dir")
@@ -33,7 +33,7 @@ pub fn shelf(library: &Path, arguments: &[&str]) -> (i32, String, String) {
     (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
 }
 
-/// A folder of `count` small files that differ.
+/// Creates a folder with `count` small, distinct files.
 pub fn files(folder: &Path, count: usize) -> PathBuf {
     let path = folder.join("files");
     for number in 0..count {
@@ -48,7 +48,7 @@ pub fn files(folder: &Path, count: usize) -> PathBuf {
     path
 }
 
-/// The library holds what it should and nothing is broken.
+/// Asserts that the library is intact.
 pub fn assert_sound(library: &Path) {
     let (code, out, err) = shelf(library, &["check"]);
     assert_eq!(code, 0, "{out}{err}");

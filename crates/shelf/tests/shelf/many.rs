@@ -115,7 +115,7 @@ fn eight_servers_read_each_others_writes_at_once() {
     let mut clients: Vec<StdioClient> = (0..8).map(|_| StdioClient::start(binary(), &library)).collect();
     for number in 0..200 {
         let name = format!("note-{number}");
-        // Some are large enough for a pack of their own, which the reader has never seen.
+        // Some are large enough for their own pack, which the reader has never seen.
         let content = name.repeat(if number % 10 == 5 { 30_000 } else { 1 });
         let added = clients[number % 8].call("add", json!({ "content": content, "name": name }));
         let reader = &mut clients[(number * 3 + 1) % 8];
@@ -125,7 +125,7 @@ fn eight_servers_read_each_others_writes_at_once() {
     }
     let (code, out, _) = shelf(&library, &["get", "note-199"]);
     assert_eq!((code, out.as_str()), (0, "note-199"));
-    // All of them write at once: nobody sees a lock, nothing is lost.
+    // All of them write at once: no call fails because of a lock, and nothing is lost.
     std::thread::scope(|scope| {
         for (writer, client) in clients.iter_mut().enumerate() {
             scope.spawn(move || {

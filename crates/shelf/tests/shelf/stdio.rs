@@ -98,7 +98,7 @@ fn the_end_of_input_is_the_end() {
     let started = Instant::now();
     assert_eq!(client.finish(), Some(0));
     assert!(started.elapsed() < Duration::from_millis(1_500), "{:?}", started.elapsed());
-    // With requests still unanswered: all of them are answered first.
+    // With requests still pending: all of them are answered first.
     let mut client = StdioClient::start(binary(), folder.path());
     for id in 100..120 {
         let call =
@@ -151,7 +151,7 @@ fn a_cancelled_call_stops() {
         json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 901 } });
     client.send_line(&cancel.to_string());
     std::thread::sleep(Duration::from_millis(300));
-    // No snapshot was made: the add did not run to its end.
+    // No snapshot was created: the add did not finish.
     let snapshots = client.call("list_snapshots", json!({}));
     assert_eq!(snapshots["total"], 0);
     crate::assert_sound(&library);

@@ -1,7 +1,7 @@
-//! The storm: servers that add, delete and re-add from a small pool of contents, while garbage collection, reindexing
-//! and repairs run beside them. A model says what must be readable after every acknowledged step.
+//! A stress test: servers add, delete and re-add from a small pool of contents, while garbage collection, reindexing
+//! and repairs run concurrently. A model tracks what must be readable after every acknowledged step.
 //!
-//! 20 rounds in every run; `TEST_ROUNDS=200` for a long one, as `cargo xtask test --full` does.
+//! A run has 20 rounds by default; `TEST_ROUNDS=200` makes a long one, as `cargo xtask test --full` does.
 
 use std::{
     collections::BTreeMap,
@@ -14,18 +14,18 @@ use shelf_testkit::StdioClient;
 
 use crate::{assert_sound, binary, http::Server, shelf};
 
-/// Contents that everybody picks from: most are large enough for packs, some lie loose at first.
+/// Number of contents that all clients pick from. Most are large enough for packs, some are loose blocks at first.
 const POOL: usize = 10;
-/// Documents that each server's client calls its own.
+/// Number of documents that belong to each client.
 const NAMES: usize = 2;
-/// Steps of one client in a round.
+/// Steps of each client per round.
 const STEPS: usize = 10;
 
 pub fn rounds(usual: u64) -> u64 {
     std::env::var("TEST_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
-/// A small generator, so that a round can be repeated.
+/// A small seeded generator, so that a round can be repeated.
 pub struct Dice(pub u64);
 
 impl Dice {
@@ -51,7 +51,7 @@ fn content(number: usize) -> String {
     text
 }
 
-/// A way to a running server.
+/// A connection to a running server.
 enum Client {
     Stdio(Box<StdioClient>),
     Http(Server),
@@ -70,7 +70,7 @@ impl Client {
     }
 }
 
-/// What one client has been told is there.
+/// The documents that were acknowledged to one client.
 type Model = BTreeMap<String, usize>;
 
 fn step(client: &mut Client, own: usize, model: &mut Model, folder: &Path, dice: &mut Dice) {
@@ -93,7 +93,7 @@ fn step(client: &mut Client, own: usize, model: &mut Model, folder: &Path, dice:
                 std::fs::write(&path, content(number)).unwrap();
                 model.insert(path.to_str().unwrap().to_owned(), number);
             }
-            // Over HTTP files of the machine are out of reach: the command line beside the server adds them.
+            // Local files cannot be added over HTTP, so the command line adds them while the server runs.
             let (code, out, err) = shelf(&folder.join("library"), &["add", place.to_str().unwrap()]);
             assert_eq!(code, 0, "{out}{err}");
         }
@@ -109,7 +109,7 @@ fn must_read(client: &mut Client, name: &str, number: usize) {
     assert_eq!(got["content"], json!(content(number)), "{name}");
 }
 
-/// Every server sees exactly what the models together say: by name, in lists, and by pattern.
+/// Every server sees exactly what the combined models contain: by name, in lists, and by pattern.
 fn must_agree(client: &mut Client, all: &Model) {
     let listed = client.call("list", json!({ "limit": 1000 }));
     let paths: Vec<&str> =
@@ -186,7 +186,7 @@ fn nothing_acknowledged_is_lost_in_the_storm() {
     }
 }
 
-/// The story in which it was first seen, step by step.
+/// The sequence of steps that first showed the failure.
 #[test]
 fn content_that_was_collected_is_stored_again() {
     let folder = tempfile::tempdir().unwrap();
@@ -206,7 +206,7 @@ fn content_that_was_collected_is_stored_again() {
     assert_sound(&library);
 }
 
-/// A pack that was lost altogether is healed by sending its content again, through the very server that remembers it.
+/// A lost pack is repaired by sending its content again, even through a server that still remembers the pack.
 #[test]
 fn content_whose_pack_was_lost_is_stored_again() {
     let folder = tempfile::tempdir().unwrap();
@@ -229,7 +229,7 @@ fn content_whose_pack_was_lost_is_stored_again() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     std::fs::write(&pack, bytes).unwrap();
-    assert_ne!(shelf(&library, &["check", "--repair"]).0, 0, "the loss is told");
+    assert_ne!(shelf(&library, &["check", "--repair"]).0, 0, "the loss is reported");
     server.call("add", json!({ "name": "a", "content": content(0) }));
     assert_eq!(
         server.call("get", json!({ "name": "a", "include_content": true }))["content"],

@@ -1,4 +1,4 @@
-//! The workspace as users and agents meet it: many processes, kills, every door, the command.
+//! The workspace as users and agents use it: many processes, kills, every transport, the command line.
 
 use std::{
     fs,
@@ -38,7 +38,7 @@ impl Place {
         self.folder.path().join("space/.claude/memory").join(file)
     }
 
-    /// A server whose appends are not limited.
+    /// A server without a rate limit on appends.
     fn server(&self) -> StdioClient {
         let (space, config) = (self.text("space"), self.text("shelf.toml"));
         let mut client =
@@ -65,7 +65,7 @@ fn entry(number: &str) -> Value {
     json!({ "timestamp": "2026-01-07T14:00:00Z", "event": "counted", "number": number })
 }
 
-/// The numbers of all entries; a line that is none must be alone with its fragment.
+/// The numbers of all entries, and how many lines are broken. A broken line must hold a fragment of only one entry.
 fn numbers(path: &Path) -> (Vec<String>, usize) {
     let (mut found, mut broken) = (Vec::new(), 0);
     for line in fs::read_to_string(path).unwrap().lines() {
@@ -143,11 +143,11 @@ fn kill_nine_in_a_loop_tears_and_glues_nothing() {
     assert!(acknowledged.len() > 50, "only {} writes", acknowledged.len());
     let (mut found, _) = numbers(&place.memory("decisions.jsonl"));
     found.sort();
-    assert!(found.windows(2).all(|pair| pair[0] != pair[1]), "an entry stands twice");
+    assert!(found.windows(2).all(|pair| pair[0] != pair[1]), "duplicate entry");
     for number in &acknowledged {
-        assert!(found.binary_search(number).is_ok(), "{number} was acknowledged and is not there");
+        assert!(found.binary_search(number).is_ok(), "{number} was acknowledged but is missing");
     }
-    // A call that is repeated under its key finds its line.
+    // Repeating a call with the same key finds the existing line.
     let mut client = place.server();
     let mut entry = entry("0/0/0");
     entry["padding"] = json!("p".repeat(9_000));
@@ -156,7 +156,7 @@ fn kill_nine_in_a_loop_tears_and_glues_nothing() {
     assert_eq!(reply["duplicate"].as_bool(), found.contains(&"0/0/0".to_owned()).then_some(true));
 }
 
-/// An entry whose numbers a JSON library would spell otherwise, and the line it must become.
+/// An entry whose numbers a JSON library would spell differently, and the line it must become.
 const SPELLED: &str = r#"{"timestamp": "2026-01-07T14:00:00Z", "event": "spelled", "b": 1.10, "a": [1e2, 123456789012345678901234567890]}"#;
 const LINE: &str = r#"{"timestamp":"2026-01-07T14:00:00Z","event":"spelled","b":1.10,"a":[1e2,123456789012345678901234567890]}"#;
 
@@ -239,7 +239,7 @@ fn people_read_log_query_and_check() {
     assert_eq!(place.shelf(&["log", "x", "-f", "novalue"]).0, 2);
     let (_, out, err) = place.shelf(&["query", "notebook", "-f", "duration_hours=1.5"]);
     assert!(out.contains("finished the notebook") && out.contains("task=EDA"), "{out}");
-    assert!(err.contains("1 of 1 that fit"), "{err}");
+    assert!(err.contains("1 of 1 matching entries"), "{err}");
     let (_, out, _) = place.shelf(&["query", "--decision", "--until", "2026-01-07", "--json"]);
     assert_eq!(serde_json::from_str::<Value>(&out).unwrap()["entries"][0]["entry"]["decision"], "use SQLite");
     let (code, out, err) = place.shelf(&["check"]);

@@ -1,4 +1,4 @@
-//! What several tools of the family share.
+//! Helpers shared by several tools of the family.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -6,10 +6,10 @@ use shelf_engine::{Account, DocumentType, TokenKind};
 
 use crate::family::ToolError;
 
-/// Items that one page of a list holds at most.
+/// Most items on one page of a list.
 pub(super) const MOST: usize = 1_000;
 
-/// How many items a page is to hold, and whether that is fewer than were asked for.
+/// The number of items on a page, at most [`MOST`].
 pub(super) fn page_size(limit: u64) -> Result<usize, ToolError> {
     match usize::try_from(limit).unwrap_or(usize::MAX) {
         0 => Err(ToolError::argument("limit must be at least 1")),
@@ -17,7 +17,7 @@ pub(super) fn page_size(limit: u64) -> Result<usize, ToolError> {
     }
 }
 
-/// The type that a word means; Markdown when there is none.
+/// Parses a document type; `None` when none was given.
 pub(super) fn document_type(word: Option<&str>) -> Result<Option<DocumentType>, ToolError> {
     let Some(word) = word else { return Ok(None) };
     let words: Vec<&str> = DocumentType::ALL.iter().map(|kind| kind.word()).collect();
@@ -27,7 +27,7 @@ pub(super) fn document_type(word: Option<&str>) -> Result<Option<DocumentType>, 
     Ok(Some(known))
 }
 
-/// The collection of a token, as replies show it.
+/// The collection of a token, as shown in replies.
 pub(super) fn collection_of(kind: TokenKind) -> String {
     match kind {
         TokenKind::Collection(id) => id.to_string(),
@@ -35,10 +35,10 @@ pub(super) fn collection_of(kind: TokenKind) -> String {
     }
 }
 
-/// A sentence that says what was done.
+/// A reply that only confirms what was done.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Done {
-    /// What was done
+    /// Confirmation message
     pub message: &'static str,
 }
 
@@ -51,11 +51,11 @@ pub(super) struct UserView {
     email: String,
     /// Username
     username: String,
-    /// Whether the user's tokens work
+    /// Whether the user is active; tokens of inactive users do not work
     is_active: bool,
     /// Whether the user is an administrator
     is_superuser: bool,
-    /// When the account was made
+    /// When the account was created
     created_at: String,
 }
 

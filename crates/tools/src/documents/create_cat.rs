@@ -1,4 +1,4 @@
-//! `create_cat_tool`: a token for one collection.
+//! `create_cat_tool`: creates a token for one collection.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     name: "create_cat_tool",
     title: "Create a CAT",
-    description: "Create a new Collection Access Token: whoever has it reaches this one collection and nothing else. Its key is shown only once.",
+    description: "Create a new Collection Access Token: it grants access to this one collection and nothing else. Its key is shown only once.",
     family: Family::Documents,
     audience: Audience::Personal,
     access: Access::Write,
@@ -70,9 +70,9 @@ struct Reply {
     collection_id: String,
     /// read or read_write
     permission: &'static str,
-    /// When it was made
+    /// When it was created
     created_at: String,
-    /// When it stops working
+    /// When it expires
     #[serde(skip_serializing_if = "Option::is_none")]
     expires_at: Option<String>,
 }

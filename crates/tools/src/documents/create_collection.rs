@@ -1,4 +1,4 @@
-//! `create_collection_tool`: a new set of documents.
+//! `create_collection_tool`: creates a collection.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     name: "create_collection_tool",
     title: "Create a collection",
-    description: "Create a new collection for documents that belong together, to be shared by a CAT as a whole. Use list_collections_tool to see those that exist.",
+    description: "Create a new collection for documents that belong together; a CAT shares a collection as a whole. Use list_collections_tool to see the existing ones.",
     family: Family::Documents,
     audience: Audience::Personal,
     access: Access::Write,
@@ -46,8 +46,8 @@ struct Reply {
     id: String,
     /// Name
     name: String,
-    /// UUID of its owner
+    /// UUID of the owner
     user_id: String,
-    /// When it was made
+    /// When it was created
     created_at: String,
 }

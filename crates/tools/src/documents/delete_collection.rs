@@ -1,4 +1,4 @@
-//! `delete_collection_tool`: a collection with all that is in it.
+//! `delete_collection_tool`: deletes a collection and everything in it.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -14,7 +14,7 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     name: "delete_collection_tool",
     title: "Delete a collection",
-    description: "Delete a collection with its documents and snapshots. Refused while a CAT of it works: revoke those first with revoke_cat_tool.",
+    description: "Delete a collection with its documents and snapshots. Refused while it has active CATs: revoke them first with revoke_cat_tool.",
     family: Family::Documents,
     audience: Audience::Personal,
     access: Access::Write,

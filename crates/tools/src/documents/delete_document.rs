@@ -1,4 +1,4 @@
-//! `delete_document_tool`: a document out of the library.
+//! `delete_document_tool`: deletes a document.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -14,7 +14,7 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     name: "delete_document_tool",
     title: "Delete a document",
-    description: "Delete a document by ID; search stops finding it at once. Use delete_by_name for documents by path or pattern.",
+    description: "Delete a document by ID; searches no longer find it. Use delete_by_name to delete documents by path or pattern.",
     family: Family::Documents,
     audience: Audience::Anyone,
     access: Access::Write,

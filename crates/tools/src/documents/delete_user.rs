@@ -1,4 +1,4 @@
-//! `delete_user_tool`: an account and all that is its own.
+//! `delete_user_tool`: deletes an account and everything it owns.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -14,7 +14,7 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     name: "delete_user_tool",
     title: "Delete a user",
-    description: "Delete a user with everything of theirs: collections, documents, snapshots and tokens. Use update_user_tool with is_active false to close an account and keep its documents.",
+    description: "Delete a user and everything they own: collections, documents, snapshots and tokens. Use update_user_tool with is_active false to deactivate an account and keep its documents.",
     family: Family::Documents,
     audience: Audience::Administrators,
     access: Access::Write,

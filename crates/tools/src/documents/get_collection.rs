@@ -1,4 +1,4 @@
-//! `get_collection_tool`: one collection and its figures.
+//! `get_collection_tool`: details of one collection.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     name: "get_collection_tool",
     title: "Get a collection",
-    description: "Get collection details: its owner, its documents and its CATs that work. Use list_documents_tool with collection_id for the documents themselves.",
+    description: "Get collection details: its owner, and its numbers of documents and active CATs. Use list_documents_tool with collection_id to list the documents.",
     family: Family::Documents,
     audience: Audience::Personal,
     access: Access::Read,
@@ -49,14 +49,14 @@ struct Reply {
     id: String,
     /// Name
     name: String,
-    /// UUID of its owner
+    /// UUID of the owner
     user_id: String,
-    /// Documents in it
+    /// Number of documents
     document_count: u64,
-    /// CATs of it that work
+    /// Number of active CATs
     cat_count: u64,
     /// plain or book
     kind: &'static str,
-    /// When it was made
+    /// When it was created
     created_at: String,
 }

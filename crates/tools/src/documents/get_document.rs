@@ -1,4 +1,4 @@
-//! `get_document_tool`: one document, whole.
+//! `get_document_tool`: one document with its full content.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,8 +15,8 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     name: "get_document_tool",
     title: "Get a document",
-    description: "Retrieve a document by ID with its whole content and metadata. Use search_documents_tool when only the \
-                  passages that answer a question are needed, get for documents by path or hash.",
+    description: "Retrieve a document by ID with its full content and metadata. Use search_documents_tool when you only need \
+                  the passages that answer a question, and get for documents by path or hash.",
     family: Family::Documents,
     audience: Audience::Anyone,
     access: Access::Read,
@@ -55,9 +55,9 @@ struct Reply {
     id: String,
     /// Title
     title: String,
-    /// Content as it was stored
+    /// Content exactly as stored
     content: String,
-    /// base64 when content is a file in base64; absent for text
+    /// base64 when content is a base64-encoded file; absent for text
     #[serde(skip_serializing_if = "Option::is_none")]
     encoding: Option<&'static str>,
     /// Collection UUID
@@ -66,10 +66,10 @@ struct Reply {
     document_type: String,
     /// Custom metadata
     metadata: Map<String, Value>,
-    /// When the document was made
+    /// When the document was created
     created_at: String,
-    /// SHA-256 of the present content
+    /// SHA-256 of the current content
     hash: String,
-    /// Number of the present version
+    /// Current version number
     version: u32,
 }

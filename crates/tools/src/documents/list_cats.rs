@@ -16,7 +16,7 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     name: "list_cats_tool",
     title: "List CATs",
-    description: "List CATs for user's collections, revoked and expired ones included, never with their keys. Admins see all tokens.",
+    description: "List CATs for user's collections, including revoked and expired ones, never with their keys. Admins see all tokens.",
     family: Family::Documents,
     audience: Audience::Personal,
     access: Access::Read,
@@ -63,15 +63,15 @@ struct TokenView {
     collection_name: String,
     /// read or read_write
     permission: &'static str,
-    /// When it was made
+    /// When it was created
     created_at: String,
-    /// When it stops working; null when it does not
-    // Always there, and null for a token that does not expire; a schema that said so would not be portable.
+    /// When it expires; null when it does not
+    // Always present, and null for a token that does not expire. A nullable type in the schema would not be portable.
     #[schemars(with = "serde_json::Value")]
     expires_at: Option<String>,
-    /// When it was last used, to about a minute
+    /// When it was last used, accurate to about a minute
     #[serde(skip_serializing_if = "Option::is_none")]
     last_used_at: Option<String>,
-    /// Whether it works
+    /// Whether it is active
     is_active: bool,
 }

@@ -15,7 +15,7 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     name: "list_collections_tool",
     title: "List collections",
-    description: "List user's collections, newest first. Use get_collection_tool for the figures of one; list_collections shows bytes and snapshots too.",
+    description: "List user's collections, newest first. Use get_collection_tool for details of one, and list_collections to see bytes and snapshots too.",
     family: Family::Documents,
     audience: Audience::Personal,
     access: Access::Read,
@@ -25,7 +25,7 @@ pub(crate) const TOOL: Tool = Tool {
     output: schema::of::<Vec<CollectionView>>,
     run: |context, arguments| {
         let Arguments { limit, cursor } = arguments::read(arguments)?;
-        // The newest first: the further back, the larger.
+        // Newest first: the negated time sorts newer collections before older ones.
         let place = |summary: &CollectionSummary| {
             (-summary.collection.created_at.micros(), summary.collection.id.to_string())
         };
@@ -44,10 +44,10 @@ pub(crate) const TOOL: Tool = Tool {
 
 #[derive(Deserialize, JsonSchema)]
 struct Arguments {
-    /// Most collections in this page
+    /// Maximum number of collections on this page
     #[schemars(range(min = 1))]
     limit: Option<u64>,
-    /// nextCursor of the page before
+    /// nextCursor of the previous page
     cursor: Option<String>,
 }
 
@@ -69,6 +69,6 @@ struct CollectionView {
     name: String,
     /// plain or book
     kind: &'static str,
-    /// When it was made
+    /// When it was created
     created_at: String,
 }

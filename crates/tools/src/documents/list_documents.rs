@@ -15,8 +15,8 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     name: "list_documents_tool",
     title: "List documents",
-    description: "List documents in collection(s), newest first, without their content. Use get_document_tool for one of \
-                  them, search_documents_tool to find by meaning, list for filters and sorting.",
+    description: "List documents in collection(s), newest first, without their content. Use get_document_tool for the content \
+                  of one, search_documents_tool to search by meaning, and list for filters and sorting.",
     family: Family::Documents,
     audience: Audience::Anyone,
     access: Access::Read,
@@ -63,9 +63,9 @@ struct Arguments {
     /// Pagination offset
     #[serde(default)]
     offset: u64,
-    /// Only in the collection with this UUID
+    /// Only documents in the collection with this UUID
     collection_id: Option<String>,
-    /// nextCursor of the page before, instead of offset
+    /// nextCursor of the previous page, instead of offset
     cursor: Option<String>,
 }
 
@@ -79,6 +79,6 @@ struct DocumentView {
     collection_id: String,
     /// markdown, pdf, docx, html, text or json
     document_type: String,
-    /// When the document was made
+    /// When the document was created
     created_at: String,
 }

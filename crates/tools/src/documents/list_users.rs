@@ -1,4 +1,4 @@
-//! `list_users_tool`: everybody who has an account.
+//! `list_users_tool`: all accounts.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -42,7 +42,7 @@ struct Arguments {
     /// Pagination offset
     #[serde(default)]
     offset: u64,
-    /// nextCursor of the page before, instead of offset
+    /// nextCursor of the previous page, instead of offset
     cursor: Option<String>,
 }
 

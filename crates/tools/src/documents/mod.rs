@@ -1,4 +1,4 @@
-//! The documents family (contract 002): documents with titles, collections, tokens of collections, users.
+//! The documents family (contract 002): titled documents, collections, collection tokens and users.
 
 mod common;
 mod create_cat;

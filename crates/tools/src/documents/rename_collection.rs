@@ -1,4 +1,4 @@
-//! `rename_collection_tool`: another name for a collection.
+//! `rename_collection_tool`: renames a collection.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     name: "rename_collection_tool",
     title: "Rename a collection",
-    description: "Rename a collection. Its id, documents and CATs stay as they are.",
+    description: "Rename a collection. Its ID, documents and CATs do not change.",
     family: Family::Documents,
     audience: Audience::Personal,
     access: Access::Write,
@@ -48,6 +48,6 @@ struct Reply {
     id: String,
     /// Name
     name: String,
-    /// When it was made
+    /// When it was created
     created_at: String,
 }

@@ -1,4 +1,4 @@
-//! `revoke_cat_tool`: a token that stops at once.
+//! `revoke_cat_tool`: revokes a collection token.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -14,7 +14,7 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     name: "revoke_cat_tool",
     title: "Revoke a CAT",
-    description: "Revoke a CAT: it stops working at once and cannot be brought back. Use rotate_cat_tool to replace a key that leaked.",
+    description: "Revoke a CAT: it stops working immediately and cannot be restored. Use rotate_cat_tool to replace a leaked key.",
     family: Family::Documents,
     audience: Audience::Personal,
     access: Access::Write,

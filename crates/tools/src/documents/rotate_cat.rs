@@ -1,4 +1,4 @@
-//! `rotate_cat_tool`: another text for a token.
+//! `rotate_cat_tool`: replaces the key of a collection token.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     name: "rotate_cat_tool",
     title: "Rotate a CAT",
-    description: "Rotate a CAT: generate a new token and revoke the old one at once. Id, label, permission and length of life stay; the new key is shown only once.",
+    description: "Rotate a CAT: generate a new token and immediately revoke the old one. ID, label, permission and lifetime stay the same; the new key is shown only once.",
     family: Family::Documents,
     audience: Audience::Personal,
     access: Access::Write,
@@ -56,7 +56,7 @@ struct Reply {
     collection_id: String,
     /// read or read_write
     permission: &'static str,
-    /// When it stops working
+    /// When it expires
     #[serde(skip_serializing_if = "Option::is_none")]
     expires_at: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! `search_documents_tool`: passages by meaning and words, within a budget of tokens.
+//! `search_documents_tool`: finds passages by meaning and words, within a token budget.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,9 +15,9 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     name: "search_documents_tool",
     title: "Search documents",
-    description: "Semantic search across documents: the best passages for a question, ready to read in formatted_context, \
-                  never beyond max_tokens. Use search for whole files with line numbers and filters, grep for exact \
-                  patterns.",
+    description: "Semantic search across documents: returns the best passages for a question, ready to read in \
+                  formatted_context, which never exceeds max_tokens. Use search to find files with line numbers and \
+                  filters, and grep for exact patterns.",
     family: Family::Documents,
     audience: Audience::Anyone,
     access: Access::Read,
@@ -38,9 +38,9 @@ pub(crate) const TOOL: Tool = Tool {
     },
 };
 
-/// Passages that one answer holds at most.
+/// Most passages in one reply.
 const MOST_RESULTS: u64 = 1_000;
-/// Tokens that one answer holds at most.
+/// Most tokens in one reply.
 const MOST_TOKENS: u64 = 200_000;
 
 fn request(arguments: Arguments) -> Result<PassageRequest, ToolError> {
@@ -96,7 +96,7 @@ struct Arguments {
     #[serde(default = "two_thousand")]
     #[schemars(range(min = 1))]
     max_tokens: u64,
-    /// Only in the collection with this UUID
+    /// Only documents in the collection with this UUID
     collection_id: Option<String>,
 }
 
@@ -104,11 +104,11 @@ struct Arguments {
 struct Reply {
     /// The passages in formatted_context, best first
     results: Vec<Passage>,
-    /// Passages that match in all, whatever max_results and max_tokens leave
+    /// Total number of matching passages, regardless of max_results and max_tokens
     total_results: u64,
-    /// Tokens of formatted_context
+    /// Number of tokens in formatted_context
     tokens_used: u64,
-    /// The passages by document, with score and citation address
+    /// The passages grouped by document, with score and citation address
     formatted_context: String,
 }
 
@@ -118,11 +118,11 @@ struct Passage {
     document_id: String,
     /// Title of the document
     title: String,
-    /// Which passage of the document, from 0
+    /// Index of the passage in the document, from 0
     chunk_index: u32,
     /// Text of the passage
     content: String,
-    /// From 0 to 1, to be compared within one answer
+    /// From 0 to 1; comparable only within this reply
     score: f64,
     /// Name of the collection
     collection: String,
@@ -130,7 +130,7 @@ struct Passage {
     collection_id: String,
     /// Citation address
     address: String,
-    /// True when the text was cut to fit the budget
+    /// True when the text was truncated to fit the budget
     #[serde(skip_serializing_if = "Option::is_none")]
     truncated: Option<bool>,
 }

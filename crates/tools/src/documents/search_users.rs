@@ -1,4 +1,4 @@
-//! `search_users_tool`: people by a part of their name or address.
+//! `search_users_tool`: finds accounts by part of their username or email.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -15,7 +15,7 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     name: "search_users_tool",
     title: "Search users",
-    description: "Search users by username or email: any part of either, in upper or lower case. Use list_users_tool for all of them.",
+    description: "Search users by username or email: matches any part of either, ignoring case. Use list_users_tool to list all users.",
     family: Family::Documents,
     audience: Audience::Administrators,
     access: Access::Read,
@@ -49,7 +49,7 @@ struct Arguments {
     /// Pagination offset
     #[serde(default)]
     offset: u64,
-    /// nextCursor of the page before, instead of offset
+    /// nextCursor of the previous page, instead of offset
     cursor: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! `store_document_tool`: a document with a title, cut into passages and found at once.
+//! `store_document_tool`: stores a titled document, which is split into passages and immediately searchable.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,9 +16,9 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     name: "store_document_tool",
     title: "Store a document",
-    description: "Store a document with automatic chunking and embedding, so that search_documents_tool finds it at once. \
-                  The same title and content again return the same document. Use update_document_tool to change one, \
-                  add to store files and folders.",
+    description: "Store a document with automatic chunking and embedding; search_documents_tool finds it immediately. \
+                  Storing the same title and content again returns the same document. Use update_document_tool to change \
+                  a document, and add to store files and folders.",
     family: Family::Documents,
     audience: Audience::Anyone,
     access: Access::Write,
@@ -41,8 +41,9 @@ pub(crate) const TOOL: Tool = Tool {
             chunk_count: stored.passages as u64,
             token_count: stored.tokens as u64,
             message: format!("Document stored successfully with {} chunks", stored.passages),
-            note: (stored.passages == 0)
-                .then_some("no text could be read from this content: search and list find it by its title"),
+            note: (stored.passages == 0).then_some(
+                "no text could be extracted from this content; search and list find it by its title",
+            ),
         })
     },
 };
@@ -52,7 +53,7 @@ struct Arguments {
     /// Document title
     #[schemars(length(min = 1, max = 500))]
     title: String,
-    /// Markdown content; for pdf and docx the file as base64, or its text
+    /// Markdown content; for pdf and docx, the file as base64 or its text
     #[schemars(length(min = 1))]
     content: String,
     /// Type: markdown (default), pdf, docx, html, text or json
@@ -61,7 +62,7 @@ struct Arguments {
     /// Custom metadata
     #[serde(default)]
     doc_metadata: Map<String, Value>,
-    /// Collection UUID (default: your collection default, or the one of the CAT)
+    /// Collection UUID (default: your collection named default, or the CAT's collection)
     collection_id: Option<String>,
 }
 
@@ -69,13 +70,13 @@ struct Arguments {
 struct Reply {
     /// Document UUID
     document_id: String,
-    /// Passages that search finds it by
+    /// Number of passages
     chunk_count: u64,
-    /// Tokens of its text
+    /// Number of tokens in the text
     token_count: u64,
-    /// What was done
+    /// Confirmation message
     message: String,
-    /// What the caller should know
+    /// Additional information, if any
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<&'static str>,
 }

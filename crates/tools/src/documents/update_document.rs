@@ -1,4 +1,4 @@
-//! `update_document_tool`: what is given changes, all at once; the rest stays.
+//! `update_document_tool`: changes the given fields of a document atomically.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,8 +16,9 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     name: "update_document_tool",
     title: "Update a document",
-    description: "Update an existing document: only what is given changes, and new content replaces the old and its \
-                  passages at once. doc_metadata replaces the whole object. Use store_document_tool for a new document.",
+    description: "Update an existing document: only the given fields change, and new content atomically replaces the old \
+                  content and its passages. doc_metadata replaces the whole object. Use store_document_tool for a new \
+                  document.",
     family: Family::Documents,
     audience: Audience::Anyone,
     access: Access::Write,
@@ -56,7 +57,7 @@ struct Arguments {
     /// New document type: markdown, pdf, docx, html, text or json
     #[schemars(extend("enum" = ["markdown", "pdf", "docx", "html", "text", "json"]))]
     document_type: Option<String>,
-    /// New metadata, in place of the old
+    /// New metadata, replacing the old
     doc_metadata: Option<Map<String, Value>>,
 }
 
@@ -64,10 +65,10 @@ struct Arguments {
 struct Reply {
     /// Document UUID
     document_id: String,
-    /// Passages that search finds it by
+    /// Number of passages
     chunk_count: u64,
-    /// Tokens of its text
+    /// Number of tokens in the text
     token_count: u64,
-    /// What was done
+    /// Confirmation message
     message: &'static str,
 }

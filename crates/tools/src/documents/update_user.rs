@@ -1,4 +1,4 @@
-//! `update_user_tool`: what an administrator changes of an account.
+//! `update_user_tool`: changes an account.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -15,7 +15,7 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     name: "update_user_tool",
     title: "Update a user",
-    description: "Update user details: only what is given changes. A user who is deactivated, or whose password changes, is logged out at once.",
+    description: "Update user details: only the given fields change. A user who is deactivated, or whose password changes, is logged out immediately.",
     family: Family::Documents,
     audience: Audience::Administrators,
     access: Access::Write,

@@ -1,10 +1,10 @@
-//! The prompts that every server has.
+//! The built-in prompts.
 
 use std::collections::BTreeMap;
 
 use super::Argument;
 
-/// A prompt that is part of the program.
+/// A built-in prompt.
 pub(super) struct BuiltIn {
     pub name: &'static str,
     pub title: &'static str,
@@ -23,17 +23,17 @@ const fn optional(name: &'static str, description: &'static str) -> Argument {
     Argument { name, description, required: false }
 }
 
-/// An argument that was given.
+/// The value of an argument, if it was given.
 fn take<'a>(given: &'a BTreeMap<String, String>, name: &str) -> Option<&'a str> {
     given.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
 }
 
-/// A needed argument; that it is there was checked.
+/// The value of a required argument, whose presence was already checked.
 fn must<'a>(given: &'a BTreeMap<String, String>, name: &str) -> &'a str {
     take(given, name).unwrap_or_default()
 }
 
-/// All of them.
+/// All built-in prompts.
 pub(super) const BUILT_IN: &[BuiltIn] = &[
     BuiltIn {
         name: "search_codebase",
@@ -56,11 +56,11 @@ pub(super) const BUILT_IN: &[BuiltIn] = &[
                 take(given, "path").map_or_else(String::new, |path| format!("Look only below {path}."));
             format!(
                 "Find this in the code of the library: {}\n{kind}{place}\n\n\
-                 1. Use `grep` with it as the pattern, with line_numbers and a few lines of context. Give `paths` where \
-                 the search is limited.\n\
-                 2. When that finds nothing or too much, use `search` with words that say what the code does.\n\
-                 3. Read the surroundings of the best places with `get` (start_line and end_line).\n\
-                 Then tell where it is defined, where it is used, and how it works, each with path and line numbers.",
+                 1. Use `grep` with it as the pattern, with line_numbers and a few lines of context. Set `paths` if the \
+                 search is limited.\n\
+                 2. If that finds nothing or too much, use `search` with words that describe what the code does.\n\
+                 3. Read the code around the best matches with `get` (start_line and end_line).\n\
+                 Then explain where it is defined, where it is used, and how it works, each with path and line numbers.",
                 must(given, "pattern")
             )
         },
@@ -68,23 +68,22 @@ pub(super) const BUILT_IN: &[BuiltIn] = &[
     BuiltIn {
         name: "summarize_document",
         title: "Summarize a document",
-        description: "Summarize a document of the library",
+        description: "Summarize a document in the library",
         arguments: &[
-            needed("document_name", "Its name: the path, the end of the path, or the title"),
-            optional("max_length", "Words that the summary may have"),
-            optional("focus", "What it should attend to most"),
+            needed("document_name", "Name of the document: its path, the end of its path, or its title"),
+            optional("max_length", "Maximum number of words in the summary"),
+            optional("focus", "What the summary should focus on"),
         ],
         tools: &["get"],
         text: |given| {
             let length = take(given, "max_length")
                 .map_or_else(String::new, |length| format!(" Use at most {length} words."));
-            let focus = take(given, "focus")
-                .map_or_else(String::new, |focus| format!(" Attend above all to: {focus}."));
+            let focus = take(given, "focus").map_or_else(String::new, |focus| format!(" Focus on: {focus}."));
             format!(
                 "Summarize the document '{}'.{length}{focus}\n\n\
-                 Read it with `get` (name and include_content); when the reply says it is truncated, go on with offset \
-                 until you have all of it. Say what it is, what it claims or does, and what follows from it. Quote \
-                 sparingly, and give the lines of what you quote. Do not add what is not in it.",
+                 Read it with `get` (name and include_content); if the reply is truncated, continue with offset until you \
+                 have all of it. Say what it is, what it claims or does, and what follows from it. Quote sparingly, and \
+                 give the line numbers of quotes. Do not add anything that is not in it.",
                 must(given, "document_name")
             )
         },
@@ -92,26 +91,26 @@ pub(super) const BUILT_IN: &[BuiltIn] = &[
     BuiltIn {
         name: "research_topic",
         title: "Research a topic",
-        description: "Find out what the library knows about a topic",
+        description: "Find out what the library says about a topic",
         arguments: &[
-            needed("topic", "What to find out about"),
+            needed("topic", "Topic to research"),
             optional("collection", "Only in this collection"),
-            optional("questions", "Questions that must be answered"),
+            optional("questions", "Questions to answer"),
         ],
         tools: &["search", "grep", "get"],
         text: |given| {
             let place = take(given, "collection")
                 .map_or_else(String::new, |name| format!(" Search only the collection {name}."));
             let questions = take(given, "questions")
-                .map_or_else(String::new, |text| format!("\nAnswer these above all: {text}\n"));
+                .map_or_else(String::new, |text| format!("\nAnswer these questions in particular: {text}\n"));
             format!(
-                "Find out what the library knows about: {}.{place}\n{questions}\n\
-                 1. Use `search` with several wordings, by meaning and by exact terms; follow next_cursor while hits are \
-                 good.\n\
-                 2. Use `grep` for names, numbers and identifiers that you met.\n\
+                "Find out what the library says about: {}.{place}\n{questions}\n\
+                 1. Use `search` with several phrasings, by meaning and by exact terms; follow next_cursor while the hits \
+                 are good.\n\
+                 2. Use `grep` for names, numbers and identifiers that you come across.\n\
                  3. Read the best documents with `get`, not only their snippets.\n\
-                 Then write what is known, where documents disagree, and what stays open. Put the address of the passage \
-                 behind every claim.",
+                 Then write what is known, where documents disagree, and what remains open. Put the address of the passage \
+                 after every claim.",
                 must(given, "topic")
             )
         },
@@ -119,7 +118,7 @@ pub(super) const BUILT_IN: &[BuiltIn] = &[
     BuiltIn {
         name: "cite_sources",
         title: "Cite sources",
-        description: "Support a text with passages of the library, each cited exactly",
+        description: "Support a text with exactly cited passages from the library",
         arguments: &[
             needed("text", "The text, or the claim, that needs sources"),
             optional("collection", "Only in this collection"),
@@ -130,7 +129,7 @@ pub(super) const BUILT_IN: &[BuiltIn] = &[
                 .map_or_else(String::new, |name| format!(" Search only the collection {name}."));
             format!(
                 "Find sources in the library for this text:{place}\n\n{}\n\n\
-                 Take it apart into single claims. For each one use `search`, read the best passage with `get` at its \
+                 Split it into individual claims. For each one, use `search`, read the best passage with `get` at its \
                  lines, and judge whether it says the same. Give a list: the claim; supported, contradicted or not found; \
                  the quote, word for word; and the address of the passage as the reply gave it. Never cite what you have \
                  not read.",
@@ -141,7 +140,7 @@ pub(super) const BUILT_IN: &[BuiltIn] = &[
     BuiltIn {
         name: "compare_documents",
         title: "Compare two documents",
-        description: "Compare two documents of the library",
+        description: "Compare two documents in the library",
         arguments: &[
             needed("first", "Name of the first document"),
             needed("second", "Name of the second document"),
@@ -149,9 +148,9 @@ pub(super) const BUILT_IN: &[BuiltIn] = &[
         tools: &["get"],
         text: |given| {
             format!(
-                "Compare the documents '{}' and '{}'. Read both whole with `get` (name and include_content, going on \
-                 with offset where the reply is truncated). Tell what only the first says, what only the second says, and \
-                 where they say different things about the same matter, with the lines of each.",
+                "Compare the documents '{}' and '{}'. Read both in full with `get` (name and include_content, continuing \
+                 with offset if the reply is truncated). Say what only the first says, what only the second says, and \
+                 where they differ on the same subject, with the line numbers of each.",
                 must(given, "first"),
                 must(given, "second")
             )
@@ -160,17 +159,17 @@ pub(super) const BUILT_IN: &[BuiltIn] = &[
     BuiltIn {
         name: "organize_library",
         title: "Organize the library",
-        description: "Propose tags for documents that have none, and set them once they are agreed to",
+        description: "Propose tags for untagged documents, and set them once they are approved",
         arguments: &[optional("collection", "Only in this collection")],
         tools: &["list", "get", "update"],
         text: |given| {
             let place = take(given, "collection")
                 .map_or_else(String::new, |name| format!(" Look only at the collection {name}."));
             format!(
-                "Help to organize the library.{place} Use `list` to see documents and the tags that are in use, following \
-                 next_cursor. For documents without tags read the beginning with `get` and propose tags, taking those \
-                 that are in use before new ones. Show the proposal as a table and wait for consent. Only then set them \
-                 with `update`, and say what was changed."
+                "Help organize the library.{place} Use `list` to see the documents and the tags in use, following \
+                 next_cursor. For documents without tags, read the beginning with `get` and propose tags, preferring tags \
+                 that are already in use. Show the proposal as a table and wait for approval. Only then set the tags with \
+                 `update`, and say what was changed."
             )
         },
     },

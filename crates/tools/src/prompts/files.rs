@@ -1,4 +1,4 @@
-//! Prompts that lie as Markdown files in a folder: `PROMPT-research-mcp.md` is the prompt `research_mcp`.
+//! Prompts stored as Markdown files in a folder: `PROMPT-research-mcp.md` is the prompt `research_mcp`.
 
 use std::{
     fs::{self, File},
@@ -8,22 +8,22 @@ use std::{
 
 const PREFIX: &str = "PROMPT-";
 const ENDING: &str = ".md";
-/// Files that are read.
+/// Most files that are read.
 const MOST: usize = 500;
-/// Bytes of one at most; larger ones are no prompts.
+/// Maximum size of a file in bytes; larger files are not prompts.
 const LARGEST: u64 = 1 << 20;
-/// Characters of the line that describes one.
+/// Maximum length of a description in characters.
 const DESCRIBED: usize = 200;
 
-/// A file that is a prompt.
+/// A prompt stored in a file.
 pub(super) struct PromptFile {
     pub name: String,
     file: String,
     pub text: String,
 }
 
-/// All prompts of a folder, by the names of their files; of two with the same name the first counts. What cannot be
-/// read is left out, and the log says so.
+/// All prompts in a folder, sorted by file name. Of two files with the same prompt name, the first wins. Files that
+/// cannot be read are skipped and logged.
 pub(super) fn all(folder: Option<&Path>) -> Vec<PromptFile> {
     let Some(folder) = folder else { return Vec::new() };
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
@@ -49,14 +49,14 @@ pub(super) fn all(folder: Option<&Path>) -> Vec<PromptFile> {
     found
 }
 
-/// The name without its frame, with underscores in place of dashes.
+/// The file name without prefix and extension, with underscores instead of dashes.
 fn name_of(file: &str) -> Option<String> {
     let name = file.strip_prefix(PREFIX)?.strip_suffix(ENDING)?.replace('-', "_");
     (!name.is_empty() && !name.chars().any(char::is_control)).then_some(name)
 }
 
 fn read(path: &Path) -> Result<String, String> {
-    // Looked at before it is opened: a pipe would never answer.
+    // Checked before opening, because opening a pipe could block forever.
     let facts = fs::metadata(path).map_err(|error| error.to_string())?;
     if !facts.is_file() {
         return Err("it is not a file".into());
@@ -71,7 +71,7 @@ fn read(path: &Path) -> Result<String, String> {
 }
 
 impl PromptFile {
-    /// Its heading, or its name in plain words.
+    /// Its heading, or its name with spaces.
     pub(super) fn title(&self) -> String {
         match self.first_line() {
             Some(line) if line.starts_with('#') => plain(line),
@@ -79,13 +79,13 @@ impl PromptFile {
         }
     }
 
-    /// What its first line says, and where it comes from.
+    /// Its first line, and the file it comes from.
     pub(super) fn description(&self) -> String {
         let about = self.first_line().map_or_else(|| self.name.replace('_', " "), plain);
         format!("{about} (from {})", self.file)
     }
 
-    /// The first line that says anything; what stands between dashes at the very beginning is for other programs.
+    /// The first non-empty line after the front matter, if there is any.
     fn first_line(&self) -> Option<&str> {
         let text = self.text.trim_start_matches('\u{feff}');
         let mut lines = text.lines().map(str::trim);
@@ -100,7 +100,7 @@ impl PromptFile {
     }
 }
 
-/// A line without the signs of a heading, in a length that a list can show.
+/// A line without heading markers, shortened for lists.
 fn plain(line: &str) -> String {
     let line: String =
         line.trim_start_matches('#').trim().chars().filter(|sign| !sign.is_control()).collect();

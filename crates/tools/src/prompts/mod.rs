@@ -1,8 +1,8 @@
-//! Prompts: ways of working with the library that a client offers its user, built in or written by whoever runs the
-//! server.
+//! Prompts: instructions for working with the library that a client offers its user, built in or written by the
+//! operator of the server.
 //!
-//! A prompt is offered to whoever may call the tools it speaks of, by the same policy table; getting asks the same
-//! question as listing. Files are read anew each time, so that a changed one counts at once.
+//! A prompt is offered to callers who may call the tools it mentions, according to the policy table. Listing and
+//! getting apply the same rule. Files are read every time, so that changes take effect immediately.
 
 mod built_in;
 mod files;
@@ -20,19 +20,19 @@ use crate::{
     resources,
 };
 
-/// Bytes of one argument at most.
+/// Maximum size of one argument in bytes.
 const ARGUMENT_BYTES: usize = 8 << 10;
 
 /// A prompt in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// What it is got by.
+    /// Its name, by which it is requested.
     pub name: String,
-    /// What people read.
+    /// A title for people.
     pub title: String,
     /// What it is for.
     pub description: String,
-    /// What it takes.
+    /// Its arguments.
     pub arguments: Vec<Argument>,
 }
 
@@ -41,33 +41,33 @@ pub struct Listed {
 pub struct Argument {
     /// Its name.
     pub name: &'static str,
-    /// What it says.
+    /// What it means.
     pub description: &'static str,
-    /// Whether the prompt makes no sense without it.
+    /// Whether it must be given.
     pub required: bool,
 }
 
-/// Who speaks in a prompt.
+/// The role of a prompt's message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speaker {
-    /// The user asks the model.
+    /// The user.
     User,
-    /// The model has it as its own words.
+    /// The model.
     Assistant,
 }
 
-/// A prompt that was got.
+/// A prompt with its arguments filled in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prompt {
     /// What it is for.
     pub description: String,
-    /// Who speaks.
+    /// The role of the message.
     pub speaker: Speaker,
     /// The text.
     pub text: String,
 }
 
-/// Why there is no such prompt, or none with these arguments.
+/// The prompt is unknown, or its arguments are wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Refused(String);
@@ -75,12 +75,12 @@ pub struct Refused(String);
 /// The prompts of a server.
 #[derive(Clone, Debug, Default)]
 pub struct Prompts {
-    /// Where files named `PROMPT-*.md` lie.
+    /// The folder with files named `PROMPT-*.md`.
     pub folder: Option<PathBuf>,
 }
 
 impl Prompts {
-    /// The prompts that the caller may use, by name. A file takes the place of a built-in prompt of the same name.
+    /// The prompts that the caller may use, by name. A file replaces a built-in prompt of the same name.
     pub fn list(&self, caller: &Caller, selection: &Selection) -> Vec<Listed> {
         let built_in = BUILT_IN.iter().filter(|prompt| may_use(prompt, caller, selection)).map(Listed::from);
         let mut all: BTreeMap<String, Listed> =
@@ -125,12 +125,12 @@ impl Prompts {
         })
     }
 
-    /// Files are for those who may read documents: that is what they tell the model to do.
+    /// Files are offered to callers who may read documents, because that is what prompts tell the model to do.
     fn files(&self, caller: &Caller, selection: &Selection) -> Vec<PromptFile> {
         if resources::allowed(caller, selection) { files::all(self.folder.as_deref()) } else { Vec::new() }
     }
 
-    /// Whether there is such a prompt for the caller, and it takes an argument of that name.
+    /// Whether the caller may use this prompt and it takes an argument of that name.
     pub fn takes(&self, caller: &Caller, selection: &Selection, name: &str, argument: &str) -> bool {
         let has = |prompt: &Listed| prompt.arguments.iter().any(|known| known.name == argument);
         self.list(caller, selection).iter().any(|prompt| prompt.name == name && has(prompt))
@@ -140,14 +140,14 @@ impl Prompts {
         let known = self.list(caller, selection);
         let near = nearest(name, known.iter().map(|prompt| prompt.name.as_str()), 3);
         let hint = match near.is_empty() {
-            true => "prompts/list names all that there are".to_owned(),
+            true => "prompts/list shows all prompts".to_owned(),
             false => format!("did you mean {}?", near.join(", ")),
         };
         Refused(format!("unknown prompt '{name}': {hint}"))
     }
 }
 
-/// Values that complete an argument of a prompt: names of documents and collections.
+/// Completions for an argument of a prompt: names of documents and collections.
 pub fn complete(
     library: &Library,
     caller: &Caller,
@@ -180,7 +180,7 @@ fn may_use(prompt: &BuiltIn, caller: &Caller, selection: &Selection) -> bool {
     prompt.tools.iter().all(may_call)
 }
 
-/// Whether the arguments are those that the prompt takes.
+/// Checks the arguments against those that the prompt takes.
 fn check(name: &str, known: &[Argument], given: &BTreeMap<String, String>) -> Result<(), Refused> {
     for (argument, value) in given {
         if !known.iter().any(|known| known.name == argument) {

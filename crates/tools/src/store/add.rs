@@ -1,4 +1,4 @@
-//! `add`: store content, a file or a folder.
+//! `add`: stores content, a file or a folder.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use schemars::JsonSchema;
@@ -18,7 +18,7 @@ pub(crate) const TOOL: Tool = Tool {
     name: "add",
     title: "Add to the library",
     description: "Store a file or folder by path, or content under a name, with optional tags and metadata. Identical bytes \
-                  are stored once; changed bytes at a known path make a new version; every add makes a snapshot that \
+                  are stored once; changed bytes at a known path create a new version; every add creates a snapshot that \
                   restore can bring back. Use update to change only tags or metadata.",
     family: Family::Store,
     audience: Audience::Personal,
@@ -56,40 +56,40 @@ pub(crate) const TOOL: Tool = Tool {
     },
 };
 
-/// Failed files that a reply names; `files_failed` counts them all.
+/// Most failed files listed in a reply; `files_failed` counts all of them.
 const LISTED_FAILURES: usize = 100;
 
 #[derive(Deserialize, JsonSchema)]
 struct Arguments {
-    /// File path: a file or folder on the server's machine. Give this, or content with name
+    /// File path: a file or folder on the server's machine. Provide this, or content with name
     path: Option<String>,
-    /// Text to store under name, when there is no file
+    /// Content to store under name, instead of a file
     content: Option<String>,
-    /// Name that content is stored under; it becomes the document's path
+    /// Name to store content under; it becomes the document's path
     name: Option<String>,
-    /// How content is written: utf-8 (default), or base64 for binary content
+    /// Encoding of content: utf-8 (default), or base64 for binary content
     encoding: Option<String>,
     /// Document tags
     #[serde(default)]
     tags: Vec<String>,
-    /// Additional metadata: an object, or key=value texts
+    /// Additional metadata: an object, or key=value strings
     metadata: Option<Pairs>,
-    /// Collection to add to; made when it does not exist (default: default)
+    /// Collection to add to; created if it does not exist (default: default)
     collection: Option<String>,
-    /// Label of the snapshot that this add makes
+    /// Label of the snapshot that this add creates
     snapshot_label: Option<String>,
-    /// Whether a folder is added with everything below it
+    /// Whether to include everything below a folder
     #[serde(default = "yes")]
     recursive: bool,
-    /// Only files of the folder that fit one of these globs
+    /// Add only files of the folder that match one of these globs
     #[serde(default)]
     include: Vec<String>,
-    /// No files of the folder that fit one of these globs
+    /// Skip files of the folder that match one of these globs
     #[serde(default)]
     exclude: Vec<String>,
-    /// MIME type, when it should not be told from the content
+    /// MIME type, overriding detection from the content
     mime_type: Option<String>,
-    /// Resource id that citations use for this document
+    /// Resource ID that citations use for this document
     resource_id: Option<String>,
 }
 
@@ -105,9 +105,9 @@ fn request(arguments: Arguments) -> Result<AddRequest, ToolError> {
         }
         (None, Some(_), None) => return Err(ToolError::argument("name is required with content")),
         (Some(_), _, _) => {
-            return Err(ToolError::argument("give either path, or content with name, not both"));
+            return Err(ToolError::argument("provide either path, or content with name, not both"));
         }
-        (None, None, _) => return Err(ToolError::argument("path is required, or content with name")),
+        (None, None, _) => return Err(ToolError::argument("provide path, or content with name")),
     };
     Ok(AddRequest {
         what,
@@ -135,38 +135,38 @@ fn bytes(content: String, encoding: Option<&str>) -> Result<Vec<u8>, ToolError> 
 
 #[derive(Serialize, JsonSchema)]
 struct Reply {
-    /// SHA-256 of the content; for a folder the Merkle root of its snapshot
+    /// SHA-256 of the content; for a folder, the Merkle root of its snapshot
     hash: String,
     /// Bytes that were new to your library
     bytes_stored: u64,
-    /// Bytes that your library had already
+    /// Bytes that your library already had
     bytes_deduped: u64,
     /// Document UUID, when one document was added
     #[serde(skip_serializing_if = "Option::is_none")]
     document_id: Option<String>,
     /// Path of the document or folder
     path: String,
-    /// Collection it went to
+    /// Collection it was added to
     collection: String,
-    /// Snapshot that this add made
+    /// Snapshot that this add created
     snapshot_id: String,
-    /// Files stored: new or changed
+    /// Number of files stored, new or changed
     files_added: u64,
-    /// Of those, files that were changed
+    /// Number of those files that were changed
     files_updated: u64,
-    /// Files that were there with the same bytes
+    /// Number of files already stored with the same bytes
     files_unchanged: u64,
-    /// Files that could not be added
+    /// Number of files that could not be added
     files_failed: u64,
     /// The files that could not be added, and why
     failed: Vec<FailedView>,
-    /// Symbolic links, which the snapshot keeps as links
+    /// Number of symbolic links, which the snapshot keeps as links
     links: u64,
-    /// Named pipes, sockets and devices, which are left out
+    /// Number of named pipes, sockets and devices, which are skipped
     files_skipped: u64,
-    /// What was left out, and why
+    /// The files that were skipped, and why
     skipped: Vec<FailedView>,
-    /// True when failed or skipped does not name all of them
+    /// True when failed or skipped does not list all files
     #[serde(skip_serializing_if = "Option::is_none")]
     truncated: Option<bool>,
 }
@@ -175,6 +175,6 @@ struct Reply {
 struct FailedView {
     /// Path of the file
     path: String,
-    /// Why it could not be added
+    /// Why it was not added
     reason: String,
 }

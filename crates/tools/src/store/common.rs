@@ -1,4 +1,4 @@
-//! What several tools of the family share: metadata in its two spellings, and a document as replies show it.
+//! Types shared by several tools of the family: metadata in its two forms, and documents as shown in replies.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ impl JsonSchema for Pairs {
 }
 
 impl Pairs {
-    /// The object that is meant; `key=value` sets a string.
+    /// Converts to an object; `key=value` sets a string.
     pub(super) fn object(self) -> Result<Metadata, ToolError> {
         match self {
             Self::Object(object) => Ok(object),
@@ -54,9 +54,9 @@ pub(super) struct DocumentView {
     id: i64,
     /// Document UUID
     document_id: String,
-    /// SHA-256 of the present content
+    /// SHA-256 of the current content
     hash: String,
-    /// Path the document is known by
+    /// Path of the document
     path: String,
     /// Last part of the path
     name: String,
@@ -68,24 +68,24 @@ pub(super) struct DocumentView {
     size: u64,
     /// MIME type
     mime_type: String,
-    /// Extension with its dot; empty when there is none
+    /// Extension with its dot; empty if there is none
     extension: String,
     /// text or binary
     r#type: String,
-    /// Number of the present version
+    /// Current version number
     version: u32,
     /// Tags
     tags: Vec<String>,
     /// Metadata
     metadata: Map<String, Value>,
-    /// Citation resource id, when it has one
+    /// Resource ID for citations, if it has one
     #[serde(skip_serializing_if = "Option::is_none")]
     resource_id: Option<String>,
-    /// When the document was made
+    /// When the document was created
     created_at: String,
     /// When the file itself was last modified
     modified_at: String,
-    /// When the present version was stored
+    /// When the current version was stored
     indexed_at: String,
     /// Fields that are damaged in the catalog and shown as empty; run shelf check
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -95,7 +95,7 @@ pub(super) struct DocumentView {
 impl From<&Document> for DocumentView {
     fn from(document: &Document) -> Self {
         Self {
-            id: document.number,
+            id: document.account_number,
             document_id: document.id.to_string(),
             hash: document.version.hash.to_string(),
             path: document.path.clone(),
@@ -118,7 +118,7 @@ impl From<&Document> for DocumentView {
     }
 }
 
-/// The first items of a page: as many as are wanted and have room in it, and at least one.
+/// The first items of a page: as many as the limit and the page size allow, but at least one.
 pub(crate) fn first_that_fit<T: Serialize>(
     items: impl Iterator<Item = T>,
     limit: Option<u64>,

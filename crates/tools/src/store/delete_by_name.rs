@@ -1,4 +1,4 @@
-//! `delete_by_name`: documents out of the library; snapshots keep theirs.
+//! `delete_by_name`: deletes documents; snapshots keep their content.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,8 +14,8 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     name: "delete_by_name",
     title: "Delete documents",
-    description: "Delete documents by name, multiple names, or glob patterns. dry_run shows what would go. Snapshots keep what \
-                  they hold, so restore can bring deleted documents back.",
+    description: "Delete documents by name, multiple names, or glob patterns. dry_run shows what would be deleted. Snapshots \
+                  keep their content, so restore can bring deleted documents back.",
     family: Family::Store,
     audience: Audience::Personal,
     access: Access::Write,
@@ -44,7 +44,7 @@ pub(crate) const TOOL: Tool = Tool {
     },
 };
 
-/// Documents that a reply names; `count` is of all.
+/// Most documents listed in a reply; `count` counts all of them.
 const LISTED: usize = 10_000;
 
 #[derive(Deserialize, JsonSchema)]
@@ -54,11 +54,11 @@ struct Arguments {
     /// Names of several documents
     #[serde(default)]
     names: Vec<String>,
-    /// Glob pattern; every document whose path fits is deleted
+    /// Glob pattern; every document whose path matches is deleted
     pattern: Option<String>,
     /// Only in this collection
     collection: Option<String>,
-    /// Show what would be deleted, and delete nothing
+    /// Show what would be deleted without deleting anything
     #[serde(default)]
     dry_run: bool,
 }
@@ -87,18 +87,18 @@ fn view(deleted: shelf_engine::Deleted) -> DeletedView {
 
 #[derive(Serialize, JsonSchema)]
 struct Reply {
-    /// Documents deleted, or that would be
+    /// Number of documents that were or would be deleted
     count: u64,
-    /// Each of them
+    /// The documents that were or would be deleted
     deleted: Vec<DeletedView>,
     /// Whether this was a preview
     dry_run: bool,
-    /// What happened, in words
+    /// Summary of what happened
     note: String,
-    /// Names that mean no document
+    /// Names that match no document
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     not_found: Vec<String>,
-    /// True when deleted names fewer than count
+    /// True when deleted lists fewer documents than count
     #[serde(skip_serializing_if = "Option::is_none")]
     truncated: Option<bool>,
 }

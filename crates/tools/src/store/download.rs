@@ -1,4 +1,4 @@
-//! `download`: an address on the web becomes a document.
+//! `download`: stores the content of a URL as a document.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ pub(crate) const TOOL: Tool = Tool {
     name: "download",
     title: "Download into the library",
     description: "Download and store an artifact by URL with checksum support. Its name is the last part of the URL; \
-                  nothing is stored unless all of it came and has the checksum. Use add for files that are already here.",
+                  nothing is stored unless the download is complete and matches the checksum. Use add for local files.",
     family: Family::Store,
     audience: Audience::Personal,
     access: Access::Write,
@@ -52,20 +52,20 @@ pub(crate) const TOOL: Tool = Tool {
 
 #[derive(Deserialize, JsonSchema)]
 struct Arguments {
-    /// Address to download: http or https
+    /// URL to download (http or https)
     url: String,
-    /// Checksum that the content must have: sha256:…, sha512:…, md5:… or blake3:…
+    /// Expected checksum: sha256:…, sha512:…, md5:… or blake3:…
     checksum: Option<String>,
-    /// Name to store it under, in place of the last part of the URL
+    /// Name to store it under, instead of the last part of the URL
     name: Option<String>,
-    /// Collection to add to; made when it does not exist (default: default)
+    /// Collection to add to; created if it does not exist (default: default)
     collection: Option<String>,
     /// Document tags
     #[serde(default)]
     tags: Vec<String>,
-    /// Additional metadata: an object, or key=value texts
+    /// Additional metadata: an object, or key=value strings
     metadata: Option<Pairs>,
-    /// Label of the snapshot that this makes
+    /// Label of the snapshot that this download creates
     snapshot_label: Option<String>,
 }
 
@@ -77,17 +77,17 @@ struct Reply {
     path: String,
     /// Size in bytes
     size: u64,
-    /// True when the content has the checksum; absent when none was given
+    /// True when the content matches the checksum; absent if none was given
     #[serde(skip_serializing_if = "Option::is_none")]
     checksum_ok: Option<bool>,
     /// Document UUID
     document_id: String,
-    /// Collection it went to
+    /// Collection it was added to
     collection: String,
-    /// Snapshot that this made
+    /// Snapshot that this download created
     snapshot_id: String,
     /// Bytes that were new to your library
     bytes_stored: u64,
-    /// Bytes that your library had already
+    /// Bytes that your library already had
     bytes_deduped: u64,
 }

@@ -1,4 +1,4 @@
-//! `get`: a document back, by hash or name.
+//! `get`: retrieves a document by hash or name.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,8 +16,8 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     name: "get",
     title: "Get a document",
-    description: "Retrieve a document by its content hash (whole, or a unique beginning of at least 8 digits) or by name: its \
-                  facts, on request its content or a part of it, or a copy written to outputPath. Use list to find \
+    description: "Retrieve a document by its content hash (full, or a unique prefix of at least 8 digits) or by name: its \
+                  details, optionally its content or part of it, or a copy written to outputPath. Use list to find \
                   documents by type, tag or time.",
     family: Family::Store,
     audience: Audience::Personal,
@@ -28,9 +28,9 @@ pub(crate) const TOOL: Tool = Tool {
     output: schema::of::<Reply>,
     run: |context, arguments| {
         let arguments: Arguments = arguments::read(arguments)?;
-        // Related documents come with the tool `graph`; until then asking for them must not look answered.
+        // The tool `graph`, which finds related documents, does not exist yet. Fail rather than ignore the request.
         if arguments.graph {
-            return Err(ToolError::argument("graph is not offered by this version: leave it out"));
+            return Err(ToolError::argument("graph is not supported in this version; omit it"));
         }
         let _ = arguments.depth;
         let request = GetRequest {
@@ -46,8 +46,8 @@ pub(crate) const TOOL: Tool = Tool {
                 end_line: arguments.end_line,
             },
         };
-        if request.output_path.is_some() && context.selection.read_only {
-            return Err(ToolError::Refused(policy::WRITE_NEEDED));
+        if request.output_path.is_some() {
+            policy::must_write(&context.caller.pass, context.selection)?;
         }
         match context.library.get(context.caller, &request, context.call)? {
             Some(got) => reply(&found(got)),
@@ -58,7 +58,7 @@ pub(crate) const TOOL: Tool = Tool {
 
 #[derive(Deserialize, JsonSchema)]
 struct Arguments {
-    /// Document hash: 64 hexadecimal digits, or a unique beginning of at least 8. Give this or name
+    /// Document hash: 64 hexadecimal digits, or a unique prefix of at least 8. Provide this or name
     hash: Option<String>,
     /// Name of the document: its path, the end of its path, or its title
     name: Option<String>,
@@ -67,13 +67,13 @@ struct Arguments {
     /// Output file path (optional)
     #[serde(rename = "outputPath")]
     output_path: Option<String>,
-    /// The same as outputPath
+    /// Alias of outputPath
     #[serde(rename = "output_path")]
     output_path_alias: Option<String>,
     /// Include full document content in response
     #[serde(default)]
     include_content: bool,
-    /// Include related documents in response; not in this version
+    /// Include related documents in response; not supported in this version
     #[serde(default)]
     graph: bool,
     /// Graph traversal depth (1-5)
@@ -124,7 +124,7 @@ fn found(got: Got) -> Reply {
 
 #[derive(Default, Serialize, JsonSchema)]
 struct Reply {
-    /// Whether there is such a document
+    /// Whether the document was found
     found: bool,
     /// Size in bytes
     size: u64,
@@ -145,10 +145,10 @@ struct Reply {
     /// Collection it belongs to
     #[serde(skip_serializing_if = "Option::is_none")]
     collection: Option<String>,
-    /// Number of the version with this content
+    /// Version number of this content
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<u32>,
-    /// Whether that is the present version
+    /// Whether this is the current version
     #[serde(skip_serializing_if = "Option::is_none")]
     is_current: Option<bool>,
     /// MIME type
@@ -163,7 +163,7 @@ struct Reply {
     /// Fields that are damaged in the catalog and shown as empty; run shelf check
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     damaged: Vec<String>,
-    /// When the document was made
+    /// When the document was created
     #[serde(skip_serializing_if = "Option::is_none")]
     created_at: Option<String>,
     /// When the file itself was last modified
@@ -178,22 +178,22 @@ struct Reply {
     /// File that the content was written to
     #[serde(skip_serializing_if = "Option::is_none")]
     output_path: Option<String>,
-    /// The content, or the part of it that was asked for
+    /// The content, or the requested part of it
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<String>,
     /// utf-8, or base64 for binary content
     #[serde(skip_serializing_if = "Option::is_none")]
     encoding: Option<String>,
-    /// Whether the document goes on after content
+    /// Whether the document continues after this content
     #[serde(skip_serializing_if = "Option::is_none")]
     truncated: Option<bool>,
-    /// Size of the whole in bytes
+    /// Size of the whole document in bytes
     #[serde(skip_serializing_if = "Option::is_none")]
     total_bytes: Option<u64>,
-    /// Offset to go on with
+    /// Offset at which to continue
     #[serde(skip_serializing_if = "Option::is_none")]
     next_offset: Option<u64>,
-    /// Number of lines of the whole, when lines were asked for
+    /// Number of lines of the whole document, when lines were requested
     #[serde(skip_serializing_if = "Option::is_none")]
     total_lines: Option<u64>,
 }

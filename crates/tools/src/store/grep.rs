@@ -1,4 +1,4 @@
-//! `grep`: lines by regular expression, complete and with true counts.
+//! `grep`: finds lines by regular expression, with complete results and exact counts.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,8 +17,8 @@ pub(crate) const TOOL: Tool = Tool {
     name: "grep",
     title: "Search by pattern",
     description: "Search for regex patterns within document contents (similar to grep command): ripgrep's syntax and flags over \
-                  the text of all your documents, or those that paths name. Complete: counts are true counts, and a \
-                  cursor leads through all matches. Use list to find documents by name, type or tag.",
+                  the text of all your documents, or of those selected by paths. Counts are exact, and a cursor leads \
+                  through all matches. Use list to find documents by name, type or tag.",
     family: Family::Store,
     audience: Audience::Personal,
     access: Access::Read,
@@ -86,15 +86,15 @@ struct Arguments {
     /// Color mode: always, never, auto
     #[schemars(extend("default" = "never"))]
     color: Option<String>,
-    /// Stop after N matches per file; 0 for all
+    /// Stop after N matches per file; 0 for no limit
     #[serde(default)]
     max_count: u64,
-    /// Return a quick semantic suggestions burst first, beside the complete matches
+    /// Return a quick semantic suggestions burst first, in addition to the complete matches
     #[serde(default)]
     fast_first: bool,
     /// Only this collection
     collection: Option<String>,
-    /// next_cursor of the page before
+    /// next_cursor of the previous page
     cursor: Option<String>,
 }
 
@@ -125,13 +125,13 @@ fn request(arguments: Arguments) -> Result<GrepRequest, ToolError> {
     })
 }
 
-/// Lines of context at most: more than a page could hold.
+/// Most lines of context; more would not fit on a page.
 const CONTEXT_LINES: usize = 4_000;
 
-/// Suggestions at most.
+/// Most suggestions.
 const SUGGESTIONS: usize = 5;
 
-/// Documents that are near in meaning to the words of the pattern.
+/// Documents that are similar in meaning to the words of the pattern.
 fn suggest(context: &crate::Context<'_>, request: &GrepRequest) -> Result<Vec<SuggestionView>, ToolError> {
     let words = |character: char| if character.is_alphanumeric() { character } else { ' ' };
     let query: String = request.pattern.chars().map(words).collect();
@@ -189,7 +189,7 @@ fn view(
     }
 }
 
-/// A terminal shows no carriage return at the end of a line, and the output has it; a field is the line alone.
+/// Removes a carriage return from the end of a line. `output` keeps it, because a terminal does not show it.
 fn without_return(mut line: String) -> String {
     if line.ends_with('\r') {
         line.pop();
@@ -199,25 +199,25 @@ fn without_return(mut line: String) -> String {
 
 #[derive(Serialize, JsonSchema)]
 struct Reply {
-    /// Matching lines of this page
+    /// Matching lines on this page
     matches: Vec<LineView>,
-    /// Matching lines in all
+    /// Total number of matching lines
     total_matches: u64,
-    /// Documents of this page with the number of their matching lines
+    /// Documents on this page, with their numbers of matching lines
     files: Vec<FileView>,
-    /// Documents with a match in all; without one when files_without_match
+    /// Total number of documents with a match, or without one when files_without_match is set
     total_files: u64,
-    /// Documents that were searched
+    /// Number of documents searched
     files_searched: u64,
-    /// The text that a terminal would show for this page
+    /// This page as a terminal would show it
     output: String,
     /// Documents that could not be read
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     failed: Vec<FailedView>,
-    /// Cursor of the next page; null on the last
+    /// Cursor of the next page; null on the last page
     #[schemars(with = "serde_json::Value")]
     next_cursor: Option<String>,
-    /// Semantic suggestions, when fast_first
+    /// Semantic suggestions, when fast_first is set
     #[serde(skip_serializing_if = "Option::is_none")]
     suggestions: Option<Vec<SuggestionView>>,
 }
@@ -226,7 +226,7 @@ struct Reply {
 struct SuggestionView {
     /// Path of the document
     path: String,
-    /// Similarity of the meaning, 0 to 1
+    /// Similarity in meaning, from 0 to 1
     score: f64,
     /// Citation address of the passage
     address: String,
@@ -240,15 +240,15 @@ struct LineView {
     path: String,
     /// SHA-256 of its content
     hash: String,
-    /// Number of the line, from 1
+    /// Line number, from 1
     line_number: u64,
-    /// The line, without its end
+    /// The line, without its line ending
     line: String,
     /// Lines before it
     before: Vec<String>,
     /// Lines after it
     after: Vec<String>,
-    /// True when the line or its context is longer than shown; of a long line the surroundings of the first match are
+    /// True when the line or its context was shortened; a long line is cut to the part around its first match
     #[serde(skip_serializing_if = "Option::is_none")]
     truncated: Option<bool>,
 }
@@ -265,6 +265,6 @@ struct FailedView {
 struct FileView {
     /// Path of the document
     path: String,
-    /// Its matching lines
+    /// Number of matching lines
     count: u64,
 }

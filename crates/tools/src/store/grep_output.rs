@@ -1,4 +1,4 @@
-//! What `grep` would print on a terminal.
+//! Formats matches as `grep` would print them on a terminal.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,7 +6,7 @@ use shelf_engine::{GrepLine, GrepReply, GrepRequest, GrepShow};
 
 use crate::family::ToolError;
 
-/// How lines are dressed.
+/// How lines are formatted.
 pub(super) struct Style {
     pub line_numbers: bool,
     pub with_filename: bool,
@@ -19,7 +19,7 @@ const NUMBER: &str = "\u{1b}[32m";
 const HIT: &str = "\u{1b}[1;31m";
 const PLAIN: &str = "\u{1b}[0m";
 
-/// Whether colours are wanted; `auto` means no, since nobody's terminal is at hand.
+/// Whether to use colours; `auto` means no, because a tool does not write to a terminal.
 pub(super) fn wants_color(word: Option<&str>) -> Result<bool, ToolError> {
     match word {
         Some("always") => Ok(true),

@@ -1,4 +1,4 @@
-//! `list`: documents by type, tag, time, pattern; sorted; in pages.
+//! `list`: documents by type, tag, time and pattern, sorted and in pages.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,8 +18,8 @@ pub(crate) const TOOL: Tool = Tool {
     name: "list",
     title: "List documents",
     description: "List documents with filters (type, MIME, extension, tags, collection, path pattern, times as 2026-01-31 or \
-                  7d), sorting and paging, with tags and metadata and the true total. Use get for the content of one; \
-                  list_snapshots for what can be restored.",
+                  7d), sorting and paging, with tags, metadata and the exact total. Use get for the content of one, and \
+                  list_snapshots to see what can be restored.",
     family: Family::Store,
     audience: Audience::Personal,
     access: Access::Read,
@@ -51,9 +51,9 @@ struct Arguments {
     binary: Option<bool>,
     /// Only text documents
     text: Option<bool>,
-    /// Made at or after this time
+    /// Created at or after this time
     created_after: Option<String>,
-    /// Made before this time
+    /// Created before this time
     created_before: Option<String>,
     /// File modified at or after this time
     modified_after: Option<String>,
@@ -63,11 +63,11 @@ struct Arguments {
     indexed_after: Option<String>,
     /// Stored before this time
     indexed_before: Option<String>,
-    /// Only the N most recently stored of what fits
+    /// Only the N most recently stored of the matching documents
     recent: Option<u64>,
-    /// name, size, created, modified or indexed
+    /// Sort key: name, size, created, modified or indexed
     sort_by: Option<String>,
-    /// asc or desc
+    /// Sort order: asc or desc
     sort_order: Option<String>,
     /// Output only file paths (LLM-friendly format)
     #[serde(default)]
@@ -82,15 +82,15 @@ struct Arguments {
     match_all_tags: bool,
     /// Path pattern: *.md, src/, src/**/*.rs
     pattern: Option<String>,
-    /// Documents whose path is, or ends in, this name, or whose title it is
+    /// Only documents with this path, end of path, or title
     name: Option<String>,
-    /// Most documents in this page
+    /// Maximum number of documents on this page
     #[schemars(extend("default" = 100))]
     limit: Option<u64>,
-    /// Leave out so many first
+    /// Number of documents to skip
     #[serde(default)]
     offset: u64,
-    /// next_cursor of the page before
+    /// next_cursor of the previous page
     cursor: Option<String>,
 }
 
@@ -233,7 +233,7 @@ fn narrow_to_kind(filter: &mut Filter, kind: &str) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// Fills a page until it is full, and says where to go on.
+/// Fills a page with as many documents as fit, and sets the cursor of the next page.
 fn page(
     context: &Context<'_>,
     request: &ListRequest,
@@ -272,15 +272,15 @@ fn page(
 
 #[derive(Default, Serialize, JsonSchema)]
 struct Reply {
-    /// The documents of this page
+    /// The documents on this page
     #[serde(skip_serializing_if = "Option::is_none")]
     documents: Option<Vec<DocumentView>>,
-    /// The paths of this page, when paths_only
+    /// The paths on this page, when paths_only is set
     #[serde(skip_serializing_if = "Option::is_none")]
     paths: Option<Vec<String>>,
-    /// How many documents fit in all
+    /// Total number of matching documents
     total: u64,
-    /// Cursor of the next page; null on the last
+    /// Cursor of the next page; null on the last page
     #[schemars(with = "serde_json::Value")]
     next_cursor: Option<String>,
 }

@@ -14,8 +14,8 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     name: "list_collections",
     title: "List collections",
-    description: "List available collections with their number of documents, bytes, snapshots and times. Use list with \
-                  collection for the documents of one.",
+    description: "List available collections with their numbers of documents, bytes and snapshots, and their times. Use list \
+                  with collection for the documents of one.",
     family: Family::Store,
     audience: Audience::Personal,
     access: Access::Read,
@@ -53,20 +53,20 @@ pub(crate) const TOOL: Tool = Tool {
 
 #[derive(Deserialize, JsonSchema)]
 struct Arguments {
-    /// Most collections in this page
+    /// Maximum number of collections on this page
     #[schemars(range(min = 1))]
     limit: Option<u64>,
-    /// next_cursor of the page before
+    /// next_cursor of the previous page
     cursor: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct Reply {
-    /// The collections of this page, by name
+    /// The collections on this page, by name
     collections: Vec<CollectionView>,
-    /// How many there are in all
+    /// Total number of collections
     total: u64,
-    /// Cursor of the next page; null on the last
+    /// Cursor of the next page; null on the last page
     #[schemars(with = "serde_json::Value")]
     next_cursor: Option<String>,
 }
@@ -82,13 +82,13 @@ struct CollectionView {
     /// Embedding model it is searched with; absent for the built-in one
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
-    /// Documents in it
+    /// Number of documents
     document_count: u64,
-    /// Their bytes
+    /// Total size of the documents in bytes
     bytes: u64,
-    /// Snapshots of it
+    /// Number of snapshots
     snapshot_count: u64,
-    /// When it was made
+    /// When it was created
     created_at: String,
     /// When a document in it was last stored
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! `list_snapshots`: what can be restored.
+//! `list_snapshots`: the snapshots that can be restored.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ pub(crate) const TOOL: Tool = Tool {
     name: "list_snapshots",
     title: "List snapshots",
     description: "List available snapshots, newest first, with label, collection, time, number of files and bytes. Every add \
-                  makes one. Use restore with a snapshot_id or snapshot_label to bring one back.",
+                  creates one. Use restore with a snapshot_id or snapshot_label to bring one back.",
     family: Family::Store,
     audience: Audience::Personal,
     access: Access::Read,
@@ -27,8 +27,10 @@ pub(crate) const TOOL: Tool = Tool {
     run: |context, arguments| {
         let Arguments { collection, limit, cursor } = arguments::read(arguments)?;
         let collection = collection.as_deref();
-        let total = context.library.snapshots(context.caller, collection)?.len() as u64;
-        let found = context.library.snapshots_after(context.caller, collection, cursor.as_deref())?;
+        let total = context.library.snapshot_count(context.caller, collection)?;
+        // Fetch one more than can be shown, to know whether there are more.
+        let most = limit.map_or(MOST, |limit| usize::try_from(limit).unwrap_or(MOST).min(MOST)) + 1;
+        let found = context.library.snapshots_after(context.caller, collection, cursor.as_deref(), most)?;
         let shown = first_that_fit(found.iter().map(view), limit, context.page_chars);
         let next_cursor = match found.get(shown.len().wrapping_sub(1)) {
             Some(last) if shown.len() < found.len() => {
@@ -40,14 +42,17 @@ pub(crate) const TOOL: Tool = Tool {
     },
 };
 
+/// Most snapshots on one page; more would not fit.
+const MOST: usize = 1_000;
+
 #[derive(Deserialize, JsonSchema)]
 struct Arguments {
     /// Only snapshots of this collection
     collection: Option<String>,
-    /// Most snapshots in this page
+    /// Maximum number of snapshots on this page
     #[schemars(range(min = 1))]
     limit: Option<u64>,
-    /// next_cursor of the page before
+    /// next_cursor of the previous page
     cursor: Option<String>,
 }
 
@@ -69,29 +74,29 @@ fn view(snapshot: &Snapshot) -> SnapshotView {
 
 #[derive(Serialize, JsonSchema)]
 struct Reply {
-    /// The snapshots of this page, newest first
+    /// The snapshots on this page, newest first
     snapshots: Vec<SnapshotView>,
-    /// How many there are in all
+    /// Total number of snapshots
     total: u64,
-    /// Cursor of the next page; null on the last
+    /// Cursor of the next page; null on the last page
     #[schemars(with = "serde_json::Value")]
     next_cursor: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct SnapshotView {
-    /// Id: the UTC time it was made
+    /// Snapshot ID: the UTC time of its creation
     snapshot_id: String,
     /// Label, or null
     #[schemars(with = "serde_json::Value")]
     label: Option<String>,
     /// Collection it belongs to
     collection: String,
-    /// When it was made
+    /// When it was created
     created_at: String,
     /// Number of files
     file_count: u64,
-    /// Bytes of all files
+    /// Total size of the files in bytes
     bytes: u64,
     /// Folder that its paths are relative to
     root: String,

@@ -1,4 +1,4 @@
-//! `restore`: a collection or snapshot back into a folder.
+//! `restore`: writes a collection or snapshot into a folder.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -54,7 +54,7 @@ pub(crate) const TOOL: Tool = Tool {
     },
 };
 
-/// Files that each list of a reply names; the counts are of all.
+/// Most files in each list of a reply; the counts include all files.
 const LISTED: usize = 10_000;
 
 #[derive(Deserialize, JsonSchema)]
@@ -63,7 +63,7 @@ struct Arguments {
     collection: Option<String>,
     /// Snapshot ID (optional)
     snapshot_id: Option<String>,
-    /// Snapshot label (optional); of several the newest
+    /// Snapshot label (optional); the newest snapshot with this label
     snapshot_label: Option<String>,
     /// Output directory
     output_directory: String,
@@ -107,9 +107,9 @@ fn views(files: Vec<Restored>) -> Vec<FileView> {
 
 #[derive(Serialize, JsonSchema)]
 struct Reply {
-    /// Files written, or that would be
+    /// Files that were or would be written
     restored: Vec<FileView>,
-    /// Files left as they are
+    /// Files left unchanged
     skipped: Vec<FileView>,
     /// Files that could not be written
     failed: Vec<FileView>,
@@ -117,13 +117,13 @@ struct Reply {
     dry_run: bool,
     /// Number of files written
     restored_count: u64,
-    /// Number of files left as they are
+    /// Number of files left unchanged
     skipped_count: u64,
     /// Number of files that could not be written
     failed_count: u64,
     /// Bytes written
     restored_bytes: u64,
-    /// Whether a list names fewer files than its count
+    /// Whether a list has fewer files than its count
     truncated: bool,
 }
 
@@ -131,7 +131,7 @@ struct Reply {
 struct FileView {
     /// Path in the collection or snapshot
     path: String,
-    /// Path below the output directory
+    /// Path relative to the output directory
     target: String,
     /// Size in bytes
     size: u64,

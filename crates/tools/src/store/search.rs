@@ -19,9 +19,9 @@ pub(crate) const TOOL: Tool = Tool {
     name: "search",
     title: "Search documents",
     description: "Search for documents using keyword search, fuzzy matching, or hash lookup with enhanced LLM ergonomics. \
-                  Hybrid by default: words (typing errors corrected, \"quotes\" for exact phrases, prefix*) and meaning \
+                  Hybrid by default: keywords (typos corrected, \"quotes\" for exact phrases, prefix*) and meaning \
                   together. One hit per document: its best passage, with lines and a citation address. Use grep for \
-                  regular expressions and complete lists of lines; list to find documents by type, tag or time.",
+                  regular expressions and complete lists of lines, and list to find documents by type, tag or time.",
     family: Family::Store,
     audience: Audience::Personal,
     access: Access::Read,
@@ -46,7 +46,7 @@ pub(crate) const TOOL: Tool = Tool {
 
 const DEFAULT_LIMIT: usize = 10;
 const MOST: usize = 1_000;
-/// Lines of context at most.
+/// Most lines of context.
 const CONTEXT_LINES: usize = 2_000;
 
 #[derive(Deserialize, JsonSchema)]
@@ -85,9 +85,9 @@ struct Arguments {
     /// Color highlighting: always, never, auto
     #[schemars(extend("default" = "never"))]
     color: Option<String>,
-    /// Only documents whose path fits: *.md, src/, src/**/*.rs
+    /// Only documents whose path matches this pattern: *.md, src/, src/**/*.rs
     path_pattern: Option<String>,
-    /// Only documents whose path fits one of these patterns
+    /// Only documents whose path matches one of these patterns
     #[serde(default)]
     include_patterns: Vec<String>,
     /// Only documents with one of these tags
@@ -102,10 +102,10 @@ struct Arguments {
     mime: Option<String>,
     /// Extension, such as .py; several separated by commas
     extension: Option<String>,
-    /// Show the score of each leg
+    /// Include the keyword and semantic scores
     #[serde(default)]
     explain: bool,
-    /// next_cursor of the page before
+    /// next_cursor of the previous page
     cursor: Option<String>,
 }
 
@@ -154,7 +154,7 @@ fn request(arguments: Arguments) -> Result<SearchRequest, ToolError> {
     })
 }
 
-/// Takes hits while the page has room; what does not fit is left to the next page.
+/// Takes hits while they fit on the page, and leaves the rest to the next page.
 fn fit(
     context: &crate::Context<'_>,
     request: &SearchRequest,
@@ -186,7 +186,7 @@ fn hit_view(hit: &SearchHit, style: &search_output::Style, explain: bool) -> Hit
     let lines = hit.span.map(|span| (span.first_line, span.last_line));
     let pages = hit.span.filter(|span| span.first_page > 0).map(|span| (span.first_page, span.last_page));
     HitView {
-        id: document.number,
+        id: document.account_number,
         document_id: document.id.to_string(),
         hash: document.version.hash.to_string(),
         title: document.title.clone(),
@@ -207,7 +207,7 @@ fn hit_view(hit: &SearchHit, style: &search_output::Style, explain: bool) -> Hit
     }
 }
 
-/// Four decimals: more would only pretend.
+/// Rounds to four decimals; more would suggest false precision.
 fn rounded(score: f32) -> f64 {
     (f64::from(score) * 10_000.0).round() / 10_000.0
 }
@@ -237,13 +237,13 @@ fn view(found: SearchReply, views: Vec<HitView>, paths_only: bool, began: Instan
 
 #[derive(Serialize, JsonSchema)]
 struct Reply {
-    /// Documents that match in all
+    /// Total number of matching documents
     total: u64,
     /// The kind of search that ran: keyword, semantic, hybrid or hash
     r#type: String,
-    /// Time the search took
+    /// Duration of the search in milliseconds
     execution_time_ms: u64,
-    /// Hits of this page, the best first; empty with paths_only
+    /// Hits on this page, best first; empty with paths_only
     results: Vec<HitView>,
     /// Paths of the hits, with paths_only
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -254,21 +254,21 @@ struct Reply {
     /// Embedding model whose vectors were compared; absent for keyword and hash searches
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
-    /// What the caller should know
+    /// Additional information, if any
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
-    /// Cursor of the next page; null on the last
+    /// Cursor of the next page; null on the last page
     #[schemars(with = "serde_json::Value")]
     next_cursor: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct CorrectionView {
-    /// The word as it was asked
+    /// The word in the query
     asked: String,
-    /// The word that was looked for in its place
+    /// The word that was searched for instead
     meant: String,
-    /// Other words that were looked for too
+    /// Other words that were searched for too
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     also: Vec<String>,
 }
@@ -283,9 +283,9 @@ struct HitView {
     hash: String,
     /// Title
     title: String,
-    /// Path the document is known by
+    /// Path of the document
     path: String,
-    /// From 0 to 1; comparable within this reply
+    /// From 0 to 1; comparable only within this reply
     score: f64,
     /// Lines around the match
     snippet: String,
@@ -298,7 +298,7 @@ struct HitView {
     /// Line of the match, from 1
     #[serde(skip_serializing_if = "Option::is_none")]
     line_number: Option<u32>,
-    /// True when there was no room for all lines around the match that were asked for
+    /// True when not all of the requested context lines fit
     #[serde(skip_serializing_if = "Option::is_none")]
     truncated: Option<bool>,
     /// First line of the passage
@@ -313,10 +313,10 @@ struct HitView {
     /// Last page of the passage
     #[serde(skip_serializing_if = "Option::is_none")]
     page_end: Option<u32>,
-    /// Score of the words, with explain
+    /// Keyword score, with explain
     #[serde(skip_serializing_if = "Option::is_none")]
     keyword_score: Option<f64>,
-    /// Cosine of the meanings, with explain
+    /// Semantic score (cosine similarity), with explain
     #[serde(skip_serializing_if = "Option::is_none")]
     semantic_score: Option<f64>,
 }

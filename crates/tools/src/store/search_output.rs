@@ -1,8 +1,8 @@
-//! How a snippet looks: plain lines, numbered lines, marked words.
+//! Formats snippets: plain lines, numbered lines, highlighted words.
 
 use shelf_engine::{Snippet, SnippetLine};
 
-/// How lines are dressed.
+/// How lines are formatted.
 pub(super) struct Style {
     pub line_numbers: bool,
     pub color: bool,
@@ -12,7 +12,7 @@ const NUMBER: &str = "\u{1b}[32m";
 const HIT: &str = "\u{1b}[1;31m";
 const PLAIN: &str = "\u{1b}[0m";
 
-/// The text of a snippet, one line under the other.
+/// The text of a snippet, with its lines formatted.
 pub(super) fn snippet(snippet: &Snippet, style: &Style) -> String {
     snippet.lines.iter().map(|line| one(line, style)).collect::<Vec<_>>().join("\n")
 }

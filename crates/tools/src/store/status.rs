@@ -1,4 +1,4 @@
-//! `status`: the figures of the library.
+//! `status`: statistics about the library.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +16,8 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     name: "status",
     title: "Library status",
-    description: "Get storage statistics with optional file type breakdown: documents, bytes, distinct blocks and what \
-                  deduplication saves, all counted over your own documents. Use list to see the documents themselves.",
+    description: "Get storage statistics with optional file type breakdown: documents, bytes, distinct blocks and bytes saved \
+                  by deduplication, counted over your own documents. Use list to see the documents themselves.",
     family: Family::Store,
     audience: Audience::Personal,
     access: Access::Read,
@@ -57,7 +57,7 @@ fn details(status: &StatusReply, snapshots: u64) -> Details {
     Details {
         collections: status.collections.len() as u64,
         snapshots,
-        journal_sequence: status.sequence,
+        journal_sequence: status.storage.is_some().then_some(status.sequence),
         index: status.storage.and_then(|storage| storage.index).map(|index| IndexView {
             documents: index.documents,
             passages: index.passages,
@@ -93,57 +93,58 @@ fn ratio(part: u64, whole: u64) -> f64 {
 
 #[derive(Serialize, JsonSchema)]
 struct Reply {
-    /// Documents
+    /// Number of documents
     total_objects: u64,
-    /// Bytes of all documents
+    /// Total size of the documents in bytes
     total_bytes: u64,
-    /// Distinct blocks under them
+    /// Number of distinct blocks in the documents
     unique_blocks: u64,
-    /// Bytes that sharing of blocks saves
+    /// Bytes saved by sharing blocks
     deduplicated_bytes: u64,
     /// deduplicated_bytes / total_bytes
     dedup_ratio: f64,
-    /// More figures, when detailed
+    /// More statistics, when detailed is set
     #[serde(skip_serializing_if = "Option::is_none")]
     details: Option<Details>,
-    /// Breakdown by type, when file_types
+    /// Breakdown by type, when file_types is set
     #[serde(skip_serializing_if = "Option::is_none")]
     file_types: Option<FileTypes>,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct Details {
-    /// Collections
+    /// Number of collections
     collections: u64,
-    /// Snapshots
+    /// Number of snapshots
     snapshots: u64,
-    /// Number of the last change in the journal
-    journal_sequence: u64,
-    /// What the search index holds (owner only)
+    /// Sequence number of the last change in the journal, of all accounts (owner only)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    journal_sequence: Option<u64>,
+    /// Search index (owner only)
     #[serde(skip_serializing_if = "Option::is_none")]
     index: Option<IndexView>,
-    /// Work that waits (owner only)
+    /// Pending work (owner only)
     #[serde(skip_serializing_if = "Option::is_none")]
     queue: Option<QueueView>,
-    /// How well packs compress (owner only)
+    /// Compression of packs (owner only)
     #[serde(skip_serializing_if = "Option::is_none")]
     compression: Option<CompressionView>,
-    /// What the library takes on disk (owner only)
+    /// Disk usage (owner only)
     #[serde(skip_serializing_if = "Option::is_none")]
     disk: Option<DiskView>,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct IndexView {
-    /// Documents that can be found
+    /// Number of indexed documents
     documents: u64,
-    /// Their passages
+    /// Number of indexed passages
     passages: u64,
-    /// Sealed parts
+    /// Number of segments
     segments: u64,
-    /// Last change of the journal that it covers
+    /// Sequence number of the last journal change that is indexed
     journal_sequence: u64,
-    /// Changes that the next search takes in
+    /// Number of changes that the next search will index
     pending: u64,
     /// Bytes of words, positions and stems
     word_bytes: u64,
@@ -159,7 +160,7 @@ struct IndexView {
 
 #[derive(Serialize, JsonSchema)]
 struct QueueView {
-    /// Blocks that are safe in the catalog and wait to be folded into a pack
+    /// Number of blocks in the catalog that are waiting to be packed
     pending: u64,
 }
 
@@ -175,17 +176,17 @@ struct CompressionView {
 
 #[derive(Serialize, JsonSchema)]
 struct DiskView {
-    /// Pack files
+    /// Number of pack files
     packs: u64,
-    /// Their bytes
+    /// Bytes of packs
     pack_bytes: u64,
-    /// Blocks that wait in the catalog to be folded into a pack
+    /// Number of blocks in the catalog that are waiting to be packed
     loose_blocks: u64,
-    /// Their bytes
+    /// Bytes of loose blocks
     loose_bytes: u64,
-    /// Bytes of the catalog, loose blocks included
+    /// Bytes of the catalog, including loose blocks
     catalog_bytes: u64,
-    /// All bytes
+    /// Total bytes
     total_bytes: u64,
 }
 
@@ -195,9 +196,9 @@ struct FileTypes {
     by_extension: Vec<TypeView>,
     /// By MIME type
     by_mime: Vec<TypeView>,
-    /// Documents that are text
+    /// Number of text documents
     text: u64,
-    /// Documents that are not
+    /// Number of binary documents
     binary: u64,
 }
 
@@ -205,9 +206,9 @@ struct FileTypes {
 struct TypeView {
     /// Extension or MIME type
     r#type: String,
-    /// Documents
+    /// Number of documents
     count: u64,
-    /// Their bytes
+    /// Total size of the documents in bytes
     bytes: u64,
 }
 

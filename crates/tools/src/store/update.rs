@@ -1,4 +1,4 @@
-//! `update`: metadata and tags of a document.
+//! `update`: changes the metadata and tags of a document.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,8 +17,8 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     name: "update",
     title: "Update metadata and tags",
-    description: "Update metadata for an existing document, and its tags, found by hash or name; the content stays as it is. Keys \
-                  that are given are set, others stay. Use add to store new content at the same path.",
+    description: "Update metadata for an existing document, and its tags, found by hash or name; the content does not change. \
+                  The given keys are set, others are kept. Use add to store new content at the same path.",
     family: Family::Store,
     audience: Audience::Personal,
     access: Access::Write,
@@ -43,7 +43,7 @@ pub(crate) const TOOL: Tool = Tool {
 
 #[derive(Deserialize, JsonSchema)]
 struct Arguments {
-    /// Hash of the document to update. Give this or name
+    /// Hash of the document to update. Provide this or name
     hash: Option<String>,
     /// Name of the document to update: its path, the end of its path, or its title
     name: Option<String>,
@@ -54,17 +54,17 @@ struct Arguments {
     /// Tags to add (tag or +tag) and to remove (-tag)
     #[serde(default)]
     tags: Vec<String>,
-    /// Enable verbose output: old and new value of each change
+    /// Enable verbose output: the old and new value of each change
     #[serde(default)]
     verbose: bool,
 }
 
 fn request(arguments: Arguments) -> Result<UpdateRequest, ToolError> {
     if arguments.metadata.is_none() && arguments.tags.is_empty() {
-        return Err(ToolError::argument("metadata is required, or tags"));
+        return Err(ToolError::argument("provide metadata or tags"));
     }
     let (mut add_tags, mut remove_tags) = (Vec::new(), Vec::new());
-    // Of a tag that is added and removed, the last word counts.
+    // If a tag is both added and removed, the last mention wins.
     for tag in arguments.tags {
         let (tag, to, from) = match tag.strip_prefix('-') {
             Some(tag) => (tag.to_owned(), &mut remove_tags, &mut add_tags),
@@ -95,7 +95,7 @@ fn view(change: TagChange, verbose: bool) -> ChangeView {
 
 #[derive(Serialize, JsonSchema)]
 struct Reply {
-    /// True: the document now has what was given
+    /// True: the document now has the given values
     updated: bool,
     /// SHA-256 of its content
     hash: String,
@@ -103,7 +103,7 @@ struct Reply {
     document_id: String,
     /// Path of the document
     path: String,
-    /// What changed; empty when everything was so already
+    /// What changed; empty when nothing did
     changes: Vec<ChangeView>,
 }
 
@@ -113,10 +113,10 @@ struct ChangeView {
     field: String,
     /// set, added or removed
     action: String,
-    /// Value before (verbose)
+    /// Old value (verbose)
     #[serde(skip_serializing_if = "Option::is_none")]
     old: Option<Value>,
-    /// Value now (verbose)
+    /// New value (verbose)
     #[serde(skip_serializing_if = "Option::is_none")]
     new: Option<Value>,
 }

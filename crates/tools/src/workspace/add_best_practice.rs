@@ -1,4 +1,4 @@
-//! `add_best_practice`: one more section in the workspace's page of best practices.
+//! `add_best_practice`: appends a section to the workspace's page of best practices.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,8 +14,8 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     name: "add_best_practice",
     title: "Add a best practice",
-    description: "Append a section to best_practices.md of the memory (append-only): a title, when it was added, and the \
-                  practice in Markdown, at most 10 KB. Use write_memory_entry for events and decisions.",
+    description: "Append a section to the memory file best_practices.md (append-only): a title, the time it was added, and \
+                  the practice in Markdown, at most 10 KB. Use write_memory_entry for events and decisions.",
     family: Family::Workspace,
     audience: Audience::Personal,
     access: Access::Write,
@@ -37,16 +37,16 @@ struct Arguments {
     title: String,
     /// The practice in Markdown, without headings of level 1 or 2
     practice: String,
-    /// What it is about, one line
+    /// Category, one line
     category: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct Reply {
-    /// The section is in the file, and durable
+    /// True: the section is stored durably in the file
     success: bool,
-    /// The file
+    /// File name
     file: String,
-    /// Sections in the file after the append
+    /// Number of sections in the file after the append
     practice_count: u64,
 }

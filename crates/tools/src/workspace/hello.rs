@@ -1,4 +1,4 @@
-//! `hello`: is anybody there?
+//! `hello`: tests the connection.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     name: "hello",
     title: "Say hello",
-    description: "Returns a greeting message to verify MCP connectivity. Takes nothing and changes nothing; use status \
+    description: "Returns a greeting message to verify MCP connectivity. Takes no arguments and changes nothing. Use status \
                   for the state of the library itself.",
     family: Family::Workspace,
     audience: Audience::Personal,

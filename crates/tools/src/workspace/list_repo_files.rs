@@ -1,4 +1,4 @@
-//! `list_repo_files`: what `read_repo_file` may read.
+//! `list_repo_files`: the files that `read_repo_file` may read.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,14 +11,15 @@ use crate::{
     schema,
 };
 
-/// Files in a reply unless another number is asked for.
+/// Default number of files in a reply.
 const USUAL: u64 = 200;
 
 pub(crate) const TOOL: Tool = Tool {
     name: "list_repo_files",
     title: "List workspace files",
-    description: "List the files of the repository that read_repo_file may read, sorted by path, with size and time. \
-                  pattern narrows: *.md, docs/, paths/**/README.md. Links are left out. Use list for documents of the library.",
+    description: "List the files of the repository that read_repo_file may read, sorted by path, with size and time. Narrow \
+                  the list with pattern: *.md, docs/, paths/**/README.md. Links are not listed. Use list for documents in \
+                  the library.",
     family: Family::Workspace,
     audience: Audience::Personal,
     access: Access::Read,
@@ -48,9 +49,9 @@ fn view(file: RepoEntry) -> FileView {
 
 #[derive(Deserialize, JsonSchema)]
 struct Arguments {
-    /// Only files whose path fits this pattern
+    /// Only files whose path matches this pattern
     pattern: Option<String>,
-    /// At most N files
+    /// Maximum number of files
     #[schemars(range(min = 1, max = 10_000))]
     limit: Option<u64>,
 }
@@ -59,9 +60,9 @@ struct Arguments {
 struct Reply {
     /// The files, sorted by path
     files: Vec<FileView>,
-    /// How many files fit
+    /// Total number of matching files
     total: u64,
-    /// True when there are more than are listed; narrow the pattern
+    /// True when there are more files than listed; narrow the pattern
     #[serde(skip_serializing_if = "Option::is_none")]
     truncated: Option<bool>,
 }
@@ -72,6 +73,6 @@ struct FileView {
     path: String,
     /// File size in bytes
     size_bytes: u64,
-    /// When it was last changed
+    /// When it was last modified
     modified_at: String,
 }

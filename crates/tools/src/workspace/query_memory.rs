@@ -1,4 +1,4 @@
-//! `query_memory`: what was noted, by field, words and time.
+//! `query_memory`: finds memory entries by field, text and time.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,15 +14,15 @@ use crate::{
     schema,
 };
 
-/// Entries in a reply unless another number is asked for.
+/// Default number of entries in a reply.
 const USUAL: u64 = 20;
 const DAY_MICROS: i64 = 86_400_000_000;
 
 pub(crate) const TOOL: Tool = Tool {
     name: "query_memory",
-    title: "Ask memory",
-    description: "Find entries of a memory file: by field, by words, by time, the last N of what fits (20 unless last says \
-                  otherwise), oldest first. Use read_repo_file for the file as it is, write_memory_entry to append.",
+    title: "Query memory",
+    description: "Find entries of a memory file by field, text and time. Returns the last N matching entries (20 unless last is \
+                  given), oldest first. Use read_repo_file to read the file itself, and write_memory_entry to append.",
     family: Family::Workspace,
     audience: Audience::Personal,
     access: Access::Read,
@@ -60,14 +60,14 @@ fn moment(field: &str, text: &str, now: Moment) -> Result<Moment, ToolError> {
     Moment::parse(text, now).map_err(|error| ToolError::argument(format!("{field}: {error}")))
 }
 
-/// A date as an end includes that day.
+/// Parses the end of a time range; a date includes that whole day.
 fn end(field: &str, text: &str, now: Moment) -> Result<Moment, ToolError> {
     let found = moment(field, text, now)?;
     let is_date = text.trim().len() == 10 && text.trim().bytes().filter(|sign| *sign == b'-').count() == 2;
     Ok(if is_date { Moment::from_micros(found.micros() + DAY_MICROS) } else { found })
 }
 
-/// The newest entries that a reply has room for; at least one.
+/// The newest entries that fit in a reply, but at least one.
 fn newest_that_fit(found: Vec<MemoryLine>, page_chars: usize) -> Vec<EntryView> {
     let mut characters = 500_usize;
     let mut views: Vec<EntryView> = Vec::new();
@@ -85,47 +85,47 @@ fn newest_that_fit(found: Vec<MemoryLine>, page_chars: usize) -> Vec<EntryView> 
 
 #[derive(Deserialize, JsonSchema)]
 struct Arguments {
-    /// Memory file to look in
+    /// Memory file to query
     #[schemars(extend("enum" = ["progress_log.jsonl", "decisions.jsonl"]))]
     file: String,
-    /// Fields and the values they must have, such as {"event": "task_completed"}; a dot leads into an object
+    /// Field values to match, such as {"event": "task_completed"}; a dot in a name selects a nested field
     fields: Option<Map<String, Value>>,
-    /// Text that the entry must hold somewhere, in any case of letters
+    /// Text that the entry must contain, ignoring case
     contains: Option<String>,
-    /// Only entries with a timestamp from here on: a date, a date-time or an age such as 7d
+    /// Only entries with a timestamp at or after this: a date, a date-time or an age such as 7d
     since: Option<String>,
-    /// Only entries with a timestamp before this; a date includes that day
+    /// Only entries with a timestamp before this; a date includes that whole day
     until: Option<String>,
-    /// Only the last N of what fits
+    /// Only the last N matching entries
     #[schemars(range(min = 1, max = 10_000))]
     last: Option<u64>,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct Reply {
-    /// The file
+    /// File name
     file: String,
-    /// The last of what fits, oldest first
+    /// The last matching entries, oldest first
     entries: Vec<EntryView>,
-    /// How many entries fit
+    /// Total number of matching entries
     total: u64,
-    /// Valid entries in the file
+    /// Number of valid entries in the file
     entry_count: u64,
-    /// Lines of the file that are no entries
+    /// Number of lines in the file that are not valid entries
     #[serde(skip_serializing_if = "Option::is_none")]
     invalid_lines: Option<u64>,
-    /// True when older entries fit too; narrow the question or ask for more with last
+    /// True when older entries match too; narrow the query, or ask for more with last
     #[serde(skip_serializing_if = "Option::is_none")]
     truncated: Option<bool>,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct EntryView {
-    /// Line of the file, from 1
+    /// Line number in the file, from 1
     line: u64,
     /// The entry
     entry: Map<String, Value>,
-    /// The line as it stands in the file, when it is written otherwise: numbers such as 1.10 or very long ones
+    /// The exact line in the file, when it differs from entry: numbers such as 1.10 or very long ones
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! `read_repo_file`: a file of the workspace, within its rules.
+//! `read_repo_file`: reads a workspace file, within the access rules.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ pub(crate) const TOOL: Tool = Tool {
     name: "read_repo_file",
     title: "Read a workspace file",
     description: "Read a file from the repository (safe subset only): paths/, docs/, templates/, examples/ and .claude/memory/. \
-                  Secrets, keys and .git are never readable. Use get for documents of the library.",
+                  Secrets, keys and .git are never readable. Use get for documents in the library.",
     family: Family::Workspace,
     audience: Audience::Personal,
     access: Access::Read,
@@ -64,7 +64,7 @@ struct Reply {
     /// base64 when the file is not text
     #[serde(skip_serializing_if = "Option::is_none")]
     encoding: Option<String>,
-    /// True when the content was cut; ask for lines
+    /// True when the content was truncated; ask for a range of lines
     #[serde(skip_serializing_if = "Option::is_none")]
     truncated: Option<bool>,
 }

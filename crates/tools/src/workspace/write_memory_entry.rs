@@ -1,4 +1,4 @@
-//! `write_memory_entry`: one more line in a memory file of the workspace.
+//! `write_memory_entry`: appends a line to a memory file of the workspace.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -50,22 +50,22 @@ struct Arguments {
     file: String,
     /// JSON object to append
     entry: Map<String, Value>,
-    /// The same key and entry again add nothing
+    /// Idempotency key: repeating the same key and entry adds nothing
     idempotency_key: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct Reply {
-    /// The entry is in the file, and durable
+    /// True: the entry is stored durably in the file
     success: bool,
-    /// The file
+    /// File name
     file: String,
     /// Total entries in file after append
     entry_count: u64,
-    /// Lines of the file that are no entries; they stay as they are
+    /// Number of lines in the file that are not valid entries; they are left unchanged
     #[serde(skip_serializing_if = "Option::is_none")]
     invalid_lines: Option<u64>,
-    /// True when the entry was there already, under the same idempotency_key
+    /// True when the entry was already there, under the same idempotency_key
     #[serde(skip_serializing_if = "Option::is_none")]
     duplicate: Option<bool>,
 }

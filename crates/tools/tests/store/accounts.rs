@@ -1,4 +1,4 @@
-//! Tokens of collections, and what administrators do with users.
+//! Collection tokens, and user management by administrators.
 
 use serde_json::{Value, json};
 use shelf_engine::{AuthError, Door, PersonalScope};
@@ -33,16 +33,16 @@ fn a_collection_token_is_made_rotated_and_revoked() {
     let fresh = rotated["key"].as_str().unwrap();
     assert!(
         matches!(library.admit(key, Door::Protocol), Err(AuthError::Collection)),
-        "the old one stops at once"
+        "the old key stops working immediately"
     );
     library.days_pass(29);
-    assert!(library.admit(fresh, Door::Protocol).is_ok(), "as long a life as before");
+    assert!(library.admit(fresh, Door::Protocol).is_ok(), "the lifetime restarts");
     library.days_pass(1);
     assert!(library.admit(fresh, Door::Protocol).is_err());
     let listed = library.ok_as(&alice, "list_cats_tool", json!({}));
     assert_eq!(listed[0]["is_active"], false);
     let details = library.ok_as(&alice, "get_collection_tool", json!({ "collection_id": collection }));
-    assert_eq!(details["cat_count"], 0, "an expired one does not count");
+    assert_eq!(details["cat_count"], 0, "an expired token does not count");
     let (id, key) = library.collection_token(&alice, &collection, "read");
     let done = library.ok_as(&alice, "revoke_cat_tool", json!({ "key_id": id }));
     assert_eq!(done, json!({ "message": "CAT revoked successfully" }));
@@ -135,7 +135,7 @@ fn an_administrator_reaches_others_by_id_and_only_so() {
     assert_eq!(library.ok_as(&bob, "list_cats_tool", json!({})).as_array().unwrap().len(), 1);
     assert_eq!(library.ok_as(&admin, "list_cats_tool", json!({})).as_array().unwrap().len(), 1);
     let listed = library.ok_as(&admin, "list_documents_tool", json!({ "collection_id": collection }));
-    assert_eq!(listed[0]["title"], "Moderated", "by the explicit id of the collection");
+    assert_eq!(listed[0]["title"], "Moderated", "by explicit collection id");
     library.ok_as(&admin, "delete_document_tool", id.clone());
     assert_eq!(error_of(library.call_as(&bob, "get_document_tool", id)), "Document not found");
 }

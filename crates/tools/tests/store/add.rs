@@ -97,7 +97,7 @@ fn re_adding_sees_every_change_and_deletes_nothing() {
     library.write("tree/b", "1");
     let folder = library.path("tree");
     library.ok("add", json!({ "path": folder }));
-    // The same length within the clock's grain: only the content differs.
+    // The same length, within the resolution of the clock: only the content differs.
     library.write("tree/a", "2");
     std::fs::remove_file(library.path("tree/b")).unwrap();
     let again = library.ok("add", json!({ "path": folder }));
@@ -110,11 +110,11 @@ fn re_adding_sees_every_change_and_deletes_nothing() {
 fn bad_requests_are_explained() {
     let library = TestLibrary::new();
     let says = |arguments| error_of(library.call("add", arguments));
-    assert_eq!(says(json!({})), "Error: path is required, or content with name");
+    assert_eq!(says(json!({})), "Error: provide path, or content with name");
     assert_eq!(says(json!({ "content": "x" })), "Error: name is required with content");
     assert_eq!(
         says(json!({ "path": "a", "content": "x", "name": "y" })),
-        "Error: give either path, or content with name, not both"
+        "Error: provide either path, or content with name, not both"
     );
     assert!(
         says(json!({ "path": "/no/such/file" }))
@@ -220,7 +220,7 @@ fn bounds_hold_for_what_a_document_has_in_the_end() {
     let refused = error_of(library.call("update", json!({ "name": "a", "tags": tags(200) })));
     assert!(refused.contains("128 tags"), "{refused}");
     library.ok("update", json!({ "name": "a", "metadata": ["small=1"] }));
-    assert_eq!(library.ok("get", json!({ "name": "a" }))["version"], 1, "nothing was half done");
+    assert_eq!(library.ok("get", json!({ "name": "a" }))["version"], 1, "no partial change was made");
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn documents_go_and_snapshots_keep_them() {
     assert_eq!(none["count"], 0);
     assert!(none["note"].as_str().unwrap().contains("nothing matched"));
     assert!(error_of(library.call("delete_by_name", json!({}))).contains("name or names or pattern"));
-    // Deleted content is still in its snapshot, and adding it again makes a new document.
+    // Deleted content is still in its snapshot, and adding it again creates a new document.
     let snapshots = library.ok("list_snapshots", json!({}));
     let id = snapshots["snapshots"].as_array().unwrap().last().unwrap()["snapshot_id"].clone();
     let restored =

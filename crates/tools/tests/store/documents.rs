@@ -71,9 +71,9 @@ fn the_same_title_and_content_are_the_same_document() {
     let again = json!({ "title": "Note", "content": "same text", "doc_metadata": { "seen": true } });
     assert_eq!(library.ok("store_document_tool", again)["document_id"], json!(first));
     let got = library.ok("get_document_tool", json!({ "document_id": first }));
-    assert_eq!(got["metadata"], json!({}), "it is given back as it is");
+    assert_eq!(got["metadata"], json!({}), "it is returned unchanged");
     library.ok("delete_document_tool", json!({ "document_id": first }));
-    assert_ne!(store(&library, "Note", "same text"), first, "deleted is deleted");
+    assert_ne!(store(&library, "Note", "same text"), first, "a deleted document is not reused");
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn an_update_changes_what_is_given_and_search_follows_at_once() {
     assert_eq!(by_words("tusks")["total"], 0);
     assert_eq!(found(&library, "feathers").len(), 1);
     update(json!({ "content": "<p>snow <b>fox</b></p>", "document_type": "html" }));
-    assert_eq!(found(&library, "fox")[0]["content"], "snow fox", "understood as HTML");
+    assert_eq!(found(&library, "fox")[0]["content"], "snow fox", "read as HTML");
     update(json!({ "document_type": "text" }));
     assert_eq!(found(&library, "fox")[0]["content"], "<p>snow <b>fox</b></p>", "and now as text");
     assert_eq!(update(json!({}))["message"], "Document updated successfully");
@@ -177,7 +177,7 @@ fn the_budget_holds_and_the_total_does_not_depend_on_it() {
         for passage in list {
             let (title, content) = (passage["title"].as_str().unwrap(), passage["content"].as_str().unwrap());
             assert!(context.contains(content));
-            // Where there is no room for the heading, the text alone comes.
+            // If there is no room for the heading, only the text is returned.
             if tokens >= 50 {
                 assert!(context.contains(&format!("## {title}\n")), "{context}");
                 assert!(context.contains(passage["address"].as_str().unwrap()));
@@ -258,7 +258,7 @@ fn collections_are_made_renamed_and_deleted() {
     library.ok("revoke_cat_tool", json!({ "key_id": key }));
     let done = library.ok("delete_collection_tool", json!({ "collection_id": id }));
     assert_eq!(done, json!({ "message": "Collection deleted successfully" }));
-    assert!(found(&library, "walrus").is_empty(), "its documents went with it");
+    assert!(found(&library, "walrus").is_empty(), "its documents were deleted with it");
     let gone = error_of(library.call("get_collection_tool", json!({ "collection_id": id })));
     assert_eq!(gone, "Collection not found");
     assert_eq!(library.ok("list_cats_tool", json!({})), json!([]), "and its tokens");

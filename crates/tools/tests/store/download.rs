@@ -1,4 +1,4 @@
-//! `download`, against a server of the test's own.
+//! `download`, against a test server.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -16,12 +16,12 @@ use shelf_base::{CallContext, Digest};
 use shelf_engine::{Caller, DownloadRequest, DownloadSettings, FileAccess, Options};
 use shelf_testkit::{TestLibrary, error_of};
 
-/// What every whole answer holds.
+/// The content of every complete response.
 fn content() -> Vec<u8> {
     (0..300_000_u32).flat_map(|number| number.to_le_bytes()).collect()
 }
 
-/// A server that answers each path in its own way until the test ends.
+/// A server that answers each path differently, until the test ends.
 struct Web {
     address: String,
     asked: Arc<AtomicUsize>,
@@ -85,7 +85,7 @@ fn answer(mut stream: TcpStream, asked: &AtomicUsize) -> Option<()> {
             send("302 Found\r\nLocation: http://me:secret@127.0.0.1/\r\nContent-Length: 0", b"")
         }
         "/broken" => match range {
-            // Two thirds come, then the connection breaks; whoever asks for the rest gets it.
+            // Sends two thirds and closes the connection; a range request gets the rest.
             None => {
                 send(&format!("200 OK\r\nContent-Length: {length}\r\nETag: \"v1\""), &all[..length / 3 * 2])
             }
@@ -98,7 +98,7 @@ fn answer(mut stream: TcpStream, asked: &AtomicUsize) -> Option<()> {
                 &all[start..],
             ),
         },
-        // The same, but each time something is not as it was: what is there must not be glued to it.
+        // The same, but the rest does not match the first part, so the two must not be joined.
         "/other-tag" | "/no-tag" | "/other-total" | "/unknown-total" | "/weak" | "/longer" => match range {
             None => {
                 let tag = if path == "/weak" { "W/\"v1\"" } else { "\"v1\"" };
@@ -207,7 +207,7 @@ fn what_is_downloaded_is_stored_with_its_name_and_origin() {
     assert_eq!(
         std::fs::read_dir(library.path("library/downloads")).unwrap().count(),
         0,
-        "nothing is left over"
+        "no temporary files are left"
     );
 }
 
@@ -239,7 +239,7 @@ fn two_contents_are_never_glued_together() {
     assert_eq!(
         std::fs::read_dir(library.path("library/downloads")).unwrap().count(),
         0,
-        "nothing is left over"
+        "no temporary files are left"
     );
 }
 
@@ -295,7 +295,7 @@ fn a_wrong_sum_stores_nothing() {
         let error =
             error_of(library.call("download", json!({ "url": web.url("/named"), "checksum": checksum })));
         assert!(error.starts_with("Error: checksum must be"), "{error}");
-        assert_eq!(web.asked.load(Ordering::SeqCst), asked, "nobody was asked");
+        assert_eq!(web.asked.load(Ordering::SeqCst), asked, "no request was sent");
     }
 }
 
@@ -344,7 +344,7 @@ fn hostile_addresses_are_refused() {
         let error = error_of(closed.call("download", json!({ "url": url })));
         assert!(error.contains("private") || error.contains("no host"), "{url}: {error}");
     }
-    assert_eq!(web.asked.load(Ordering::SeqCst), 0, "none was asked");
+    assert_eq!(web.asked.load(Ordering::SeqCst), 0, "no request was sent");
     let open = library(open());
     let refused = |url: String| error_of(open.call("download", json!({ "url": url })));
     for (url, part) in [

@@ -72,7 +72,7 @@ fn content_comes_whole_or_in_windows() {
     );
     assert_eq!(get(json!({ "start_line": 3 }))["content"], "dritte Zeile\n");
     assert_eq!(get(json!({ "start_line": 9 }))["content"], "");
-    // A window that would end inside a character ends before it, and the next goes on there.
+    // A window that would end inside a character ends before it, and the next one starts there.
     let cut = text.find('ä').unwrap() + 1;
     let first = get(json!({ "offset": 0, "length": cut }));
     assert_eq!(first["content"], text[..cut - 1]);

@@ -187,8 +187,8 @@ fn pages_are_complete() {
     }
 }
 
-/// The same tree through ripgrep and through the tool, for many combinations of flags; where ripgrep is not installed
-/// there is nothing to compare with.
+/// Compares ripgrep and the tool on the same tree, for many combinations of flags. Skipped where ripgrep is not
+/// installed.
 #[test]
 fn the_output_is_that_of_ripgrep() {
     if Command::new("rg").arg("--version").output().is_err() {

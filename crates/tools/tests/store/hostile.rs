@@ -1,11 +1,11 @@
-//! Hostile input to every tool: each gets an answer, and no answer shows SQL, a path of the server, or a stack.
+//! Hostile input to every tool: each call gets a reply, and no reply reveals SQL, a server path, or a stack trace.
 
 use serde_json::{Map, Value, json};
 use shelf_engine::{Caller, FileAccess};
 use shelf_testkit::TestLibrary;
 use shelf_tools::{Tool, registry};
 
-/// What must not stand in any text that a caller sees.
+/// Text that must not appear in any reply.
 const FORBIDDEN: [&str; 13] = [
     "select ",
     "insert into",
@@ -105,7 +105,7 @@ fn no_answer_shows_sql_paths_or_stacks() {
             errors += 1;
             let shown =
                 format!("{} {} {}", failure.text, failure.message, failure.hints.join(" ")).to_lowercase();
-            // What the caller sent may come back to it.
+            // A reply may repeat what the caller sent.
             let sent = arguments.to_string().to_lowercase();
             for word in FORBIDDEN.iter().copied().chain([place.as_str()]) {
                 assert!(!shown.contains(word) || sent.contains(word), "{} {arguments}: {shown}", tool.name);

@@ -1,5 +1,5 @@
-//! Every tool and every identity: what is hidden is refused, what is refused is hidden, and nobody sees anything of
-//! anybody else. Made from the registry, so that a new tool cannot slip past.
+//! Every tool and every identity: what is hidden is refused, what is refused is hidden, and no one sees another
+//! account's data. Generated from the registry, so that a new tool cannot be missed.
 
 use serde_json::{Map, Value, json};
 use shelf_engine::{AuthError, Caller, Door, Options, PersonalScope, WorkspaceSettings};
@@ -8,13 +8,13 @@ use shelf_tools::{Tool, policy, policy::Selection, registry, resources};
 
 use PersonalScope::{Admin, Read, Write};
 
-/// What the contract gives collection tokens.
+/// The tools that the contract grants to collection tokens.
 const READING: [&str; 3] = ["search_documents_tool", "get_document_tool", "list_documents_tool"];
 const WRITING: [&str; 3] = ["store_document_tool", "update_document_tool", "delete_document_tool"];
 const ADMIN: [&str; 5] =
     ["list_users_tool", "search_users_tool", "get_user_tool", "update_user_tool", "delete_user_tool"];
 
-/// Why an identity does not get a tool, by the documents rather than by the table under test.
+/// Why an identity may not use a tool, according to the contract rather than the table under test.
 fn expected_refusal(identity: &str, tool: &Tool) -> Option<&'static str> {
     let writes = !tool.hints.read_only;
     let document = READING.contains(&tool.name) || WRITING.contains(&tool.name);
@@ -36,14 +36,14 @@ fn expected_refusal(identity: &str, tool: &Tool) -> Option<&'static str> {
 
 struct World {
     library: TestLibrary,
-    /// Identities that get in, with what they show.
+    /// Identities that are admitted.
     callers: Vec<(&'static str, Caller)>,
-    /// Identities that do not, with the sentence they hear at the protocol's door.
+    /// Identities that are refused over MCP, with their token and the error message.
     outside: Vec<(&'static str, String, &'static str)>,
     secret_ids: Vec<String>,
 }
 
-/// Stands in everything of Alice's.
+/// Appears in all of Alice's data.
 const MARKER: &str = "quokka7741";
 
 fn world() -> World {
@@ -91,7 +91,7 @@ fn world() -> World {
     World { library, callers, outside, secret_ids }
 }
 
-/// Puts the marker into everything that Alice can write to, and gives the ids of it all.
+/// Puts the marker into everything that Alice can write, and returns the ids.
 fn fill(library: &TestLibrary, alice: &Caller) -> Vec<String> {
     let name = format!("{MARKER} shelf");
     let collection = library.ok_as(alice, "create_collection_tool", json!({ "name": name }))["id"].clone();
@@ -129,7 +129,7 @@ fn hidden_means_refused_and_refused_means_hidden() {
         for tool in registry().filter(|tool| tool.toolset() != "extras") {
             let expected = expected_refusal(identity, tool);
             assert_eq!(visible.contains(&tool.name), expected.is_none(), "{identity} sees {}", tool.name);
-            // The policy speaks before anything looks at the arguments, so wrong ones do no harm.
+            // The policy is checked before the arguments, so wrong arguments do no harm.
             let outcome = world.library.call_as(caller, tool.name, json!({ "no such argument": 1 }));
             let text = error_of(outcome);
             match expected {
@@ -140,7 +140,7 @@ fn hidden_means_refused_and_refused_means_hidden() {
     }
 }
 
-/// Arguments that somebody curious would try on a tool.
+/// Arguments that an attacker would try on a tool.
 fn attempts(tool: &Tool, ids: &[String]) -> Vec<Value> {
     let schema = tool.input_schema();
     let properties = schema["properties"].as_object().unwrap().clone();
@@ -199,7 +199,7 @@ fn nothing_of_one_person_reaches_another() {
     assert!(alice_sees("list", json!({})) && alice_sees("search", json!({ "query": "zebrafish" })));
     assert!(alice_sees("search_documents_tool", json!({ "query": "zebrafish" })));
     for (identity, caller) in &world.callers {
-        // Administrators reach others by explicit id, as they are meant to; the owner is one.
+        // Administrators, including the owner, may reach others by explicit id.
         if ["owner PAT", "admin PAT", "local"].contains(identity) {
             continue;
         }
@@ -228,7 +228,7 @@ fn nothing_of_one_person_reaches_another() {
             assert!(!leaked, "{identity}: {template}");
         }
     }
-    // After all those attempts everything of Alice's is still there.
+    // After all those attempts, all of Alice's data is still there.
     assert!(alice_sees("list", json!({})) && alice_sees("list_cats_tool", json!({})));
     let kept = world.library.ok_as(&world.callers[0].1, "list_documents_tool", json!({}));
     assert_eq!(kept.as_array().unwrap().len(), 2, "{kept}");
@@ -254,7 +254,7 @@ fn over_http_the_workspace_is_for_administrators_and_those_who_are_named() {
     let entry = json!({ "file": "progress_log.jsonl", "entry": { "note": "x" } });
     let written = error_of(library.call_as(&library.caller("bob"), "write_memory_entry", entry));
     assert!(written.contains("workspace.accounts"), "{written}");
-    assert!(library.call_as(&library.caller("bob"), "hello", json!({})).is_ok(), "it touches nothing");
+    assert!(library.call_as(&library.caller("bob"), "hello", json!({})).is_ok(), "it accesses nothing");
 }
 
 #[test]
@@ -268,7 +268,7 @@ fn figures_do_not_tell_of_others() {
         |caller: &Caller| library.ok_as(caller, "add", json!({ "content": content, "name": "same.txt" }));
     let first = store(&alice);
     let second = store(&bob);
-    assert_eq!(first["bytes_stored"], second["bytes_stored"], "what others have stored does not show");
+    assert_eq!(first["bytes_stored"], second["bytes_stored"], "it does not reveal what others have stored");
     assert_eq!(second["bytes_deduped"], 0);
     let status = |caller: &Caller| library.ok_as(caller, "status", json!({}));
     assert_eq!(status(&alice)["total_objects"], 1);
@@ -279,4 +279,49 @@ fn figures_do_not_tell_of_others() {
     assert!(cursor.is_string());
     let stolen = error_of(library.call_as(&bob, "list", json!({ "limit": 1, "cursor": cursor })));
     assert!(stolen.contains("cursor is not one"), "{stolen}");
+}
+
+#[test]
+fn numbers_count_what_the_account_itself_stored() {
+    let library = TestLibrary::new();
+    library.user("alice", false);
+    library.user("bob", false);
+    let (alice, bob) = (library.caller("alice"), library.caller("bob"));
+    for number in 0..7 {
+        library.ok_as(&alice, "add", json!({ "content": "a heron", "name": format!("a/{number}") }));
+    }
+    library.ok_as(&bob, "add", json!({ "content": "a heron", "name": "b" }));
+    library.ok_as(&alice, "add", json!({ "content": "an egret", "name": "c" }));
+    let id_of = |caller: &Caller, query: &str| {
+        library.ok_as(caller, "search", json!({ "query": query }))["results"][0]["id"].clone()
+    };
+    assert_eq!((id_of(&bob, "heron"), id_of(&alice, "egret")), (json!(1), json!(8)));
+    // A number is never given twice.
+    library.ok_as(&bob, "delete_by_name", json!({ "name": "b" }));
+    library.ok_as(&bob, "add", json!({ "content": "a heron again", "name": "b" }));
+    assert_eq!(id_of(&bob, "heron"), 2);
+    let details = library.ok_as(&bob, "status", json!({ "detailed": true }))["details"].clone();
+    assert!(details.get("journal_sequence").is_none(), "{details}");
+    let details = library.ok("status", json!({ "detailed": true }))["details"].clone();
+    assert!(details["journal_sequence"].as_u64().is_some_and(|sequence| sequence > 9), "{details}");
+}
+
+#[test]
+fn a_copy_to_a_file_needs_write_access() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options { export_roots: vec![folder.path().to_owned()], ..Options::default() };
+    let library = TestLibrary::with(options);
+    library.user("bob", false);
+    let bob = library.caller("bob");
+    library.ok_as(&bob, "add", json!({ "content": "a heron", "name": "b" }));
+    let reader = library.personal("bob", &[Read], None);
+    let reader = library.admit(reader.text.reveal(), Door::Protocol).unwrap();
+    let target = folder.path().join("out");
+    let request = json!({ "name": "b", "outputPath": target });
+    let refused = error_of(library.call_as(&reader, "get", request.clone()));
+    assert_eq!(refused, "Error: Insufficient permissions: write access required");
+    assert!(!target.exists());
+    assert_eq!(library.ok_as(&reader, "get", json!({ "name": "b" }))["found"], true);
+    library.ok_as(&bob, "get", request);
+    assert_eq!(std::fs::read(target).unwrap(), b"a heron");
 }

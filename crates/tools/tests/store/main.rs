@@ -1,4 +1,4 @@
-//! The tools at the boundary that callers see, one module a tool or a question.
+//! The tools as callers see them, one module per tool or topic.
 
 mod accounts;
 mod add;

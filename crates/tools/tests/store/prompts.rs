@@ -1,4 +1,4 @@
-//! Prompts: built in, and files of whoever runs the server.
+//! Prompts: built-in ones, and files of the server's operator.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ fn built_in_prompts_take_their_arguments() {
     }
     for prompt in &listed {
         assert!(!prompt.description.is_empty() && !prompt.title.is_empty(), "{}", prompt.name);
-        // Whatever is given stands in the text as it is, and only once what was not given leaves no gap.
+        // Every given value appears in the text unchanged, and optional arguments may be omitted.
         let everything: BTreeMap<String, String> = prompt
             .arguments
             .iter()
@@ -49,7 +49,10 @@ fn built_in_prompts_take_their_arguments() {
             let error = prompts.get(&owner, &all, &prompt.name, &fewer).unwrap_err().to_string();
             assert!(error.contains(&format!("needs the argument '{missing}'")), "{error}");
             fewer.insert(missing.clone(), " ".into());
-            assert!(prompts.get(&owner, &all, &prompt.name, &fewer).is_err(), "an empty one is none");
+            assert!(
+                prompts.get(&owner, &all, &prompt.name, &fewer).is_err(),
+                "an empty argument counts as missing"
+            );
         }
     }
     let refused = |name: &str, arguments: &[(&str, &str)]| {
@@ -92,7 +95,7 @@ fn files_are_prompts_and_are_reread() {
     write("PROMPT-plain.md", "Do something else.");
     assert_eq!(prompts.get(&owner, &all, "plain", &given(&[])).unwrap().text, "Do something else.");
     write("PROMPT-search-codebase.md", "My own way.");
-    assert_eq!(prompts.list(&owner, &all).len(), built_in + 2, "a file takes the place of a built-in one");
+    assert_eq!(prompts.list(&owner, &all).len(), built_in + 2, "a file replaces a built-in prompt");
     assert_eq!(prompts.get(&owner, &all, "search_codebase", &given(&[])).unwrap().text, "My own way.");
     std::fs::remove_file(folder.path().join("PROMPT-plain.md")).unwrap();
     assert!(prompts.get(&owner, &all, "plain", &given(&[])).is_err());

@@ -1,4 +1,4 @@
-//! The table itself: every tool is documented, its schemas are portable, its example runs and fits its schema.
+//! The registry: every tool is documented, its schemas are portable, its example runs and fits its schema.
 
 use serde_json::{Map, Value, json};
 use shelf_testkit::TestLibrary;
@@ -19,7 +19,7 @@ fn tools_are_documented_and_their_schemas_are_portable() {
         for (name, property) in input["properties"].as_object().unwrap() {
             assert!(property["description"].is_string(), "{}.{name} has no description", tool.name);
         }
-        for schema in [Value::Object(input), Value::Object(tool.output_schema())] {
+        for schema in [Value::Object((*input).clone()), Value::Object(tool.output_schema())] {
             let text = schema.to_string();
             for word in ["\"null\"", "uint", "int64", "$ref", "$defs", "\"default\":null"] {
                 assert!(!text.contains(word), "{}: {word} in {text}", tool.name);
@@ -77,7 +77,7 @@ fn names_are_those_of_the_contracts() {
 
 #[test]
 fn every_example_runs_and_fits_the_output_schema() {
-    // What asks the world outside is tried against a server of its own test.
+    // Tools that reach the outside world have their own tests with a test server.
     for tool in registry().filter(|tool| !tool.hints.open_world) {
         let library = TestLibrary::new();
         let example = with_real_ids(&library, tool.example);
@@ -86,7 +86,7 @@ fn every_example_runs_and_fits_the_output_schema() {
     }
 }
 
-/// Examples name things by the contract's ids; here they are things that exist.
+/// Replaces the contract's ids in an example with ids of things that exist.
 fn with_real_ids(library: &TestLibrary, example: &str) -> String {
     library.ok("add", json!({ "content": "Call the printer.", "name": "notes/monday.txt" }));
     let user = library.user("alice", false);

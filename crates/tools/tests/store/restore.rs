@@ -44,7 +44,7 @@ fn a_folder_comes_back_as_it_was() {
     assert_eq!(files[1].1, [0, 255, 10, 13]);
     assert_eq!(fs::metadata(out.join("bin/run.sh")).unwrap().permissions().mode() & 0o777, 0o755);
     assert_eq!(fs::metadata(out.join("a.txt")).unwrap().modified().unwrap(), time);
-    // Again: everything exists.
+    // A second time, when all files exist.
     fs::write(out.join("a.txt"), "mine").unwrap();
     let again = library.ok("restore", arguments);
     assert_eq!((targets(&again, "restored").len(), targets(&again, "skipped").len()), (0, 4));

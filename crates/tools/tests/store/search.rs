@@ -1,4 +1,4 @@
-//! `search`, by what the contract and the decisions say of it.
+//! `search`, as specified by the contract and the design decisions.
 
 use serde_json::{Value, json};
 use shelf_testkit::{TestLibrary, error_of};
@@ -78,7 +78,7 @@ fn each_kind_says_what_ran_and_scores_fall() {
     // No word in common: only the meaning finds it.
     let meant = library.ok("search", json!({ "query": "farming crops", "type": "semantic" }));
     assert_eq!(first(&meant), "notes/garden.md");
-    // Nothing has the words, so the meaning answers alone.
+    // No document contains the words, so only the meaning counts.
     assert_eq!(
         first(&library.ok("search", json!({ "query": "farming crops", "fuzzy": false }))),
         "notes/garden.md"
@@ -123,7 +123,7 @@ fn exact_words_come_before_corrected_ones() {
     assert_eq!(keyword(&library, "colours"), ["one.txt"]);
 }
 
-/// Words of the built-in vocabulary, spread over the whole of it.
+/// Words spread evenly over the built-in vocabulary.
 fn words() -> Vec<&'static str> {
     let all = include_str!("../../../embed/model/vocab.txt").lines();
     let fit: Vec<&str> = all
@@ -132,7 +132,7 @@ fn words() -> Vec<&'static str> {
     fit.iter().step_by(fit.len() / 600).copied().take(600).collect()
 }
 
-/// Leaves out, doubles, swaps or replaces one letter, by turns; never the first.
+/// Drops, doubles, swaps or replaces one letter, in turn; never the first.
 fn mistyped(word: &str, turn: usize) -> String {
     let mut letters: Vec<char> = word.chars().collect();
     let at = 1 + turn * 7 % (letters.len() - 2);
@@ -182,7 +182,7 @@ fn identifiers_stems_prefixes_and_quotes() {
     assert_eq!(keyword(&library, "\"database optimization\""), ["notes/database.md"]);
     assert!(keyword(&library, "\"optimization database\"").is_empty());
     assert_eq!(library.ok("search", json!({ "query": "\"optimization database\"" }))["total"], 0);
-    // A name counts too.
+    // Names are searched too.
     assert_eq!(keyword(&library, "one.txt").first().map(String::as_str), Some("letters/one.txt"));
     for odd in
         ["\"", "((", "AND OR NOT", "a:b:c", "*", "\\", "\u{0}", "+-&&||!", "\"unclosed phrase", "field:"]
@@ -212,7 +212,7 @@ fn hashes_are_found_and_fall_back_to_text() {
         json!({ "query": hash }),
         json!({ "query": &hash[..12] }),
     ] {
-        // A short beginning may lack letters or digits; then it is a word.
+        // A short prefix without both letters and digits is treated as a word.
         if arguments.get("hash").is_none() && !looks_like_hash(arguments["query"].as_str().unwrap()) {
             continue;
         }
@@ -276,9 +276,9 @@ fn a_phrase_is_shown_where_it_stands() {
     let (number, snippet) = line("\"gamma epsilon\"");
     assert_eq!(number, 8);
     assert!(snippet.contains("\u{1b}[1;31mgamma\u{1b}[0m \u{1b}[1;31mepsilon\u{1b}[0m"), "{snippet}");
-    // Words that do not stand side by side are not marked.
+    // Words that are not adjacent are not highlighted.
     assert!(!line("\"gamma delta\"").1.contains("\u{1b}[1;31mgamma\u{1b}[0m\n"));
-    assert_eq!(line("\"then alpha gamma\"").0, 7, "over the end of a line");
+    assert_eq!(line("\"then alpha gamma\"").0, 7, "across a line break");
 }
 
 #[test]
@@ -457,7 +457,7 @@ fn binary_documents_are_found_by_name_and_texts_by_any_line() {
     let reply = library.ok("search", json!({ "query": "lighthouse" }));
     assert_eq!((first(&reply), reply["results"][0]["snippet"].as_str()), ("photos/lighthouse.png", Some("")));
     assert!(reply["results"][0]["address"].as_str().unwrap().starts_with("image://"));
-    // One line without an end: the passage is cut inside it and the snippet stays short.
+    // One very long line: the passage is cut inside it, and the snippet stays short.
     let long = format!("{} needle {}", "hay ".repeat(20_000), "straw ".repeat(20_000));
     library.ok("add", json!({ "name": "long.txt", "content": long }));
     let reply = library.ok("search", json!({ "query": "needle", "type": "keyword" }));
@@ -479,7 +479,7 @@ fn patterns_find_what_is_not_in_the_text_of_a_page() {
     for pattern in ["zebrafish", "zebrafish_tank_red", "z.?e.?b", "class="] {
         assert_eq!(library.ok("grep", json!({ "pattern": pattern }))["total_files"], 2, "{pattern}");
     }
-    assert!(keyword(&library, "zebrafish").is_empty(), "an attribute is no text");
+    assert!(keyword(&library, "zebrafish").is_empty(), "an attribute is not text");
     assert_eq!(keyword(&library, "nothing").len(), 2);
 }
 

@@ -1,4 +1,4 @@
-//! The workspace family: what may be read, what may not and says nothing, and lines that are never torn.
+//! The workspace family: what may be read, refusals that reveal nothing, and lines that are never torn.
 
 use std::{fs, os::unix::fs::symlink, time::Duration};
 
@@ -51,6 +51,9 @@ fn files_are_read_as_the_contract_says() {
     assert_eq!(lines(json!({ "start_line": 2, "end_line": 2 })), "Two\n");
     assert_eq!(lines(json!({ "tail": 1 })), "Three\n");
     assert_eq!(lines(json!({ "start_line": 99 })), "");
+    let backwards = json!({ "path": "docs/README.md", "start_line": 3, "end_line": 2 });
+    let (kind, message) = refused(&library, "read_repo_file", backwards);
+    assert_eq!((kind.as_str(), message.as_str()), ("INVALID_INPUT", "end_line 2 is before start_line 3"));
     assert_eq!(code(&library, &format!("docs/{}", "x".repeat(300))), "FILE_NOT_FOUND");
     assert_eq!(library.ok("read_repo_file", json!({ "path": "docs/secretary.md" }))["content"], "fine");
     library.write("workspace/docs/bytes.bin", [0xFF, 0xFE, 0x00]);
@@ -164,7 +167,7 @@ fn what_is_closed_says_nothing_about_being_there() {
     for path in attacks {
         assert_eq!(code(&library, path), "PATH_NOT_ALLOWED", "{path:?}");
     }
-    // Word for word the same, whether the file is there or not.
+    // The message is identical whether the file exists or not.
     for (there, absent) in [
         ("docs/.env", "paths/.env"),
         ("docs/secrets/plan.txt", "docs/secrets/none.txt"),
@@ -187,7 +190,7 @@ fn what_is_closed_says_nothing_about_being_there() {
     }
     assert_eq!(code(&library, "docs/absent.md"), "FILE_NOT_FOUND");
     assert_eq!(code(&library, "docs/secretary.md/x"), "FILE_NOT_FOUND");
-    // A link to what may be read is read, and what it lacks is missing.
+    // A link to a readable folder is followed, and a file missing there is reported as missing.
     symlink("../paths", library.path("workspace/docs/ways")).unwrap();
     let read = library.ok("read_repo_file", json!({ "path": "docs/ways/Beginner/README.md" }));
     assert_eq!(read["path"], "paths/Beginner/README.md");
@@ -235,7 +238,7 @@ fn a_link_that_is_swapped_meanwhile_leads_nowhere() {
             assert!(!listed.contains("HEAD"), "{listed}");
         }
     });
-    assert!(read > 0, "the file was never there to be read");
+    assert!(read > 0, "the file was never readable");
 }
 
 #[test]
@@ -269,7 +272,7 @@ fn entries_are_appended_and_counted() {
         fs::read_to_string(&file).unwrap(),
         "{\"zeta\":1,\"timestamp\":\"2026-01-07T14:00:00Z\",\"event\":\"task_completed\",\"alpha\":[1,2.5,\"ü\"]}\n"
     );
-    // Somebody's editor left a broken line without an end.
+    // An editor left a broken line without a line break.
     let mut text = fs::read_to_string(&file).unwrap();
     text.push_str("{\"half\": ");
     fs::write(&file, &text).unwrap();
@@ -320,7 +323,7 @@ fn what_may_not_be_written_is_refused_with_its_code() {
 #[test]
 fn many_writers_leave_whole_lines() {
     let library = library();
-    // Threads of one process; processes are tried where the program is.
+    // These are threads of one process; the tests of the program cover several processes.
     let (writers, each) = (16, 50);
     std::thread::scope(|scope| {
         for writer in 0..writers {
@@ -356,7 +359,7 @@ fn the_same_key_adds_nothing_twice() {
     assert_eq!((again["entry_count"].as_u64(), again["duplicate"].as_bool()), (Some(1), Some(true)));
     assert_eq!(write("other", 1).unwrap()["entry_count"], 2);
     assert!(write("other", 2).is_err() && write("", 3).is_err());
-    // A key whose line never came to be is as good as new.
+    // A key whose line is not in the file can be used again.
     fs::write(library.path("workspace/.claude/memory/decisions.jsonl"), "").unwrap();
     assert_eq!(write("other", 1).unwrap()["entry_count"], 1);
 }

@@ -1,4 +1,4 @@
-//! The workspace tools beyond the contract: asking memory, listing files, adding practices.
+//! The workspace tools beyond the contract: querying memory, listing files, adding best practices.
 
 use std::{fs, os::unix::fs::symlink};
 
@@ -48,7 +48,7 @@ fn memory_is_asked_by_field_words_and_time() {
     assert!(numbers(json!({ "contains": "nowhere" })).is_empty());
     assert_eq!(numbers(json!({ "since": "2026-01-06" })), [2, 3, 5]);
     assert_eq!(numbers(json!({ "since": "2026-01-06T06:00:01Z" })), [3, 5]);
-    assert_eq!(numbers(json!({ "until": "2026-01-06" })), [1, 2], "the day itself counts");
+    assert_eq!(numbers(json!({ "until": "2026-01-06" })), [1, 2], "the day itself is included");
     assert_eq!(numbers(json!({ "until": "2026-01-07T08:00:00Z" })), [1, 2]);
     assert_eq!(numbers(json!({ "since": "2026-01-06", "until": "2026-01-07", "last": 2 })), [3, 5]);
     let reply = ask(json!({ "last": 1 }));
@@ -91,7 +91,7 @@ fn a_long_memory_is_answered_within_a_page() {
     let reply = library.ok("query_memory", json!({ "file": "decisions.jsonl", "last": 1_000 }));
     let entries = reply["entries"].as_array().unwrap();
     assert!(reply.to_string().len() < 40_000 && entries.len() > 10, "{}", entries.len());
-    assert_eq!(entries.last().unwrap()["entry"]["n"], 499, "the newest come first to their place");
+    assert_eq!(entries.last().unwrap()["entry"]["n"], 499, "the newest entries are kept");
     assert_eq!((reply["total"].as_u64(), reply["truncated"].as_bool()), (Some(500), Some(true)));
 }
 
@@ -148,7 +148,7 @@ fn only_what_may_be_read_is_listed() {
     );
     assert_eq!((reply["total"].as_u64(), reply.get("truncated")), (Some(9), None));
     assert_eq!(reply["files"][3]["size_bytes"], 5);
-    // Whatever is listed can be read.
+    // Every listed file can be read.
     for path in &all {
         library.ok("read_repo_file", json!({ "path": path }));
     }
@@ -174,7 +174,7 @@ fn practices_are_sections_of_a_page() {
     let text = fs::read_to_string(&page).unwrap();
     assert!(text.starts_with("# Best practices\n\n## Look first\n\n*2"), "{text}");
     assert!(text.ends_with(" · data*\n\nPlot *every* column.\n\n### Why\n\nBecause.\n"), "{text}");
-    // What is there stays as it is, also when somebody left no line end.
+    // Existing text is kept unchanged, even without a final line break.
     fs::write(&page, format!("{text}\n## By hand")).unwrap();
     assert_eq!(add("Third", "x").unwrap()["practice_count"], 3);
     let now = fs::read_to_string(&page).unwrap();

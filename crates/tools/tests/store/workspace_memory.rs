@@ -1,4 +1,4 @@
-//! Lines of memory: what is written is what was sent, and what others do to it is found.
+//! Memory files: entries are written exactly as sent, and edits from outside are detected.
 
 use std::{fs, io::Write, path::PathBuf};
 
@@ -18,7 +18,7 @@ fn write(library: &TestLibrary, what: &str) -> Value {
     library.ok("write_memory_entry", json!({ "file": "decisions.jsonl", "entry": entry }))
 }
 
-/// What a check says of decisions.jsonl: sort of fault and line.
+/// The findings of a check for decisions.jsonl: kind of fault and line.
 fn check(library: &TestLibrary) -> Vec<(MemoryFault, Option<u64>)> {
     let reports = library.library.check_memory(&Caller::owner()).unwrap();
     assert_eq!((reports[0].file, reports[1].file), ("progress_log.jsonl", "decisions.jsonl"));
@@ -47,7 +47,7 @@ fn numbers_and_order_reach_the_file_as_they_were_spelled() {
         "\n"
     );
     assert_eq!(fs::read_to_string(decisions(&library)).unwrap(), expected);
-    // What is inside a wrapper is checked like anything else.
+    // The content of a wrapper is checked like any entry.
     for (inside, sentence) in [
         ("5", "must be an object"),
         ("text", "must be an object"),
@@ -92,13 +92,13 @@ fn every_sort_of_edit_is_found() {
     let library = written();
     edit(&library, |lines| lines[2] = lines[2].replace("\"3\"", "\"three\""));
     assert_eq!(check(&library), [(MemoryFault::Changed, Some(3))]);
-    // It is found as well after further appends.
+    // It is still found after further appends.
     write(&library, "6");
     assert_eq!(check(&library), [(MemoryFault::Changed, Some(3))]);
 
     let library = written();
     edit(&library, |lines| drop(lines.remove(4)));
-    assert_eq!(check(&library), [(MemoryFault::Removed, Some(5))], "the last line was taken away");
+    assert_eq!(check(&library), [(MemoryFault::Removed, Some(5))], "the last line was removed");
 
     let library = written();
     edit(&library, |lines| drop(lines.drain(1..3)));
@@ -118,7 +118,7 @@ fn every_sort_of_edit_is_found() {
 
     let library = written();
     edit(&library, |lines| lines[0].push(' '));
-    assert_eq!(check(&library), [(MemoryFault::Changed, Some(1))], "one space");
+    assert_eq!(check(&library), [(MemoryFault::Changed, Some(1))], "a single added space");
 
     let library = written();
     fs::remove_file(decisions(&library)).unwrap();
@@ -170,7 +170,7 @@ fn a_stop_between_plan_and_line_is_no_edit() {
     let planned: String =
         after.lines().take(before.lines().count() + 1).map(|row| format!("{row}\n")).collect();
     let whole = fs::read(decisions(&library)).unwrap();
-    // Stopped before the line, in the middle of it, and before the last row.
+    // Stopped before the line, in the middle of it, and before the last row of the chain.
     for length in [file.len(), file.len() + 20, whole.len() - 1, whole.len()] {
         fs::write(&chain, &planned).unwrap();
         fs::write(decisions(&library), &whole[..length]).unwrap();
@@ -196,7 +196,7 @@ fn a_file_that_an_editor_replaces_gets_the_line() {
     write(&library, "first");
     let held = fs::File::open(decisions(&library)).unwrap();
     std::thread::scope(|scope| {
-        // The editor's lock-free rename happens while an append waits for the old file.
+        // The editor's rename, which takes no lock, happens while an append waits for the old file.
         held.lock().unwrap();
         let waiting = scope.spawn(|| write(&library, "second"));
         std::thread::sleep(std::time::Duration::from_millis(200));
