@@ -9,6 +9,7 @@ use shelf_catalog::Catalog;
 use crate::{
     Error, Result,
     manifests::{Blocks, Manifests},
+    readings::Readings,
     texts::{Breadth, Known, Texts},
 };
 
@@ -30,6 +31,7 @@ pub(crate) struct Blobs {
     pub blocks: Arc<Store>,
     pub manifests: Arc<Manifests>,
     pub texts: Arc<Texts>,
+    pub readings: Arc<Readings>,
 }
 
 impl Blobs {

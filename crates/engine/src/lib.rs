@@ -27,6 +27,7 @@ mod locks;
 pub mod maintain;
 mod manifests;
 mod pattern;
+mod readings;
 mod restore;
 mod search;
 mod shelves;
@@ -58,13 +59,14 @@ pub use shelf_catalog::{
     Account, Collection, CollectionSummary, Document, Filter, Metadata, Order, Snapshot, SortBy, TagChange,
     Token as TokenRow, TokenKind, TypeFigures, Version,
 };
+pub use shelf_workspace::{
+    Appended, MemoryFault, MemoryFile, MemoryFinding, MemoryLine, MemoryMatches, MemoryQuery, MemoryReport,
+    Practice, RepoEntry, RepoFile, RepoList, RepoWindow, WorkspaceError,
+};
 pub use status::{Figures, StatusReply};
 pub use tree::{Entry, Listing};
 pub use update::{UpdateReply, UpdateRequest};
-pub use workspace::{
-    Appended, MemoryFault, MemoryFile, MemoryFinding, MemoryLine, MemoryMatches, MemoryQuery, MemoryReport,
-    Practice, RepoEntry, RepoFile, RepoList, RepoWindow, WorkspaceError, WorkspaceSettings,
-};
+pub use workspace::WorkspaceSettings;
 
 /// Shorthand for this crate's results.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -15,6 +15,8 @@ use shelf_blocks::{
     objects::{Folder, Objects},
 };
 use shelf_catalog::{Catalog, Scope, sqlite::SqliteCatalog};
+use shelf_fetch::UnderWay;
+use shelf_workspace::Workspace;
 
 use crate::{
     Error, Result,
@@ -22,12 +24,13 @@ use crate::{
     blobs::Blobs,
     budget::Budget,
     commit::Folding,
-    download::{DownloadSettings, UnderWay},
+    download::DownloadSettings,
     indexing::{EndpointSettings, Indexing},
     locks::Locks,
     maintain::{Copying, Reserve, must_have_catalog},
+    readings::Readings,
     status::Figures,
-    workspace::{Workspace, WorkspaceSettings},
+    workspace::{self, WorkspaceSettings},
 };
 
 /// Where the library may read and write files on behalf of callers who are not the OS user.
@@ -175,6 +178,7 @@ impl Library {
             blocks: blocks.clone(),
             manifests: Arc::default(),
             texts: Arc::default(),
+            readings: Arc::new(Readings::in_folder(&folder.join("index"))),
         };
         Ok(Self {
             catalog,
@@ -185,7 +189,7 @@ impl Library {
                 options.embedding.clone(),
             )?),
             blobs,
-            workspace: options.workspace.as_ref().map(Workspace::open).transpose()?,
+            workspace: options.workspace.as_ref().map(workspace::open).transpose()?,
             token_use: TokenUse::default(),
             locks,
             clock,
@@ -242,6 +246,7 @@ impl Library {
         self.blobs.texts.shrink();
         if idle == Idle::Long {
             self.blobs.texts.clear();
+            self.blobs.readings.release_memory();
             self.blobs.manifests.clear();
             self.blocks.release_memory();
             self.catalog.release_memory();

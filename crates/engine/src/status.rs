@@ -54,6 +54,8 @@ pub struct Storage {
     pub catalog_bytes: u64,
     /// What the search index holds; `None` when it is to be built anew.
     pub index: Option<IndexFigures>,
+    /// Bytes of derived data.
+    pub derived_bytes: u64,
 }
 
 impl Library {
@@ -86,6 +88,7 @@ impl Library {
             loose: self.catalog.loose_figures()?,
             catalog_bytes: self.catalog.bytes()?,
             index: self.indexing.figures().ok(),
+            derived_bytes: self.blobs.readings.bytes(),
         })
     }
 

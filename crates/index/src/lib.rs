@@ -2,6 +2,7 @@
 //! journal at any time.
 
 mod bits;
+mod derived;
 mod error;
 mod manifest;
 mod pages;
@@ -15,6 +16,7 @@ mod vector;
 mod view;
 
 pub use bits::Bits;
+pub use derived::{Derived, DerivedKey};
 pub use error::Error;
 pub use remote_vectors::{Cosines, Missing, RemoteVectors};
 pub use search::{Correction, Hit, Hits, Kind, Question, Resolved, Search, Unit, Wanted, folded};

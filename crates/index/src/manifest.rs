@@ -15,7 +15,7 @@ use crate::{Error, Result};
 const NAME: &str = "manifest";
 /// The version of the index as a whole; an older index is rebuilt. Version 2 indexes large documents in pieces; version
 /// 1 ignored everything after their first 32 MiB.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// The content of the manifest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -14,7 +14,7 @@ use std::{
 use shelf_base::Digest;
 
 use crate::{
-    Error, Filter, Lease, Result, View,
+    DerivedKey, Error, Filter, Lease, Result, View,
     vector::{quantized, row_dot},
 };
 
@@ -53,7 +53,7 @@ pub struct Missing {
     pub ordinal: u32,
     /// The byte range of the passage in the document's text: start and exclusive end.
     pub bytes: (u32, u32),
-    /// The document's segment and row, for [`View::text_at`].
+    /// The document's segment and row, for [`View::text_key_at`].
     pub place: (usize, usize),
 }
 
@@ -240,10 +240,11 @@ const NONE: f32 = -1.0;
 pub struct Cosines(pub(crate) Vec<Vec<f32>>);
 
 impl View {
-    /// The text of the document at the place of a [`Missing`] passage, if the index keeps it.
-    pub fn text_at(&self, place: (usize, usize)) -> Result<Option<String>> {
-        let Some(placed) = self.segments.get(place.0) else { return Ok(None) };
-        placed.segment.text(&placed.segment.document(place.1))
+    /// Where the derived data has the text of the document at the place of a [`Missing`] passage, if it differs from the
+    /// document's bytes.
+    pub fn text_key_at(&self, place: (usize, usize)) -> Option<DerivedKey> {
+        let placed = self.segments.get(place.0)?;
+        placed.segment.text_key(&placed.segment.document(place.1))
     }
 }
 

@@ -194,9 +194,8 @@ impl View {
     pub fn sizes(&self) -> Sizes {
         let sum = |prefix: &str| self.segments.iter().map(|placed| placed.segment.sizes(prefix)).sum();
         let all: u64 = sum("");
-        let (words, vectors, trigrams, texts) =
-            (sum("words/") + sum("stems"), sum("vector."), sum("trigrams"), sum("texts"));
-        Sizes { words, vectors, trigrams, texts, tables: all - words - vectors - trigrams - texts }
+        let (words, vectors, trigrams) = (sum("words/") + sum("stems"), sum("vector."), sum("trigrams"));
+        Sizes { words, vectors, trigrams, tables: all - words - vectors - trigrams }
     }
 
     /// The number of segments.
@@ -219,8 +218,6 @@ pub struct Sizes {
     pub vectors: u64,
     /// Trigram lists.
     pub trigrams: u64,
-    /// Extracted texts of documents whose stored bytes are not plain UTF-8 text.
-    pub texts: u64,
     /// Tables of documents and passages.
     pub tables: u64,
 }

@@ -21,6 +21,9 @@ mod passages;
 mod pdf;
 mod text;
 
+/// Changes whenever a reader makes another text of the same bytes: what was kept of older readings is not used then.
+pub const VERSION: u32 = 1;
+
 pub use detect::{Detected, SAMPLE, detect, extension_of};
 pub use passages::{Passage, passages};
 pub use text::{Markup, Text, Unreadable, text_of};

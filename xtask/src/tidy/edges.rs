@@ -4,15 +4,17 @@ use super::Finding;
 use super::files::SourceFile;
 
 /// Each crate folder, and the crates it may depend on.
-const ALLOWED: [(&str, &[&str]); 10] = [
+const ALLOWED: [(&str, &[&str]); 12] = [
     ("base", &[]),
     ("blocks", &["base"]),
     ("catalog", &["base"]),
     ("index", &["base"]),
     ("embed", &["base"]),
     ("reading", &["base"]),
+    ("workspace", &["base"]),
+    ("fetch", &["base"]),
     ("accounts", &["base", "catalog"]),
-    ("engine", &["base", "blocks", "catalog", "index", "embed", "reading", "accounts"]),
+    ("engine", &["base", "blocks", "catalog", "index", "embed", "reading", "workspace", "fetch", "accounts"]),
     ("tools", &["base", "engine"]),
     ("serve", &["base", "engine", "tools"]),
 ];

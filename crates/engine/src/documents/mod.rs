@@ -84,7 +84,7 @@ impl Library {
         let content = kind::understand(kind, &request.content)?;
         let id = DocumentId::fresh();
         let path = format!("documents/{id}");
-        let measured = measure(&path, content.mime, content.is_text, &content.bytes);
+        let measured = measure(&self.blobs.readings, &path, content.mime, content.is_text, &content.bytes);
         let draft = StoreDraft {
             actor: caller.pass.actor(),
             collection: shelf,
@@ -144,7 +144,7 @@ impl Library {
         let (mime, is_text) = r#type
             .as_ref()
             .map_or((present.mime.as_str(), present.is_text), |new| (new.mime.as_str(), new.is_text));
-        let measured = measure(&present.path, mime, is_text, &bytes);
+        let measured = measure(&self.blobs.readings, &present.path, mime, is_text, &bytes);
         let draft = EditDraft {
             actor: caller.pass.actor(),
             scope: &caller.pass.reach(),

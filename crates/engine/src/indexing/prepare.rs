@@ -1,13 +1,16 @@
 //! From a stored document to what the index takes of it: text, passages, vectors, bytes for patterns.
 
-use parking_lot::Mutex;
-use shelf_base::CallContext;
+use shelf_base::{CallContext, Digest};
 use shelf_catalog::Changed;
 use shelf_embed::Tokens;
-use shelf_index::{Builder, Entry, EntryPassage, Grep, Part, Span};
+use shelf_index::{Builder, DerivedKey, Entry, EntryPassage, Grep, Part, Span};
 use shelf_reading::{Passage, Text};
 
-use crate::{Result, blobs::Blobs};
+use crate::{
+    Result,
+    blobs::Blobs,
+    readings::{EXTRACTED_BYTES, Origin, Readings},
+};
 
 /// Texts up to this size are indexed in one go, larger ones in pieces of it: what indexing holds in memory does not
 /// depend on how large a document is.
@@ -15,11 +18,6 @@ const PIECE: usize = 8 << 20;
 /// Of a text that is not stored as it reads (another encoding, HTML) so many bytes are looked at; what follows is found
 /// by pattern only.
 const CONVERTED_BYTES: u64 = 32 << 20;
-/// Files of other types that are larger than this are not looked into.
-const EXTRACTED_BYTES: u64 = 128 << 20;
-/// Other types than text take a few times their size while they are read, so large ones are read one at a time.
-const LARGE_FILE: u64 = 8 << 20;
-static ONE_LARGE_FILE: Mutex<()> = Mutex::new(());
 
 /// Buffers that are used again for every document.
 #[derive(Default)]
@@ -43,17 +41,21 @@ impl Preparing {
         if document.is_text && document.size > PIECE as u64 {
             return self.add_large(blobs, document, builder, full, call);
         }
-        let extracted = !document.is_text && has_text(&document.mime) && document.size <= EXTRACTED_BYTES;
-        let _alone = (extracted && document.size > LARGE_FILE).then(|| ONE_LARGE_FILE.lock());
-        let bytes = if document.is_text || extracted {
-            read(blobs, document, document.size, call)?
-        } else {
-            Vec::new()
-        };
-        let text = shelf_reading::text_of(&document.path, &document.mime, document.is_text, &bytes);
-        let text = text.ok().flatten();
+        let origin = origin(document);
+        if !origin.may_have_text() || (!document.is_text && document.size > EXTRACTED_BYTES) {
+            self.add_text(document, None, &[], document.size == 0, builder)?;
+            return Ok(0);
+        }
+        if let Some(known) = blobs.readings.extracted(&origin) {
+            let known = known.map(|text| (text, Some(origin.key())));
+            self.add_text(document, known, &[], document.size == 0, builder)?;
+            return Ok(0);
+        }
+        let bytes = read(blobs, document, document.size, call)?;
         let is_whole = bytes.len() as u64 == document.size;
-        self.add_text(document, text.as_ref(), &bytes, is_whole, builder)?;
+        // What could not be read whole is not what it seems: nothing may be remembered of it.
+        let text = if is_whole { blobs.readings.text(&origin, &bytes) } else { None };
+        self.add_text(document, text, &bytes, is_whole, builder)?;
         Ok(bytes.len() as u64)
     }
 
@@ -96,8 +98,8 @@ impl Preparing {
         // Not a piece of it could be added: its beginning as far as it can be converted, or its name.
         let bytes = read(blobs, document, CONVERTED_BYTES, call)?;
         let end = whole_characters(&bytes);
-        let text = shelf_reading::text_of(&document.path, &document.mime, true, &bytes[..end]);
-        self.add_text(document, text.ok().flatten().as_ref(), &bytes, false, builder)?;
+        let text = blobs.readings.text(&origin(document), &bytes[..end]);
+        self.add_text(document, text, &bytes, false, builder)?;
         Ok(document.size)
     }
 
@@ -138,7 +140,7 @@ impl Preparing {
             path: &document.path,
             name: &name_of(document),
             text: &text.text,
-            keep_text: false,
+            text_variant: None,
             is_whole: false,
             passages,
             grep: if start == 0 { Grep::Always } else { Grep::Never },
@@ -152,13 +154,13 @@ impl Preparing {
     fn add_text(
         &mut self,
         document: &Changed,
-        text: Option<&Text<'_>>,
+        text: Option<(Text<'_>, Option<DerivedKey>)>,
         bytes: &[u8],
         is_whole: bool,
         builder: &mut Builder,
     ) -> Result<()> {
-        let passages = text.map(|text| self.passages(text)).unwrap_or_default();
-        let kept = text.filter(|text| !text.as_stored);
+        let (text, key) = text.unzip();
+        let passages = text.as_ref().map(|text| self.passages(text)).unwrap_or_default();
         // Patterns see text in two-byte encodings as ripgrep shows it, decoded; its bytes say nothing then.
         let decoded = bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]);
         let grep = match document.is_text {
@@ -172,8 +174,8 @@ impl Preparing {
             collection: document.collection,
             path: &document.path,
             name: &name_of(document),
-            text: text.map_or("", |text| &text.text),
-            keep_text: kept.is_some(),
+            text: text.as_ref().map_or("", |text| &text.text),
+            text_variant: key.flatten().map(|key| key.variant),
             is_whole: is_whole && text.is_some(),
             passages,
             grep,
@@ -236,15 +238,19 @@ pub(crate) struct Measured {
     pub tokens: usize,
 }
 
-/// Measures a document as the index will cut it.
-pub(crate) fn measure(path: &str, mime: &str, is_text: bool, bytes: &[u8]) -> Measured {
-    if !is_text && !has_text(mime) {
-        return Measured::default();
-    }
+/// Measures a document as the index will cut it. What a reader makes of it is kept for the index.
+pub(crate) fn measure(readings: &Readings, path: &str, mime: &str, is_text: bool, bytes: &[u8]) -> Measured {
     let (mut measured, mut rest) = (Measured::default(), bytes);
     while !rest.is_empty() {
         let end = if is_text && rest.len() > PIECE { pause(&rest[..PIECE]) } else { rest.len() };
-        let Ok(Some(text)) = shelf_reading::text_of(path, mime, is_text, &rest[..end]) else { break };
+        let text = if end == bytes.len() {
+            readings
+                .text(&Origin { hash: Digest::of(bytes), path, mime, is_text }, bytes)
+                .map(|(text, _)| text)
+        } else {
+            shelf_reading::text_of(path, mime, is_text, &rest[..end]).ok().flatten()
+        };
+        let Some(text) = text else { break };
         let mut tokens = Tokens::default();
         shelf_embed::tokenize(&text.text, &mut tokens);
         tokens.divide_unknown(&text.text);
@@ -281,12 +287,9 @@ fn name_of(document: &Changed) -> String {
     if is_made { document.title.clone() } else { format!("{} {}", document.title, document.path) }
 }
 
-/// Types other than text that have text in them.
-fn has_text(mime: &str) -> bool {
-    matches!(
-        mime,
-        "application/pdf" | "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-    )
+fn origin(document: &Changed) -> Origin<'_> {
+    let Changed { hash, path, mime, is_text, .. } = document;
+    Origin { hash: *hash, path, mime, is_text: *is_text }
 }
 
 /// How many bytes of a beginning end between two characters, where they are UTF-8.

@@ -7,13 +7,13 @@ use std::{collections::HashMap, path::Path, sync::Arc};
 
 use parking_lot::Mutex;
 use shelf_base::{CallContext, Digest, ErrorInfo, ids::CollectionId};
-use shelf_catalog::Scope;
+use shelf_catalog::{Document, Scope};
 pub use shelf_embed::EndpointSettings;
 use shelf_embed::{BUILT_IN, Cached, Embedder, Endpoint};
-use shelf_index::{Cosines, Filter, Missing, RemoteVectors, View};
+use shelf_index::{Cosines, DerivedKey, Filter, Missing, RemoteVectors, View};
 
 use super::Indexing;
-use crate::{Caller, Error, Library, Result};
+use crate::{Caller, Error, Library, Result, readings::Origin};
 
 /// Passages that are embedded before their vectors are written.
 const BATCH: usize = 256;
@@ -124,6 +124,15 @@ impl Indexing {
         }
     }
 
+    fn converted(&self, passage: &Missing, key: &DerivedKey, call: &CallContext) -> Result<Arc<str>> {
+        let document = self.blobs.catalog.numbered(&Scope::Library, &[passage.number])?.pop();
+        let Some(document) = document else { return Ok("".into()) };
+        let Document { path, mime, is_text, .. } = &document;
+        let origin = Origin { hash: key.content, path, mime, is_text: *is_text };
+        let text = self.blobs.readings.text_at(key, &origin, &self.blobs, call)?;
+        Ok(text.map_or_else(|| "".into(), |text| (*text.text).into()))
+    }
+
     fn texts_of(&self, view: &View, missing: &[Missing], call: &CallContext) -> Result<Vec<String>> {
         let mut whole: HashMap<Digest, Arc<str>> = HashMap::new();
         let mut texts = Vec::new();
@@ -131,8 +140,8 @@ impl Indexing {
             let text = match whole.get(&passage.hash) {
                 Some(text) => text.clone(),
                 None => {
-                    let text: Arc<str> = match view.text_at(passage.place)? {
-                        Some(text) => text.into(),
+                    let text: Arc<str> = match view.text_key_at(passage.place) {
+                        Some(key) => self.converted(passage, &key, call)?,
                         None => String::from_utf8_lossy(&self.blobs.read_blob(call, &passage.hash)?).into(),
                     };
                     whole.insert(passage.hash, text.clone());

@@ -12,6 +12,7 @@ use shelf_catalog::{Record, Snapshot, chunks};
 use crate::{Error, Library, Result};
 
 const SEARCH_INDEX: &str = "search index";
+const DERIVED_DATA: &str = "derived data";
 /// How long a repair waits for writers to finish.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Loose blocks that are looked at in one go.
@@ -63,6 +64,9 @@ impl Library {
         if let Err(error) = self.indexing.check() {
             report.findings.push(finding(SEARCH_INDEX, error.to_string()));
         }
+        if let Err(error) = self.blobs.readings.check() {
+            report.findings.push(finding(DERIVED_DATA, error.to_string()));
+        }
         Ok(report)
     }
 
@@ -82,6 +86,9 @@ impl Library {
         }
         if before.findings.iter().any(|finding| finding.place == SEARCH_INDEX) {
             self.indexing.forget(call)?;
+        }
+        if before.findings.iter().any(|finding| finding.place == DERIVED_DATA) {
+            self.blobs.readings.wipe()?;
         }
         self.catalog.forget_stats()?;
         self.check(call)

@@ -160,6 +160,10 @@ impl Library {
         call.report(2, None, "deleting");
         let is_copied = self.forget_unneeded(&plan, call)?;
         plan.packs.run(&self.blocks, &plan.live)?;
+        // On a full disk the readings that nothing needs stay until there is room to write the others anew.
+        if let Err(error) = self.blobs.readings.retain(|content| plan.keep.contains(content)) {
+            tracing::warn!(%error, "derived data was not cleaned up");
+        }
         if !is_copied {
             // Now there may be room for it.
             self.copy_for_gc(call);

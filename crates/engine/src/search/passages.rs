@@ -132,10 +132,10 @@ impl Library {
         for hit in hits {
             let Some(document) = documents.get(&hit.number) else { continue };
             let span = (hit.span.end > hit.span.start).then_some(hit.span);
-            let content = match (search.text(hit)?, span) {
+            let content = match (self.converted(search, hit, document, call)?, span) {
                 (_, None) => String::new(),
                 (Some(text), Some(span)) => {
-                    text.get(span.start as usize..span.end as usize).unwrap_or_default().to_owned()
+                    text.text.get(span.start as usize..span.end as usize).unwrap_or_default().to_owned()
                 }
                 (None, Some(span)) => {
                     let range = u64::from(span.start)..u64::from(span.end);

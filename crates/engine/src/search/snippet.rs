@@ -1,13 +1,14 @@
 //! The lines of a document that a hit shows.
 
-use std::{collections::BTreeSet, ops::Range};
+use std::{collections::BTreeSet, ops::Range, sync::Arc};
 
 use shelf_base::CallContext;
 use shelf_catalog::Document;
 use shelf_index::{Hit, Resolved, Search, Span};
+use shelf_reading::Text;
 
 use super::SearchRequest;
-use crate::{Library, Result};
+use crate::{Library, Result, readings::Origin};
 
 /// Characters of a preview, about.
 const PREVIEW: usize = 240;
@@ -68,11 +69,29 @@ impl Library {
         span: Span,
         call: &CallContext,
     ) -> Result<Snippet> {
-        let region = match search.text(hit)? {
-            Some(text) => Region { first_line: 1, passage: span.start as usize..span.end as usize, text },
+        let region = match self.converted(search, hit, document, call)? {
+            Some(text) => Region {
+                first_line: 1,
+                passage: span.start as usize..span.end as usize,
+                text: text.text.clone().into_owned(),
+            },
             None => self.stored_region(request, document, span, call)?,
         };
         Ok(cut(request, &search.resolved, &region))
+    }
+
+    /// The text of a hit's document, if it differs from the document's bytes.
+    pub(super) fn converted(
+        &self,
+        search: &Search<'_>,
+        hit: &Hit,
+        document: &Document,
+        call: &CallContext,
+    ) -> Result<Option<Arc<Text<'static>>>> {
+        let Some(key) = search.text_key(hit) else { return Ok(None) };
+        let Document { path, mime, is_text, .. } = document;
+        let origin = Origin { hash: key.content, path, mime, is_text: *is_text };
+        self.blobs.readings.text_at(&key, &origin, &self.blobs, call)
     }
 
     fn stored_region(

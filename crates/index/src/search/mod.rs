@@ -9,7 +9,7 @@ pub use question::Question;
 pub use rank::{Hit, Hits, Kind, Unit};
 pub use resolve::{Correction, Resolved, folded};
 
-use crate::{Cosines, Filter, Result, View, bits::Bits, vector::DIMENSIONS};
+use crate::{Cosines, DerivedKey, Filter, Result, View, bits::Bits, vector::DIMENSIONS};
 
 /// A search in progress: the view, the documents that may be seen, and the resolved query.
 pub struct Search<'a> {
@@ -56,9 +56,9 @@ impl Search<'_> {
         rank::page(self, wanted)
     }
 
-    /// The text of a hit's document, if the index keeps it.
-    pub fn text(&self, hit: &Hit) -> Result<Option<String>> {
-        let Some(placed) = self.view.segments.get(hit.segment) else { return Ok(None) };
-        placed.segment.text(&placed.segment.document(hit.document))
+    /// Where the derived data has the text of a hit's document, if it differs from the document's bytes.
+    pub fn text_key(&self, hit: &Hit) -> Option<DerivedKey> {
+        let placed = self.view.segments.get(hit.segment)?;
+        placed.segment.text_key(&placed.segment.document(hit.document))
     }
 }

@@ -8,7 +8,7 @@ use tantivy::{IndexBuilder, SingleSegmentIndexWriter, directory::RamDirectory};
 use super::{
     Segment,
     archive::{Archive, Content, Parts, words_from_memory},
-    tables::{ALWAYS, DocumentRow, FIRST_PIECE, KEPT, LATER_PIECE, PATTERNS, PassageRow, Span, WORDED},
+    tables::{ALWAYS, CONVERTED, DocumentRow, FIRST_PIECE, LATER_PIECE, PATTERNS, PassageRow, Span, WORDED},
 };
 use crate::{
     Result,
@@ -78,8 +78,8 @@ pub struct Entry<'a> {
     pub name: &'a str,
     /// Its text; empty if it has none.
     pub text: &'a str,
-    /// Whether the segment must store the text, since it differs from the document's bytes.
-    pub keep_text: bool,
+    /// Where the derived data has the text, if it differs from the document's bytes.
+    pub text_variant: Option<u64>,
     /// Whether the text covers all of the document's bytes.
     pub is_whole: bool,
     /// The passages of the text.
@@ -100,7 +100,6 @@ pub struct Builder {
     passages: Vec<u8>,
     passage_count: u32,
     paths: Vec<u8>,
-    texts: Vec<u8>,
     trigrams: TrigramsBuilder,
     vectors: VectorsBuilder,
     text_bytes: usize,
@@ -124,7 +123,6 @@ impl Builder {
             passages: Vec::new(),
             passage_count: 0,
             paths: Vec::new(),
-            texts: Vec::new(),
             trigrams: TrigramsBuilder::default(),
             vectors: VectorsBuilder::default(),
             text_bytes: 0,
@@ -163,16 +161,13 @@ impl Builder {
             Grep::Always => (&[][..], PATTERNS | ALWAYS),
         };
         flags |= piece;
-        if entry.is_whole && !entry.keep_text {
+        if entry.is_whole && entry.text_variant.is_none() {
             flags |= WORDED;
         }
         self.trigrams.add(bytes);
-        let text = if entry.keep_text {
-            flags |= KEPT;
-            place(&mut self.texts, &zstd::bulk::compress(entry.text.as_bytes(), 3)?)
-        } else {
-            (0, 0)
-        };
+        if entry.text_variant.is_some() {
+            flags |= CONVERTED;
+        }
         self.documents.push(DocumentRow {
             number: entry.number,
             hash: entry.hash,
@@ -183,7 +178,7 @@ impl Builder {
             flags,
             first_ordinal,
             path: place(&mut self.paths, entry.path.as_bytes()),
-            text,
+            text_variant: entry.text_variant.unwrap_or(0),
         });
         self.text_bytes += entry.text.len();
         Ok(())
@@ -197,7 +192,7 @@ impl Builder {
     /// Whether the segment is large enough to be written, judged by the memory it takes.
     pub fn is_full(&self) -> bool {
         let vectors = self.passage_count as usize * DIMENSIONS;
-        let memory = self.words.mem_usage() + 2 * self.trigrams.memory() + vectors + self.texts.len();
+        let memory = self.words.mem_usage() + 2 * self.trigrams.memory() + vectors;
         memory > FULL || self.documents.len() as u32 >= MOST_DOCUMENTS / 2
     }
 
@@ -216,7 +211,6 @@ impl Builder {
         keep("trigrams", self.trigrams.finish());
         keep("passages", self.passages);
         keep("paths", self.paths);
-        keep("texts", self.texts);
         keep("numbers", numbers(&self.documents));
         let mut rows = Vec::new();
         self.documents.iter().for_each(|row| row.write(&mut rows));

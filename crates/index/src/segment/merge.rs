@@ -14,7 +14,7 @@ use super::{
     Built, Segment,
     archive::{Content, Parts, words_from_folder, words_from_memory},
     build::{numbers, place, stems},
-    tables::{DocumentRow, KEPT},
+    tables::DocumentRow,
     word_files,
 };
 use crate::{Error, Result, bits::Bits, text, trigram::Trigrams, vector::VectorsBuilder};
@@ -46,7 +46,6 @@ pub(crate) fn merge(segments: &[(&Segment, &Bits)], folder: &Path) -> Result<Opt
     keep("trigrams", trigrams);
     keep("passages", tables.passages);
     keep("paths", tables.paths);
-    keep("texts", tables.texts);
     keep("numbers", numbers(&tables.documents));
     let mut rows = Vec::new();
     tables.documents.iter().for_each(|row| row.write(&mut rows));
@@ -104,7 +103,6 @@ struct Merged {
     passages: Vec<u8>,
     passage_count: u32,
     paths: Vec<u8>,
-    texts: Vec<u8>,
     vectors: VectorsBuilder,
     text_bytes: u64,
     /// The new row of each document of each segment, if it is live.
@@ -139,12 +137,6 @@ impl Merged {
         }
         self.passage_count += row.passages;
         row.path = place(&mut self.paths, segment.path(&row).as_bytes());
-        if row.flags & KEPT != 0 {
-            let (start, length) = row.text;
-            let packed = segment.texts.get(start as usize..start as usize + length as usize);
-            row.text =
-                place(&mut self.texts, packed.ok_or_else(|| Error::damaged("texts", "a text is malformed"))?);
-        }
         self.documents.push(row);
         Ok(())
     }

@@ -19,8 +19,8 @@ pub(crate) use merge::merge;
 use parking_lot::Mutex;
 use shelf_base::ids::CollectionId;
 pub use tables::Span;
+use tables::{CONVERTED, Tables};
 pub(crate) use tables::{DocumentRow, PassageRow};
-use tables::{KEPT, Tables};
 use tantivy::{
     Index, InvertedIndexReader, SegmentReader, directory::OwnedBytes, postings::TermInfo,
     schema::IndexRecordOption,
@@ -28,15 +28,12 @@ use tantivy::{
 use vocabulary::{Sort, Vocabulary};
 
 use crate::{
-    Error, Result,
+    DerivedKey, Error, Result,
     bits::Bits,
     text::{self, Fields, Stems},
     trigram::{Needs, Trigrams, Word},
     vector::Vectors,
 };
-
-/// The maximum size of a stored text in bytes; a larger one means damage.
-const TEXT_BYTES: usize = 256 << 20;
 
 /// A prefix that more words share than this is not worth looking up.
 const BEGINNINGS: usize = 256;
@@ -58,7 +55,6 @@ pub(crate) struct Segment {
     tables: Tables,
     numbers: OwnedBytes,
     paths: OwnedBytes,
-    texts: OwnedBytes,
     trigrams: Trigrams,
     pub(crate) vectors: Vectors,
     pub(crate) stems: Stems,
@@ -95,7 +91,6 @@ impl Segment {
             numbers,
             vectors,
             paths: archive.part("paths")?,
-            texts: archive.part("texts")?,
             trigrams: Trigrams::open(archive.part("trigrams")?)?,
             stems: Stems::open(archive.part("stems")?)?,
             plain: Gathered::default(),
@@ -143,16 +138,10 @@ impl Segment {
         std::str::from_utf8(bytes).unwrap_or_default()
     }
 
-    /// The text of a document, if the segment stores it.
-    pub(crate) fn text(&self, document: &DocumentRow) -> Result<Option<String>> {
-        if document.flags & KEPT == 0 {
-            return Ok(None);
-        }
-        let (at, length) = document.text;
-        let torn = || Error::damaged("texts", "a text is malformed");
-        let packed = self.texts.get(at as usize..at as usize + length as usize).ok_or_else(torn)?;
-        let bytes = zstd::bulk::decompress(packed, TEXT_BYTES).map_err(|_| torn())?;
-        Ok(Some(String::from_utf8(bytes).map_err(|_| torn())?))
+    /// Where the derived data has the text of a document, if it differs from the document's bytes.
+    pub(crate) fn text_key(&self, document: &DocumentRow) -> Option<DerivedKey> {
+        let is_converted = document.flags & CONVERTED != 0;
+        is_converted.then_some(DerivedKey { content: document.hash, variant: document.text_variant })
     }
 
     /// The rows of the document with this number: one, or one for each of its pieces.

@@ -6,7 +6,7 @@ use tantivy::directory::OwnedBytes;
 use crate::{Error, Result, bits::Bits};
 
 /// Bytes of a document's row.
-pub(super) const DOCUMENT: usize = 104;
+pub(super) const DOCUMENT: usize = 96;
 /// Bytes of a passage's row.
 pub(super) const PASSAGE: usize = 32;
 
@@ -14,8 +14,8 @@ pub(super) const PASSAGE: usize = 32;
 pub(super) const PATTERNS: u8 = 1;
 /// It can be searched by pattern but has no trigrams, so it is always a candidate.
 pub(super) const ALWAYS: u8 = 2;
-/// Its text is stored in the segment, since it differs from the document's bytes.
-pub(super) const KEPT: u8 = 4;
+/// Its text differs from the document's bytes and is found in the derived data.
+pub(super) const CONVERTED: u8 = 4;
 /// Every word of the document's bytes is indexed.
 pub(super) const WORDED: u8 = 8;
 
@@ -38,8 +38,8 @@ pub(crate) struct DocumentRow {
     pub first_ordinal: u32,
     /// Offset and length of its path in the part `paths`.
     pub path: (u64, u32),
-    /// Offset and length of its compressed text in the part `texts`.
-    pub text: (u64, u32),
+    /// The variant of its text in the derived data; 0 when its text is the document's bytes.
+    pub text_variant: u64,
 }
 
 impl DocumentRow {
@@ -55,11 +55,11 @@ impl DocumentRow {
         for number in [self.first_passage, self.passages, self.tokens, u32::from(self.flags)] {
             bytes.extend_from_slice(&number.to_le_bytes());
         }
-        for ((at, length), more) in [(self.path, self.first_ordinal), (self.text, 0)] {
-            bytes.extend_from_slice(&at.to_le_bytes());
-            bytes.extend_from_slice(&length.to_le_bytes());
-            bytes.extend_from_slice(&more.to_le_bytes());
-        }
+        let (at, length) = self.path;
+        bytes.extend_from_slice(&at.to_le_bytes());
+        bytes.extend_from_slice(&length.to_le_bytes());
+        bytes.extend_from_slice(&self.first_ordinal.to_le_bytes());
+        bytes.extend_from_slice(&self.text_variant.to_le_bytes());
     }
 }
 
@@ -200,7 +200,7 @@ impl Tables {
             flags: short(row, 68) as u8,
             path: (long(row, 72), short(row, 80)),
             first_ordinal: short(row, 84),
-            text: (long(row, 88), short(row, 96)),
+            text_variant: long(row, 88),
         }
     }
 

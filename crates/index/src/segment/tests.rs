@@ -39,7 +39,7 @@ fn segment(texts: &[String], passage: usize) -> Segment {
             path: "path",
             name: "title path",
             text,
-            keep_text: false,
+            text_variant: None,
             is_whole: true,
             passages,
             grep: Grep::Bytes(text.as_bytes()),

@@ -67,7 +67,7 @@ fn details(status: &StatusReply, snapshots: u64) -> Details {
             word_bytes: index.sizes.words,
             vector_bytes: index.sizes.vectors,
             trigram_bytes: index.sizes.trigrams,
-            text_bytes: index.sizes.texts,
+            text_bytes: status.storage.map_or(0, |storage| storage.derived_bytes),
             table_bytes: index.sizes.tables,
         }),
         queue: status.storage.map(|storage| QueueView { pending: storage.loose.0 }),

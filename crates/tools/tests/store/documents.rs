@@ -1,7 +1,14 @@
 //! The six document tools and the five collection tools.
 
+use std::time::Duration;
+
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
+use shelf_base::CallContext;
+use shelf_engine::{
+    Caller, SearchKind, SearchRequest,
+    maintain::{CheckReport, Retention},
+};
 use shelf_testkit::{TestLibrary, error_of};
 
 fn store(library: &TestLibrary, title: &str, content: &str) -> String {
@@ -152,6 +159,49 @@ fn minimal_pdf(text: &str) -> Vec<u8> {
             .bytes(),
     );
     pdf
+}
+
+/// What a search for the word shows, in a process of its own.
+fn preview(library: &TestLibrary, word: &str, reindex: bool) -> String {
+    let (fresh, call) = (library.reopen(), CallContext::new());
+    if reindex {
+        fresh.reindex(&call).unwrap();
+    }
+    let request = SearchRequest { kind: SearchKind::Keyword, ..SearchRequest::new(word) };
+    let found = fresh.search(&Caller::owner(), &request, &call).unwrap();
+    let lines = found.hits.iter().flat_map(|hit| hit.snippet.lines.iter().map(|line| line.text.as_str()));
+    lines.collect()
+}
+
+#[test]
+fn a_file_is_read_once_and_its_text_can_be_made_again() {
+    let library = TestLibrary::new();
+    let pdf = minimal_pdf("The dunlin winters here.");
+    let content = STANDARD.encode(&pdf);
+    let file = json!({ "title": "Waders", "content": content, "document_type": "pdf" });
+    let stored = library.ok("store_document_tool", file);
+    let log = library.path("library/index/derived.log");
+    assert!(log.is_file(), "counting its passages has read it");
+    library.library.fold_now().unwrap();
+    let (packs, away) = (library.path("library/packs"), library.path("away"));
+    std::fs::rename(&packs, &away).unwrap();
+    assert!(preview(&library, "dunlin", true).contains("The dunlin winters here."), "without the file");
+    std::fs::rename(&away, &packs).unwrap();
+    std::fs::remove_file(&log).unwrap();
+    assert!(preview(&library, "dunlin", false).contains("The dunlin winters here."), "read again");
+    let mut bytes = std::fs::read(&log).unwrap();
+    let end = bytes.len() - 1;
+    bytes[end] ^= 1;
+    std::fs::write(&log, &bytes).unwrap();
+    let (fresh, call) = (library.reopen(), CallContext::new());
+    let places = |report: CheckReport| report.findings.into_iter().map(|f| f.place).collect::<Vec<_>>();
+    assert_eq!(places(fresh.check(&call).unwrap()), ["derived data"]);
+    assert!(places(fresh.repair(&call).unwrap()).is_empty());
+    assert!(preview(&library, "dunlin", false).contains("dunlin"));
+    let before = std::fs::metadata(&log).unwrap().len();
+    library.ok("delete_document_tool", json!({ "document_id": stored["document_id"] }));
+    fresh.gc(&Retention::default(), Duration::from_secs(5), &call).unwrap();
+    assert!(std::fs::metadata(&log).unwrap().len() < before, "nothing needs the text any more");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Comparing the memory files with their side chains: what was changed, removed, moved or added from outside.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::path::Path;
 
 use shelf_base::Digest;
 
@@ -9,7 +10,7 @@ use super::{
     chain::{Chain, Record, State},
     count, lines, parse,
 };
-use crate::{Caller, Library};
+use crate::Workspace;
 
 /// How a memory file differs from what is known of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,17 +74,15 @@ pub struct MemoryReport {
     pub findings: Vec<MemoryFinding>,
 }
 
-impl Library {
-    /// Compares every memory file of the workspace with its side chain. Changes nothing.
-    pub fn check_memory(&self, caller: &Caller) -> Result<Vec<MemoryReport>, WorkspaceError> {
-        caller.must_read().map_err(|_| WorkspaceError::PathNotAllowed(super::FOLDER.to_owned()))?;
-        let workspace = self.workspace(caller)?;
+impl Workspace {
+    /// Compares every memory file with its side chain in the folder `chains`. Changes nothing.
+    pub fn check_memory(&self, chains: &Path) -> Result<Vec<MemoryReport>, WorkspaceError> {
         MemoryFile::ALL
             .into_iter()
             .map(|file| {
                 // The chain is locked first, as a writer does, so that both are of one moment.
-                let chain = Chain::look(&self.chain_path(workspace, file))?;
-                let bytes = workspace.memory_bytes(file)?;
+                let chain = Chain::look(&self.chain_path(chains, file))?;
+                let bytes = self.memory_bytes(file)?;
                 Ok(compare(file, chain.as_ref(), &bytes))
             })
             .collect()

@@ -2,7 +2,7 @@
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-use crate::{Error, Result};
+use crate::{Result, WorkspaceError};
 
 /// What the contract allows.
 const ALLOWED: [&str; 5] = ["paths/**", "docs/**", ".claude/memory/**", "templates/**", "examples/**"];
@@ -16,17 +16,21 @@ pub(super) struct Rules {
     roots: Vec<String>,
 }
 
+fn invalid(error: &globset::Error) -> WorkspaceError {
+    WorkspaceError::Invalid(format!("workspace.read {error}"))
+}
+
 impl Rules {
     pub(super) fn new(also: &[String]) -> Result<Self> {
         let mut builder = GlobSetBuilder::new();
         let mut roots = Vec::new();
         for glob in ALLOWED.iter().copied().chain(also.iter().map(String::as_str)) {
             let built = GlobBuilder::new(glob).literal_separator(true).build();
-            builder.add(built.map_err(|error| Error::invalid("workspace.read", error.to_string()))?);
+            builder.add(built.map_err(|error| invalid(&error))?);
             let plain = glob.split('/').take_while(|part| !part.contains(['*', '?', '[', '{', '\\']));
             roots.push(plain.collect::<Vec<_>>().join("/"));
         }
-        let allowed = builder.build().map_err(|error| Error::invalid("workspace.read", error.to_string()))?;
+        let allowed = builder.build().map_err(|error| invalid(&error))?;
         Ok(Self { allowed, roots })
     }
 

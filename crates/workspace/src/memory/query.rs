@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use shelf_base::Moment;
 
 use super::{MemoryFile, WorkspaceError, count, lines, parse};
-use crate::{Caller, Library};
+use crate::Workspace;
 
 /// What is asked for; entries must fulfil all of it.
 #[derive(Clone, Debug, Default)]
@@ -45,16 +45,10 @@ pub struct MemoryMatches {
     pub invalid_lines: u64,
 }
 
-impl Library {
+impl Workspace {
     /// Looks for entries of a memory file.
-    pub fn query_memory(
-        &self,
-        caller: &Caller,
-        file: MemoryFile,
-        query: &MemoryQuery,
-    ) -> Result<MemoryMatches, WorkspaceError> {
-        caller.must_read().map_err(|_| WorkspaceError::PathNotAllowed(file.name().to_owned()))?;
-        let bytes = self.workspace(caller)?.memory_bytes(file)?;
+    pub fn query(&self, file: MemoryFile, query: &MemoryQuery) -> Result<MemoryMatches, WorkspaceError> {
+        let bytes = self.memory_bytes(file)?;
         let (entry_count, invalid_lines) = count(&bytes);
         let mut entries: Vec<MemoryLine> = lines(&bytes)
             .filter_map(|(line, _, bytes)| {

@@ -10,7 +10,7 @@ use crate::{Error, Result};
 
 /// A sum: its kind and its digits.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Sum {
+pub struct Sum {
     kind: Kind,
     bytes: Vec<u8>,
 }
@@ -52,7 +52,7 @@ impl fmt::Display for Sum {
 
 impl Sum {
     /// Reads `kind:digits`.
-    pub(super) fn parse(text: &str) -> Result<Self> {
+    pub fn parse(text: &str) -> Result<Self> {
         let wrong = || {
             Error::invalid(
                 "checksum",
@@ -67,7 +67,7 @@ impl Sum {
     }
 
     /// The sum of the same kind that a content has.
-    pub(super) fn of(&self, content: impl Read, call: &CallContext) -> Result<Self> {
+    pub fn of(&self, content: impl Read, call: &CallContext) -> Result<Self> {
         let bytes = match self.kind {
             Kind::Sha256 => digest::<Sha256>(content, call)?,
             Kind::Sha512 => digest::<Sha512>(content, call)?,

@@ -5,14 +5,14 @@ use std::io::Write;
 use rustix::fs::{FlockOperation, OFlags};
 use shelf_base::Moment;
 
-use super::{
+use crate::{
     Workspace, WorkspaceError,
     memory::{open_locked, read_all},
     secrets,
 };
-use crate::{Caller, Library};
 
-const FILE: &str = "best_practices.md";
+/// The page of best practices.
+pub const FILE: &str = "best_practices.md";
 /// Bytes of a section at most, as with entries.
 const SECTION_BYTES: usize = 10_240;
 /// Bytes of a title or a category at most.
@@ -29,18 +29,13 @@ pub struct Practice {
     pub category: Option<String>,
 }
 
-impl Library {
-    /// Appends a section to the page of best practices; how many it has then.
-    pub fn add_best_practice(&self, caller: &Caller, practice: &Practice) -> Result<u64, WorkspaceError> {
-        let why = "write access is required";
-        caller.must_write().map_err(|_| WorkspaceError::WriteNotAllowed { file: FILE.to_owned(), why })?;
-        let whole_seconds = self.now().micros().div_euclid(1_000_000) * 1_000_000;
-        let section = practice.section(Moment::from_micros(whole_seconds))?;
-        self.workspace(caller)?.append_section(&section)
-    }
-}
-
 impl Workspace {
+    /// Appends a section to the page of best practices; how many it has then.
+    pub fn add_practice(&self, practice: &Practice, now: Moment) -> Result<u64, WorkspaceError> {
+        let whole_seconds = now.micros().div_euclid(1_000_000) * 1_000_000;
+        self.append_section(&practice.section(Moment::from_micros(whole_seconds))?)
+    }
+
     fn append_section(&self, section: &str) -> Result<u64, WorkspaceError> {
         let folder = self.memory_folder(true)?;
         let flags = OFlags::CREATE | OFlags::RDWR | OFlags::APPEND;

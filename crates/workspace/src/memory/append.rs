@@ -11,7 +11,7 @@ use shelf_base::{Digest, Moment};
 use super::{
     Appended, MemoryFile, Workspace, WorkspaceError, chain::Chain, count, lines, open_locked, read_all, told,
 };
-use crate::workspace::plain;
+use crate::plain;
 
 /// A line to append.
 pub(super) struct Order<'a> {

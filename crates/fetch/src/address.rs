@@ -16,18 +16,18 @@ use ureq::{
 };
 
 /// The text by which a refusal is known again.
-pub(super) const REFUSED: &str = "address is not of the public internet";
+pub(crate) const REFUSED: &str = "address is not of the public internet";
 
 /// Looks names up and leaves out machines that may not be asked.
 #[derive(Debug)]
-pub(super) struct AddressPolicy {
+pub(crate) struct AddressPolicy {
     names: DefaultResolver,
     all: bool,
 }
 
 impl AddressPolicy {
     /// With `all` every machine may be asked.
-    pub(super) fn new(all: bool) -> Self {
+    pub(crate) fn new(all: bool) -> Self {
         Self { names: DefaultResolver::default(), all }
     }
 }

@@ -1,46 +1,16 @@
 //! Downloading: an address on the web becomes a document.
 //!
-//! The address comes from a model that may have read it anywhere, so it is hostile: only http and https, no addresses of
-//! this machine or its networks ([`reach`]), no endless answers. The bytes go to a file beside the library first; only
-//! when all are there, and have the sum that was asked for, do they become a document. What was cut off is taken up
-//! again where it ended ([`partial`]).
+//! The file is fetched to a folder of the data directory ([`shelf_fetch`]). Only when all of it is there, and has the
+//! checksum that was asked for, does it become a document.
 
-mod address;
-mod fetch;
-mod name;
-mod partial;
-mod sum;
+use std::{path::PathBuf, time::Duration};
 
-use std::{
-    collections::HashMap,
-    path::PathBuf,
-    sync::{
-        Arc,
-        mpsc::{self, RecvTimeoutError},
-    },
-    thread,
-    time::{Duration, Instant},
-};
-
-use parking_lot::Mutex;
-use partial::Partial;
-use shelf_base::{CallContext, Kind, ids::AccountId};
+use shelf_base::{CallContext, Kind};
 use shelf_catalog::Metadata;
-use sum::Sum;
+use shelf_fetch::{FetchSettings, Partial, Sum, Told, fetch, host, name_of, parse_address};
 use url::Url;
 
 use crate::{AddReply, AddRequest, Caller, Error, FileAccess, Library, Result, What};
-
-/// Bytes of an address at most.
-const URL_BYTES: usize = 4 << 10;
-
-/// Downloads that run at once, of one account and of all.
-const OWN_AT_ONCE: usize = 4;
-const AT_ONCE: usize = 12;
-/// How long a download may take at most, whatever the settings say.
-const LONGEST: Duration = Duration::from_secs(7 * 24 * 3_600);
-/// How often a waiting call looks whether it was cancelled.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// What downloads may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +32,27 @@ impl Default for DownloadSettings {
             private_addresses: false,
             most_bytes: 1 << 30,
             time: Duration::from_secs(300),
+        }
+    }
+}
+
+impl DownloadSettings {
+    const fn fetch(&self) -> FetchSettings {
+        let Self { over_http: _, private_addresses, most_bytes, time } = *self;
+        FetchSettings { private_addresses, most_bytes, time }
+    }
+}
+
+impl From<shelf_fetch::Error> for Error {
+    fn from(error: shelf_fetch::Error) -> Self {
+        use shelf_fetch::Error as Fetch;
+        match error {
+            Fetch::Invalid { field, expected } => Self::invalid(field, expected),
+            Fetch::TooLarge { what, limit } => Self::TooLarge { what: what.to_owned(), limit },
+            Fetch::Busy(what) => Self::Busy(what),
+            Fetch::Host { host, kind, what } => Self::Fetch { host, kind, what },
+            Fetch::File { action, path, source } => Self::File { action, path, source },
+            Fetch::Stopped(stopped) => Self::Stopped(stopped),
         }
     }
 }
@@ -96,50 +87,6 @@ pub struct DownloadReply {
     pub checksum_ok: Option<bool>,
 }
 
-/// What the server said of the content.
-#[derive(Clone, Debug, Default)]
-struct Told {
-    /// Where it was found in the end.
-    url: String,
-    content_type: Option<String>,
-    content_encoding: Option<String>,
-    /// The name that the server gives it.
-    filename: Option<String>,
-}
-
-/// Downloads under way, by account: each holds a thread and a connection, and machines that say nothing hold them long.
-#[derive(Clone, Default)]
-pub(crate) struct UnderWay(Arc<Mutex<HashMap<AccountId, usize>>>);
-
-/// A place among the downloads under way.
-struct Turn {
-    all: UnderWay,
-    account: AccountId,
-}
-
-impl UnderWay {
-    fn take(&self, account: AccountId) -> Result<Turn> {
-        let mut all = self.0.lock();
-        let (own, everybody) = (all.get(&account).copied().unwrap_or(0), all.values().sum::<usize>());
-        if own >= OWN_AT_ONCE || everybody >= AT_ONCE {
-            let whose = if own >= OWN_AT_ONCE { "of yours " } else { "" };
-            return Err(Error::Busy(format!("too many downloads {whose}are under way: wait for one to end")));
-        }
-        *all.entry(account).or_default() += 1;
-        Ok(Turn { all: self.clone(), account })
-    }
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        let mut all = self.all.0.lock();
-        if let Some(own) = all.get_mut(&self.account) {
-            *own -= 1;
-        }
-        all.retain(|_, own| *own > 0);
-    }
-}
-
 impl Library {
     /// Downloads and stores; nothing is stored unless all of it came and has the sum that was asked for.
     pub fn download(
@@ -156,9 +103,9 @@ impl Library {
                 hint: "send the content with `add`, or set download.over_http in shelf.toml".into(),
             });
         }
-        let url = address(&request.url)?;
+        let url = parse_address(&request.url)?;
         let sum = request.checksum.as_deref().map(Sum::parse).transpose()?;
-        let name = request.name.clone().unwrap_or_else(|| name::of(&url));
+        let name = request.name.clone().unwrap_or_else(|| name_of(&url));
         let mut adding = AddRequest {
             collection: request.collection.clone(),
             tags: request.tags.clone(),
@@ -170,7 +117,7 @@ impl Library {
         self.check_adding(caller, &adding)?;
         let turn = self.under_way.take(caller.pass.account())?;
         let partial = Partial::open(&self.downloads(), caller.pass.account(), &url)?;
-        let (told, mut partial, _turn) = fetch_apart(&url, partial, settings, turn, call)?;
+        let (told, mut partial, _turn) = fetch(&url, partial, settings.fetch(), turn, call)?;
         adding.metadata = described(&url, &told, request.metadata.clone());
         let stored = self.store_fetched(caller, &adding, (&url, sum.as_ref()), &mut partial, call);
         partial.remove();
@@ -209,37 +156,7 @@ impl Library {
 
     /// Deletes what broken transfers left, unless somebody is at it.
     pub(crate) fn clear_downloads(&self) {
-        partial::clear(&self.downloads(), |_| true);
-    }
-}
-
-/// Fetches on a thread of its own, so that a call that was cancelled ends at once; the thread ends when the other machine
-/// speaks, or has been silent for too long.
-fn fetch_apart(
-    url: &Url,
-    mut partial: Partial,
-    settings: DownloadSettings,
-    turn: Turn,
-    call: &CallContext,
-) -> Result<(Told, Partial, Turn)> {
-    let deadline = Instant::now() + settings.time.min(LONGEST);
-    let (sender, outcome) = mpsc::sync_channel(1);
-    let (url, own_call) = (url.clone(), call.clone());
-    let work = move || {
-        let told = fetch::all(&url, &mut partial, &settings, deadline, &own_call);
-        let _ = sender.send(told.map(|told| (told, partial, turn)));
-    };
-    let started = thread::Builder::new().name("download".into()).spawn(work);
-    let failed = |source| Error::File { action: "cannot download", path: "downloads".into(), source };
-    started.map_err(failed)?;
-    loop {
-        match outcome.recv_timeout(LOOK) {
-            Ok(outcome) => return outcome,
-            Err(RecvTimeoutError::Timeout) => call.check()?,
-            Err(RecvTimeoutError::Disconnected) => {
-                return Err(failed(std::io::Error::other("the download ended by a defect")));
-            }
-        }
+        shelf_fetch::clear_partials(&self.downloads(), |_| true);
     }
 }
 
@@ -249,7 +166,7 @@ fn described(url: &Url, told: &Told, given: Metadata) -> Metadata {
     let mut plain = url.clone();
     plain.set_fragment(None);
     let final_url = if told.url.is_empty() { plain.as_str() } else { told.url.as_str() };
-    let filename = told.filename.clone().unwrap_or_else(|| name::of(url));
+    let filename = told.filename.clone().unwrap_or_else(|| name_of(url));
     let content_type = told.content_type.as_deref().unwrap_or("application/octet-stream");
     let encoding = told.content_encoding.as_deref().unwrap_or("identity");
     let mut metadata = Metadata::new();
@@ -264,35 +181,4 @@ fn described(url: &Url, told: &Told, given: Metadata) -> Metadata {
     }
     metadata.extend(given);
     metadata
-}
-
-/// An address that may be asked: of the web, and without a password in it.
-fn address(text: &str) -> Result<Url> {
-    if text.len() > URL_BYTES {
-        return Err(Error::TooLarge { what: "url".into(), limit: format!("{URL_BYTES} bytes") });
-    }
-    let url =
-        Url::parse(text.trim()).map_err(|error| Error::invalid("url", format!("is no address: {error}")))?;
-    check_address(&url)?;
-    Ok(url)
-}
-
-fn check_address(url: &Url) -> Result<()> {
-    if !matches!(url.scheme(), "http" | "https") {
-        return Err(Error::invalid(
-            "url",
-            format!("must begin with http:// or https://, not {}:", url.scheme()),
-        ));
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(Error::invalid("url", "must not hold a user name or password"));
-    }
-    if url.host_str().is_none_or(str::is_empty) {
-        return Err(Error::invalid("url", "must name a host"));
-    }
-    Ok(())
-}
-
-fn host(url: &Url) -> String {
-    url.host_str().unwrap_or_default().to_owned()
 }

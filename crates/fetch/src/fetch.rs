@@ -14,13 +14,13 @@ use ureq::{
 };
 use url::Url;
 
-use super::{
-    DownloadSettings, Told,
+use crate::{Error, Result};
+use crate::{
+    FetchSettings, Told,
     address::{AddressPolicy, REFUSED},
     check_address, host, name,
     partial::{Mark, Partial},
 };
-use crate::{Error, Result};
 
 /// Redirects that are followed.
 const HOPS: usize = 8;
@@ -52,16 +52,16 @@ impl From<Error> for AttemptError {
 /// Everything that an attempt needs.
 struct Fetch<'a> {
     url: &'a Url,
-    settings: &'a DownloadSettings,
+    settings: &'a FetchSettings,
     deadline: Instant,
     call: &'a CallContext,
 }
 
 /// Fills the file with all of the content, taking up what is there. What is of no use afterwards is deleted.
-pub(super) fn all(
+pub(crate) fn all(
     url: &Url,
     partial: &mut Partial,
-    settings: &DownloadSettings,
+    settings: &FetchSettings,
     deadline: Instant,
     call: &CallContext,
 ) -> Result<Told> {
@@ -315,7 +315,7 @@ impl Fetch<'_> {
     }
 
     fn failed(&self, url: &Url, kind: Kind, what: impl Into<String>) -> Error {
-        Error::Fetch { host: host(url), kind, what: what.into() }
+        Error::Host { host: host(url), kind, what: what.into() }
     }
 
     fn too_slow(&self) -> Error {

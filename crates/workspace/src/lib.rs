@@ -1,4 +1,5 @@
-//! The workspace: a folder of the user's whose files an agent may read, within rules, and whose memory it may append to.
+//! The workspace: a folder of the user's whose files an agent may read, within rules, and to whose memory it may append.
+//! This crate knows no library and no accounts.
 //!
 //! The folder is opened once. Every path is first judged by its words, then resolved beneath the handle and judged again
 //! as what it really is, and at last opened step by step without following any link: nothing that is swapped in between
@@ -16,26 +17,16 @@ use std::path::{Path, PathBuf};
 use cap_std::{ambient_authority, fs::Dir};
 pub use list::{RepoEntry, RepoList};
 pub use memory::{
-    Appended, MemoryFault, MemoryFile, MemoryFinding, MemoryLine, MemoryMatches, MemoryQuery, MemoryReport,
+    Appended, FOLDER as MEMORY_FOLDER, MemoryFault, MemoryFile, MemoryFinding, MemoryLine, MemoryMatches,
+    MemoryQuery, MemoryReport,
 };
-pub use practices::Practice;
+pub use practices::{FILE as PRACTICES_FILE, Practice};
 pub use read::{RepoFile, RepoWindow};
 use rules::Rules;
 use shelf_base::{ErrorInfo, Kind, Stopped};
-use shelf_catalog::Account;
 
-use crate::{Caller, FileAccess, Library, Result};
-
-/// Where the workspace is, and what beyond the contract's folders may be read.
-#[derive(Clone, Debug, Default)]
-pub struct WorkspaceSettings {
-    /// Its folder.
-    pub root: PathBuf,
-    /// Further globs that may be read.
-    pub also: Vec<String>,
-    /// Names of accounts that may use it over HTTP, beside administrators.
-    pub accounts: Vec<String>,
-}
+/// Shorthand for this crate's results.
+pub type Result<T, E = WorkspaceError> = std::result::Result<T, E>;
 
 /// Why the workspace did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -87,9 +78,14 @@ pub enum WorkspaceError {
          neither"
     )]
     NotOpen,
-    /// The catalog could not be asked who calls.
-    #[error(transparent)]
-    Catalog(#[from] shelf_catalog::Error),
+    /// Whether the caller may use the workspace could not be found out.
+    #[error("{message}")]
+    Unknown {
+        /// What sort of failure this is.
+        kind: Kind,
+        /// What happened.
+        message: String,
+    },
     /// The call ended early.
     #[error(transparent)]
     Stopped(#[from] Stopped),
@@ -108,7 +104,7 @@ impl ErrorInfo for WorkspaceError {
             Self::Absent => Kind::Unavailable,
             Self::NotOpen => Kind::Denied,
             Self::Locked => Kind::Busy,
-            Self::Catalog(error) => error.kind(),
+            Self::Unknown { kind, .. } => *kind,
             Self::Stopped(Stopped::Cancelled) => Kind::Cancelled,
             Self::Stopped(Stopped::TimedOut) => Kind::TimedOut,
             Self::Io(error) => Kind::of_io(error),
@@ -126,45 +122,23 @@ fn near_text(near: &[String]) -> String {
     if near.is_empty() { String::new() } else { format!(". Did you mean '{}'?", near.join("' or '")) }
 }
 
-/// An open workspace.
-pub(crate) struct Workspace {
+/// An open workspace. Who may use it is for the caller of this crate to decide.
+pub struct Workspace {
     folder: Dir,
     root: PathBuf,
     rules: Rules,
-    accounts: Vec<String>,
 }
 
 impl Workspace {
-    pub(crate) fn open(settings: &WorkspaceSettings) -> Result<Self> {
-        let shown = settings.root.display().to_string();
-        let failed = |error| crate::Error::File {
-            action: "cannot open the workspace",
-            path: shown.clone(),
-            source: error,
-        };
-        let root = settings.root.canonicalize().map_err(failed)?;
-        let folder = Dir::open_ambient_dir(&root, ambient_authority()).map_err(failed)?;
-        let accounts = settings.accounts.clone();
-        Ok(Self { folder, root, rules: Rules::new(&settings.also)?, accounts })
-    }
-}
-
-impl Library {
-    /// The workspace, when there is one and the caller may use it: whoever is at the machine, administrators, and the
-    /// accounts that are named for it.
-    pub(crate) fn workspace(&self, caller: &Caller) -> std::result::Result<&Workspace, WorkspaceError> {
-        let workspace = self.workspace.as_ref().ok_or(WorkspaceError::Absent)?;
-        if caller.file_access == FileAccess::OperatingSystem || caller.pass.may_administer() {
-            return Ok(workspace);
-        }
-        let account = self.catalog.account(caller.pass.account())?;
-        let may_use =
-            |account: &Account| account.is_superuser || workspace.accounts.contains(&account.username);
-        if account.as_ref().is_some_and(may_use) { Ok(workspace) } else { Err(WorkspaceError::NotOpen) }
+    /// Opens the workspace in `root`; `also` holds globs of files that may be read beyond the contract's folders.
+    pub fn open(root: &Path, also: &[String]) -> Result<Self> {
+        let root = root.canonicalize()?;
+        let folder = Dir::open_ambient_dir(&root, ambient_authority())?;
+        Ok(Self { folder, root, rules: Rules::new(also)? })
     }
 
-    /// The folder of the workspace, when there is one.
-    pub fn workspace_root(&self) -> Option<&Path> {
-        self.workspace.as_ref().map(|workspace| workspace.root.as_path())
+    /// Its folder.
+    pub fn root(&self) -> &Path {
+        &self.root
     }
 }

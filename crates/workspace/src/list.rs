@@ -5,8 +5,7 @@ use std::path::Path;
 use cap_std::fs::Dir;
 use shelf_base::{CallContext, Moment};
 
-use super::{Workspace, WorkspaceError, rules::is_denied};
-use crate::{Caller, Library, pattern::Patterns};
+use crate::{Workspace, WorkspaceError, rules::is_denied};
 
 /// Names looked at in one call; a workspace with more is told to be narrowed.
 const MOST_NAMES: usize = 200_000;
@@ -33,20 +32,10 @@ pub struct RepoList {
     pub complete: bool,
 }
 
-impl Library {
-    /// The files of the workspace that may be read and fit the pattern.
-    pub fn list_repo_files(
-        &self,
-        caller: &Caller,
-        pattern: Option<&str>,
-        call: &CallContext,
-    ) -> Result<RepoList, WorkspaceError> {
-        let shown = || pattern.unwrap_or("*").to_owned();
-        caller.must_read().map_err(|_| WorkspaceError::PathNotAllowed(shown()))?;
-        let patterns = pattern.map(|pattern| Patterns::new("pattern", &[pattern.to_owned()])).transpose();
-        let patterns = patterns.map_err(|error| WorkspaceError::Invalid(error.to_string()))?;
-        let mut walk =
-            Walk { workspace: self.workspace(caller)?, patterns, call, files: Vec::new(), left: MOST_NAMES };
+impl Workspace {
+    /// The files that may be read and whose path fits.
+    pub fn list(&self, fits: &dyn Fn(&str) -> bool, call: &CallContext) -> Result<RepoList, WorkspaceError> {
+        let mut walk = Walk { workspace: self, fits, call, files: Vec::new(), left: MOST_NAMES };
         walk.folder("", 0)?;
         let Walk { mut files, left, .. } = walk;
         files.sort_by(|one, other| one.path.cmp(&other.path));
@@ -56,7 +45,7 @@ impl Library {
 
 struct Walk<'a> {
     workspace: &'a Workspace,
-    patterns: Option<Patterns>,
+    fits: &'a dyn Fn(&str) -> bool,
     call: &'a CallContext,
     files: Vec<RepoEntry>,
     left: usize,
@@ -101,6 +90,6 @@ impl Walk<'_> {
     }
 
     fn wants(&self, path: &str) -> bool {
-        self.workspace.rules.allow(path) && self.patterns.as_ref().is_none_or(|patterns| patterns.fits(path))
+        self.workspace.rules.allow(path) && (self.fits)(path)
     }
 }

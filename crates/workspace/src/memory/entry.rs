@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{WorkspaceError, spelling};
-use crate::workspace::secrets;
+use crate::secrets;
 
 /// Bytes of an entry as compact JSON.
 const ENTRY_BYTES: usize = 10_240;

@@ -7,7 +7,7 @@ use url::Url;
 const NAME_BYTES: usize = 200;
 
 /// The last part of an address, or its host.
-pub(super) fn of(url: &Url) -> String {
+pub fn of(url: &Url) -> String {
     let last = url.path_segments().and_then(|mut parts| parts.rfind(|part| !part.is_empty()));
     let decoded = last.map(|part| percent_decode_str(part).decode_utf8_lossy().into_owned());
     let host = || url.host_str().unwrap_or("download").trim_matches(['[', ']']).replace(':', "_");
@@ -15,7 +15,7 @@ pub(super) fn of(url: &Url) -> String {
 }
 
 /// A name without folders, signs that no name should have, and dots alone; `None` when nothing is left.
-pub(super) fn safe(name: &str) -> Option<String> {
+pub(crate) fn safe(name: &str) -> Option<String> {
     let mut plain: String = name
         .chars()
         .map(
@@ -52,7 +52,7 @@ const fn is_silent(sign: char) -> bool {
 }
 
 /// The name in a `Content-Disposition` header: `filename*` before `filename`.
-pub(super) fn disposed(header: &str) -> Option<String> {
+pub(crate) fn disposed(header: &str) -> Option<String> {
     let (mut plain, mut extended) = (None, None);
     for part in parts(header) {
         let Some((key, value)) = part.split_once('=') else { continue };

@@ -25,7 +25,7 @@ const KEPT: Duration = Duration::from_secs(7 * 24 * 3_600);
 /// By what a server knows again what it sent, and we know that it does. Only with all of this are two answers parts of
 /// one content.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Mark {
+pub(crate) struct Mark {
     /// A strong entity tag.
     pub tag: String,
     /// Where it came from in the end.
@@ -37,7 +37,7 @@ pub(super) struct Mark {
 }
 
 impl Mark {
-    pub(super) fn new(tag: String, url: String, total: u64) -> Self {
+    pub(crate) fn new(tag: String, url: String, total: u64) -> Self {
         Self { tag, url, total, boot: boot() }
     }
 }
@@ -47,7 +47,7 @@ fn boot() -> String {
 }
 
 /// A file that fills.
-pub(super) struct Partial {
+pub struct Partial {
     file: File,
     path: PathBuf,
     length: u64,
@@ -56,7 +56,7 @@ pub(super) struct Partial {
 
 impl Partial {
     /// The file for an address, with what an earlier attempt left in it.
-    pub(super) fn open(folder: &Path, account: AccountId, url: &Url) -> Result<Self> {
+    pub fn open(folder: &Path, account: AccountId, url: &Url) -> Result<Self> {
         Self::try_open(folder, account, url).map_err(|error| Error::File {
             action: "cannot make a file for the download",
             path: "downloads".into(),
@@ -87,17 +87,18 @@ impl Partial {
         Ok(Self { file, path, length, mark })
     }
 
-    pub(super) const fn length(&self) -> u64 {
+    /// Bytes so far.
+    pub const fn length(&self) -> u64 {
         self.length
     }
 
     /// What the bytes that are there are a part of; `None` when they are of no use.
-    pub(super) fn mark(&self) -> Option<&Mark> {
+    pub(crate) fn mark(&self) -> Option<&Mark> {
         self.mark.as_ref().filter(|_| self.length > 0)
     }
 
     /// Begins anew, with what the server says now.
-    pub(super) fn begin(&mut self, mark: Option<Mark>) -> io::Result<()> {
+    pub(crate) fn begin(&mut self, mark: Option<Mark>) -> io::Result<()> {
         self.file.set_len(0)?;
         self.file.rewind()?;
         self.length = 0;
@@ -112,27 +113,27 @@ impl Partial {
         Ok(())
     }
 
-    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all(bytes)?;
         self.length += bytes.len() as u64;
         Ok(())
     }
 
     /// Bytes that are free beside it; `None` when nobody tells.
-    pub(super) fn free(&self) -> Option<u64> {
+    pub(crate) fn free(&self) -> Option<u64> {
         let room = rustix::fs::fstatvfs(&self.file).ok()?;
         room.f_bavail.checked_mul(room.f_frsize)
     }
 
     /// All of it, from the beginning.
-    pub(super) fn reader(&mut self) -> Result<File> {
+    pub fn reader(&mut self) -> Result<File> {
         let failed = |error| Error::reading("the download", error);
         self.file.rewind().map_err(failed)?;
         self.file.try_clone().map_err(failed)
     }
 
     /// Deletes it: it was stored, or is of no use.
-    pub(super) fn remove(&self) {
+    pub fn remove(&self) {
         // Another may have a new file there, when somebody deleted this one.
         if is_at(&self.file, &self.path) {
             let _ = fs::remove_file(self.path.with_extension("json"));
@@ -155,7 +156,7 @@ fn random() -> u32 {
 }
 
 /// Deletes what nobody holds and is old enough.
-pub(super) fn clear(folder: &Path, is_old: impl Fn(Duration) -> bool) {
+pub fn clear(folder: &Path, is_old: impl Fn(Duration) -> bool) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         let changed = fs::metadata(&path).and_then(|facts| facts.modified());

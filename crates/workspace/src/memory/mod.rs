@@ -23,13 +23,12 @@ use rustix::{
     io::Errno,
 };
 use serde_json::{Map, Value};
-use shelf_base::Digest;
+use shelf_base::{Digest, Moment};
 
-use super::{Workspace, WorkspaceError};
-use crate::{Caller, Library};
+use crate::{Workspace, WorkspaceError};
 
 /// Where the files are.
-pub(super) const FOLDER: &str = ".claude/memory";
+pub const FOLDER: &str = ".claude/memory";
 
 /// A file that may be appended to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,37 +77,30 @@ pub struct Appended {
     pub was_there: bool,
 }
 
-impl Library {
-    /// Appends an entry to a memory file of the workspace. `entry` is the JSON text of an object; its numbers are
-    /// written as they are spelled there.
-    pub fn write_memory_entry(
+impl Workspace {
+    /// Appends an entry to a memory file, at a moment. `entry` is the JSON text of an object; its numbers are written as
+    /// they are spelled there. `chains` is the folder of the side chains, outside the workspace.
+    pub fn remember(
         &self,
-        caller: &Caller,
         file: MemoryFile,
         entry: &str,
         key: Option<&str>,
+        (chains, at): (&Path, Moment),
     ) -> Result<Appended, WorkspaceError> {
-        let why = "write access is required";
-        caller
-            .must_write()
-            .map_err(|_| WorkspaceError::WriteNotAllowed { file: file.name().to_owned(), why })?;
-        let workspace = self.workspace(caller)?;
         let line = entry::line_of(entry)?;
         if let Some(key) = key {
             entry::check_key(key)?;
         }
-        let chain = self.chain_path(workspace, file);
-        workspace.append(file, &append::Order { line: &line, key, at: self.now(), chain: &chain })
+        let chain = self.chain_path(chains, file);
+        self.append(file, &append::Order { line: &line, key, at, chain: &chain })
     }
 
-    /// Where the side chain of a memory file is kept: in the data directory, by the workspace's canonical path.
-    fn chain_path(&self, workspace: &Workspace, file: MemoryFile) -> PathBuf {
-        let root = Digest::of(workspace.root.as_os_str().as_encoded_bytes());
-        self.folder().join("memory").join(format!("{root}-{}.chain", file.name()))
+    /// The side chain of a memory file, named by the workspace's canonical path.
+    fn chain_path(&self, chains: &Path, file: MemoryFile) -> PathBuf {
+        let root = Digest::of(self.root.as_os_str().as_encoded_bytes());
+        chains.join(format!("{root}-{}.chain", file.name()))
     }
-}
 
-impl Workspace {
     /// The folder of memory, opened beneath the workspace; made when `make` is set.
     pub(super) fn memory_folder(&self, make: bool) -> Result<Dir, WorkspaceError> {
         let made = if make { self.folder.create_dir_all(FOLDER) } else { Ok(()) };

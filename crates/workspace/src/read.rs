@@ -10,8 +10,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use rustix::fs::{Mode, OFlags, openat};
 use shelf_base::nearest;
 
-use super::{Workspace, WorkspaceError, rules::is_denied};
-use crate::{Caller, Library};
+use crate::{Workspace, WorkspaceError, rules::is_denied};
 
 /// Bytes of content in one reply.
 const CONTENT_BYTES: u64 = 1_000_000;
@@ -42,21 +41,9 @@ pub struct RepoFile {
     pub truncated: bool,
 }
 
-impl Library {
-    /// Reads a file of the workspace.
-    pub fn read_repo_file(
-        &self,
-        caller: &Caller,
-        path: &str,
-        window: RepoWindow,
-    ) -> Result<RepoFile, WorkspaceError> {
-        caller.must_read().map_err(|_| WorkspaceError::PathNotAllowed(path.to_owned()))?;
-        self.workspace(caller)?.read(path, window)
-    }
-}
-
 impl Workspace {
-    fn read(&self, path: &str, window: RepoWindow) -> Result<RepoFile, WorkspaceError> {
+    /// Reads a file.
+    pub fn read(&self, path: &str, window: RepoWindow) -> Result<RepoFile, WorkspaceError> {
         let refused = || WorkspaceError::PathNotAllowed(path.to_owned());
         let plain = plain(path).ok_or_else(refused)?;
         if !self.rules.allow(&plain) {

@@ -1,0 +1,224 @@
+//! One reading of each document: the text that a reader makes of a content is made once and kept as derived data.
+//!
+//! Text that is stored as it reads needs no reader: its bytes are its text. Everything else (PDF, DOCX, HTML, older
+//! encodings) is read when it is stored or indexed, whichever comes first, and taken from the derived data by whoever
+//! needs its text afterwards. Without that data, a content is read again.
+
+use std::{collections::VecDeque, path::Path, sync::Arc};
+
+use parking_lot::Mutex;
+use shelf_base::{CallContext, Digest};
+use shelf_index::{Derived, DerivedKey};
+use shelf_reading::{Markup, Text, extension_of};
+
+use crate::{Result, blobs::Blobs};
+
+/// Files of other types than text that are larger than this are not looked into.
+pub(crate) const EXTRACTED_BYTES: u64 = 128 << 20;
+/// Such files take a few times their size while they are read, so large ones are read one at a time.
+const LARGE_FILE: u64 = 8 << 20;
+static ONE_LARGE_FILE: Mutex<()> = Mutex::new(());
+/// Bytes of a text at most; what unpacks to more is damaged.
+const TEXT_BYTES: usize = 256 << 20;
+/// Bytes of texts that are kept unpacked, for the next hit in the same document.
+const UNPACKED: usize = 8 << 20;
+
+/// What decides how a content is read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin<'a> {
+    pub hash: Digest,
+    pub path: &'a str,
+    pub mime: &'a str,
+    pub is_text: bool,
+}
+
+impl Origin<'_> {
+    /// Whether the content may have text at all.
+    pub(crate) fn may_have_text(&self) -> bool {
+        let extracted = matches!(
+            self.mime,
+            "application/pdf" | "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+        );
+        self.is_text || extracted
+    }
+
+    /// Where its reading is kept. Another version of the readers gives another key.
+    pub(crate) fn key(&self) -> DerivedKey {
+        let described = format!(
+            "text {} {} {} {}",
+            shelf_reading::VERSION,
+            self.mime,
+            extension_of(self.path),
+            self.is_text
+        );
+        let hash = blake3::hash(described.as_bytes());
+        let variant = hash.as_bytes().first_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        DerivedKey { content: self.hash, variant }
+    }
+}
+
+/// The readings of a library.
+pub(crate) struct Readings {
+    log: Derived,
+    unpacked: Mutex<VecDeque<(DerivedKey, Arc<Text<'static>>)>>,
+}
+
+impl Readings {
+    pub(crate) fn in_folder(folder: &Path) -> Self {
+        Self { log: Derived::new(folder.join("derived.log")), unpacked: Mutex::default() }
+    }
+
+    /// The text of a content whose bytes are at hand; `None` when it has none. A converted text comes with its key.
+    pub(crate) fn text<'a>(
+        &self,
+        origin: &Origin<'_>,
+        bytes: &'a [u8],
+    ) -> Option<(Text<'a>, Option<DerivedKey>)> {
+        if !origin.may_have_text() {
+            return None;
+        }
+        // Most text is stored as it reads, which is found out faster than whether there is a record.
+        if !origin.is_text
+            && let Some(known) = self.known(&origin.key())
+        {
+            return known.map(|text| (text, Some(origin.key())));
+        }
+        self.convert(origin, bytes)
+    }
+
+    /// The text of a content that is not stored as it reads, without its bytes; `None` when that has to be found out.
+    pub(crate) fn extracted(&self, origin: &Origin<'_>) -> Option<Option<Text<'static>>> {
+        if origin.is_text { None } else { self.known(&origin.key()) }
+    }
+
+    /// The text behind a key, made again from the content when it is not there.
+    pub(crate) fn text_at(
+        &self,
+        key: &DerivedKey,
+        origin: &Origin<'_>,
+        blobs: &Blobs,
+        call: &CallContext,
+    ) -> Result<Option<Arc<Text<'static>>>> {
+        if let Some((_, text)) = self.unpacked.lock().iter().find(|(known, _)| known == key) {
+            return Ok(Some(text.clone()));
+        }
+        let text = match self.known(key) {
+            Some(text) => text,
+            None => {
+                let origin = Origin { hash: key.content, ..*origin };
+                let bytes = blobs.read_range(call, &key.content, 0..EXTRACTED_BYTES)?;
+                self.text(&origin, &bytes).map(|(text, _)| owned(text))
+            }
+        };
+        let text = text.map(Arc::new);
+        if let Some(text) = &text {
+            self.remember(*key, text);
+        }
+        Ok(text)
+    }
+
+    /// Forgets texts that were unpacked.
+    pub(crate) fn release_memory(&self) {
+        self.unpacked.lock().clear();
+    }
+
+    /// Drops the readings of contents that are not kept.
+    pub(crate) fn retain(&self, keeps: impl Fn(&Digest) -> bool) -> Result<u64> {
+        Ok(self.log.retain(keeps)?)
+    }
+
+    pub(crate) fn check(&self) -> Result<(), shelf_index::Error> {
+        self.log.check()
+    }
+
+    pub(crate) fn wipe(&self) -> Result<()> {
+        self.release_memory();
+        Ok(self.log.wipe()?)
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.log.bytes()
+    }
+
+    fn convert<'a>(&self, origin: &Origin<'_>, bytes: &'a [u8]) -> Option<(Text<'a>, Option<DerivedKey>)> {
+        let is_large = !origin.is_text && bytes.len() as u64 > LARGE_FILE;
+        let _alone = is_large.then(|| ONE_LARGE_FILE.lock());
+        let read = shelf_reading::text_of(origin.path, origin.mime, origin.is_text, bytes).ok().flatten();
+        let key = origin.key();
+        match &read {
+            Some(text) if text.as_stored => return read.map(|text| (text, None)),
+            // That a file cannot be read is worth remembering: finding out may take long.
+            None if !origin.is_text => self.keep(&key, &[]),
+            None => {}
+            Some(text) => match encode(text) {
+                Ok(record) => self.keep(&key, &record),
+                Err(error) => tracing::warn!(path = origin.path, %error, "a text was not kept"),
+            },
+        }
+        read.map(|text| (text, Some(key)))
+    }
+
+    /// Derived data is a convenience: without room for it, contents are read again.
+    fn keep(&self, key: &DerivedKey, record: &[u8]) {
+        if let Err(error) = self.log.put(key, record) {
+            tracing::warn!(%error, "a text was not kept");
+        }
+    }
+
+    /// What is known of a content: its text, or that it has none; `None` when nothing is.
+    fn known(&self, key: &DerivedKey) -> Option<Option<Text<'static>>> {
+        let record = self.log.get(key).ok().flatten()?;
+        if record.is_empty() { Some(None) } else { decode(&record).map(Some) }
+    }
+
+    fn remember(&self, key: DerivedKey, text: &Arc<Text<'static>>) {
+        if text.text.len() > UNPACKED {
+            return;
+        }
+        let mut unpacked = self.unpacked.lock();
+        unpacked.push_front((key, text.clone()));
+        let mut bytes = 0;
+        unpacked.retain(|(_, text)| {
+            bytes += text.text.len();
+            bytes <= UNPACKED
+        });
+    }
+}
+
+fn owned(text: Text<'_>) -> Text<'static> {
+    Text {
+        text: text.text.into_owned().into(),
+        as_stored: text.as_stored,
+        pages: text.pages,
+        markup: text.markup,
+    }
+}
+
+/// Structure, number of pages, where each begins, and the text, compressed.
+fn encode(text: &Text<'_>) -> std::io::Result<Vec<u8>> {
+    let mut plain = vec![match text.markup {
+        Markup::Markdown => 0,
+        Markup::Plain => 1,
+        Markup::Code => 2,
+    }];
+    plain.extend_from_slice(&(text.pages.len() as u32).to_le_bytes());
+    text.pages.iter().for_each(|page| plain.extend_from_slice(&page.to_le_bytes()));
+    plain.extend_from_slice(text.text.as_bytes());
+    zstd::bulk::compress(&plain, 3)
+}
+
+fn decode(record: &[u8]) -> Option<Text<'static>> {
+    let plain = zstd::bulk::decompress(record, TEXT_BYTES).ok()?;
+    let (markup, rest) = plain.split_first()?;
+    let markup = match markup {
+        0 => Markup::Markdown,
+        1 => Markup::Plain,
+        2 => Markup::Code,
+        _ => return None,
+    };
+    let (count, rest) = rest.split_first_chunk::<4>()?;
+    let (pages, text) = rest.split_at_checked(4 * u32::from_le_bytes(*count) as usize)?;
+    let pages = pages.as_chunks::<4>().0.iter().map(|page| u32::from_le_bytes(*page)).collect();
+    let text = String::from_utf8(text.to_vec()).ok()?;
+    Some(Text { text: text.into(), as_stored: false, pages, markup })
+}
