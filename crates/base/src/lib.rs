@@ -9,6 +9,7 @@
 pub mod address;
 pub mod bounds;
 mod call_context;
+mod coordination;
 mod digest;
 mod error_info;
 pub mod hex;
@@ -19,6 +20,7 @@ mod secret;
 
 pub use address::{Address, NotAnAddress, Place};
 pub use call_context::{CallContext, Progress, Stopped};
+pub use coordination::{Coordination, Held, LockMode, MemoryLocks};
 pub use digest::{Digest, DigestWriter, NotADigest};
 pub use error_info::{ErrorInfo, Kind, Retry};
 pub use moment::{Clock, ManualClock, Moment, NotAMoment, SystemClock};

@@ -17,6 +17,7 @@ mod delete;
 mod documents;
 mod download;
 mod error;
+mod follow;
 mod get;
 mod grep;
 mod indexing;

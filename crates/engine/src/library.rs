@@ -9,7 +9,7 @@ use std::{
 
 use parking_lot::Mutex;
 use shelf_accounts::Pass;
-use shelf_base::{CallContext, Clock, Moment, SystemClock};
+use shelf_base::{CallContext, Clock, Coordination, Moment, SystemClock};
 use shelf_blocks::{
     Store,
     objects::{Folder, Objects},
@@ -26,7 +26,7 @@ use crate::{
     commit::Folding,
     download::DownloadSettings,
     indexing::{EndpointSettings, Indexing},
-    locks::Locks,
+    locks::{FolderLocks, Locks},
     maintain::{Copying, Reserve, must_have_catalog},
     readings::Readings,
     status::Figures,
@@ -171,7 +171,8 @@ impl Library {
     ) -> Result<Self> {
         must_have_catalog(folder, &*objects)?;
         let catalog: Arc<dyn Catalog> = Arc::new(SqliteCatalog::open(folder)?);
-        let locks = Locks::in_folder(folder.join("locks")).map_err(Error::Lock)?;
+        let coordination: Arc<dyn Coordination> = Arc::new(FolderLocks::new(folder));
+        let locks = Locks::new(coordination.clone());
         let blocks = Arc::new(Store::new(objects));
         let blobs = Blobs {
             catalog: catalog.clone(),
@@ -187,6 +188,7 @@ impl Library {
                 folder.join("index"),
                 blobs.clone(),
                 options.embedding.clone(),
+                coordination,
             )?),
             blobs,
             workspace: options.workspace.as_ref().map(workspace::open).transpose()?,
@@ -242,7 +244,7 @@ impl Library {
 
     /// Gives back memory: what was kept is read or made again when it is needed.
     pub fn release_memory(&self, idle: Idle) {
-        self.indexing.release_memory(idle);
+        self.followers().for_each(|follower| follower.release_memory(idle));
         self.blobs.texts.shrink();
         if idle == Idle::Long {
             self.blobs.texts.clear();

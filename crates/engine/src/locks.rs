@@ -1,19 +1,19 @@
-//! Locks of the data directory, between processes.
+//! Locks between the processes that use a library.
 //!
 //! Writers hold `writers` shared from the moment they rely on a stored block until their transaction has committed;
-//! garbage collection holds it alone, for as long as it deletes. Everybody passes through `gate` first, so that a
-//! garbage collection that waits is not overtaken by new writers for ever; it holds the gate for a second at a time, so
-//! that a long add does not make all other writers wait with it. Locks fall with their file handle, so a killed process
-//! leaves none behind.
+//! garbage collection holds it exclusively while it deletes. Everybody passes through `gate` first, so that a waiting
+//! garbage collection is not overtaken by new writers forever; it holds the gate for a second at a time, so that a long
+//! add does not make all other writers wait with it.
 //!
-//! Nobody waits without an end, and whoever waits hears a cancellation: locks are tried again and again, since the
-//! system's own waiting can be neither bounded nor interrupted.
+//! Every wait has a deadline and can be cancelled: locks are tried again and again, since the operating system's own
+//! waiting can be neither bounded nor interrupted.
 
 use std::{
     fs::{DirBuilder, File, OpenOptions},
     io,
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
-    path::PathBuf,
+    path::{Path, PathBuf},
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
@@ -22,7 +22,7 @@ use rustix::{
     fs::{FlockOperation, flock},
     io::Errno,
 };
-use shelf_base::CallContext;
+use shelf_base::{CallContext, Coordination, Held, LockMode};
 
 use crate::{Error, Result};
 
@@ -33,38 +33,75 @@ const GATE_HELD: Duration = Duration::from_secs(1);
 /// How often a lock is tried: at first nearly at once, then more and more seldom.
 const TRY_AGAIN: (Duration, Duration) = (Duration::from_micros(200), Duration::from_millis(20));
 
-/// Holds a lock until it is dropped.
-#[derive(Debug)]
-pub struct Guard(#[expect(dead_code, reason = "held, not read")] File);
+/// The lock that allows to write the search index.
+pub(crate) const INDEX: &str = "index";
 
-/// The locks of one data directory.
-#[derive(Clone, Debug)]
-pub(crate) struct Locks {
+/// Locks as files of a data directory (`flock`). They are released with their file handle, so a killed process leaves
+/// none behind.
+pub(crate) struct FolderLocks {
     folder: PathBuf,
 }
 
-impl Locks {
-    pub(crate) fn in_folder(folder: PathBuf) -> io::Result<Self> {
-        if !folder.is_dir() {
-            DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+impl FolderLocks {
+    pub(crate) fn new(library: &Path) -> Self {
+        Self { folder: library.to_owned() }
+    }
+
+    fn open(&self, name: &str) -> io::Result<File> {
+        let path = match name {
+            INDEX => self.folder.join("index/lease.lock"),
+            other => self.folder.join("locks").join(format!("{other}.lock")),
+        };
+        let open = || OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
+        open().or_else(|error| match (error.kind(), path.parent()) {
+            (io::ErrorKind::NotFound, Some(folder)) => {
+                DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+                open()
+            }
+            _ => Err(error),
+        })
+    }
+}
+
+impl Coordination for FolderLocks {
+    fn attempt(&self, name: &str, mode: LockMode) -> io::Result<Option<Held>> {
+        let file = self.open(name)?;
+        let operation = match mode {
+            LockMode::Shared => FlockOperation::NonBlockingLockShared,
+            LockMode::Exclusive => FlockOperation::NonBlockingLockExclusive,
+        };
+        match flock(&file, operation) {
+            Ok(()) => Ok(Some(Held::new(file))),
+            Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(None),
+            Err(error) => Err(error.into()),
         }
-        Ok(Self { folder })
+    }
+}
+
+/// The locks of one library.
+#[derive(Clone)]
+pub(crate) struct Locks {
+    coordination: Arc<dyn Coordination>,
+}
+
+impl Locks {
+    pub(crate) fn new(coordination: Arc<dyn Coordination>) -> Self {
+        Self { coordination }
     }
 
     /// Waits until no garbage collection is deleting.
-    pub(crate) fn write(&self, call: &CallContext) -> Result<Guard> {
+    pub(crate) fn write(&self, call: &CallContext) -> Result<Held> {
         let until = Instant::now() + WRITERS_WAIT;
         let busy = || Error::Busy("garbage collection has kept writers waiting for two minutes".into());
-        let gate = self.wait("gate", FlockOperation::NonBlockingLockShared, until, call)?.ok_or_else(busy)?;
-        let guard =
-            self.wait("writers", FlockOperation::NonBlockingLockShared, until, call)?.ok_or_else(busy)?;
+        let gate = self.wait("gate", LockMode::Shared, until, call)?.ok_or_else(busy)?;
+        let guard = self.wait("writers", LockMode::Shared, until, call)?.ok_or_else(busy)?;
         drop(gate);
         Ok(guard)
     }
 
     /// Waits until nobody writes, and keeps new writers out meanwhile.
-    pub(crate) fn exclusive(&self, patience: Duration, call: &CallContext) -> Result<(Guard, Guard)> {
-        let alone = FlockOperation::NonBlockingLockExclusive;
+    pub(crate) fn exclusive(&self, patience: Duration, call: &CallContext) -> Result<(Held, Held)> {
+        let alone = LockMode::Exclusive;
         let started = Instant::now();
         loop {
             call.report(0, None, "waiting for writers to finish");
@@ -88,31 +125,23 @@ impl Locks {
     }
 
     /// A lock that one process at a time may have, waited for.
-    pub(crate) fn alone(&self, name: &str, patience: Duration, call: &CallContext) -> Result<Guard> {
+    pub(crate) fn alone(&self, name: &str, patience: Duration, call: &CallContext) -> Result<Held> {
         let until = Instant::now() + patience;
-        let guard = self.wait(name, FlockOperation::NonBlockingLockExclusive, until, call)?;
+        let guard = self.wait(name, LockMode::Exclusive, until, call)?;
         guard.ok_or_else(|| Error::Busy(format!("another process has been busy with this ({name}) for long")))
     }
 
-    /// A lock that one process at a time may have; `None` when another has it.
-    pub(crate) fn try_alone(&self, name: &str) -> Result<Option<Guard>> {
-        let file = self.open(name)?;
-        Ok(self.attempt(&file, FlockOperation::NonBlockingLockExclusive)?.then_some(Guard(file)))
+    /// A lock that one process at a time may hold; `None` when another holds it.
+    pub(crate) fn try_alone(&self, name: &str) -> Result<Option<Held>> {
+        self.attempt(name, LockMode::Exclusive)
     }
 
-    /// Tries until it works, the call is stopped, or the time has come.
-    fn wait(
-        &self,
-        name: &str,
-        operation: FlockOperation,
-        until: Instant,
-        call: &CallContext,
-    ) -> Result<Option<Guard>> {
-        let file = self.open(name)?;
+    /// Tries until it works, the call is stopped, or the deadline has passed.
+    fn wait(&self, name: &str, mode: LockMode, until: Instant, call: &CallContext) -> Result<Option<Held>> {
         let mut pause = TRY_AGAIN.0;
         loop {
-            if self.attempt(&file, operation)? {
-                return Ok(Some(Guard(file)));
+            if let Some(held) = self.attempt(name, mode)? {
+                return Ok(Some(held));
             }
             call.check()?;
             if Instant::now() >= until {
@@ -123,26 +152,7 @@ impl Locks {
         }
     }
 
-    fn attempt(&self, file: &File, operation: FlockOperation) -> Result<bool> {
-        match flock(file, operation) {
-            Ok(()) => Ok(true),
-            Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(false),
-            Err(error) => Err(Error::Lock(error.into())),
-        }
-    }
-
-    fn open(&self, name: &str) -> Result<File> {
-        let path = self.folder.join(format!("{name}.lock"));
-        let opened = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
-        opened
-            .or_else(|error| match error.kind() {
-                // Somebody tidied the folder away.
-                io::ErrorKind::NotFound => {
-                    DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
-                    OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path)
-                }
-                _ => Err(error),
-            })
-            .map_err(Error::Lock)
+    fn attempt(&self, name: &str, mode: LockMode) -> Result<Option<Held>> {
+        self.coordination.attempt(name, mode).map_err(Error::Lock)
     }
 }

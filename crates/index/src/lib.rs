@@ -21,7 +21,7 @@ pub use error::Error;
 pub use remote_vectors::{Cosines, Missing, RemoteVectors};
 pub use search::{Correction, Hit, Hits, Kind, Question, Resolved, Search, Unit, Wanted, folded};
 pub use segment::{Builder, Built, Entry, EntryPassage, Grep, Part, Span};
-pub use store::{Change, Index, Lease, Marks, Staged};
+pub use store::{Change, Followed, Index, Lease, Staged};
 pub use trigram::{Needs, Word, needed_words};
 pub use vector::DIMENSIONS;
 pub use view::{Candidate, Filter, Sizes, View};

@@ -10,7 +10,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result};
+use crate::{Error, Followed, Result};
 
 const NAME: &str = "manifest";
 /// The version of the index as a whole; an older index is rebuilt. Version 2 indexes large documents in pieces; version
@@ -63,6 +63,11 @@ impl FileStamp {
 pub(crate) struct Stamp(u64, i64, i64, u64);
 
 impl Manifest {
+    /// How far the segments have followed the journal.
+    pub(crate) fn followed(&self) -> Followed {
+        Followed { sequence: self.sequence, mark: self.mark.clone() }
+    }
+
     /// The current stamp of the file.
     pub(crate) fn stamp(folder: &Path) -> Result<Stamp> {
         match fs::metadata(folder.join(NAME)) {

@@ -260,8 +260,12 @@ mod tests {
     #[test]
     fn vectors_come_back_and_a_torn_end_is_written_over() {
         let folder = tempfile::tempdir().unwrap();
-        let index = Index::new(folder.path().to_owned(), "test", Box::new(|_| None));
-        let lease = index.lease().unwrap();
+        let index = Index::new(
+            folder.path().to_owned(),
+            "test",
+            std::sync::Arc::new(shelf_base::MemoryLocks::default()),
+        );
+        let lease = index.try_lease().unwrap().unwrap();
         let mut remote = RemoteVectors::new(folder.path(), "model@host");
         remote
             .append(&lease, &[(missing(1), vec![0.6, 0.8, 0.0]), (missing(2), vec![0.0, 0.0, 1.0])])

@@ -7,19 +7,16 @@
 //! holder of the lease also merges small segments.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io,
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, SystemTime},
 };
 
 use parking_lot::Mutex;
-use rustix::{
-    fs::{FlockOperation, flock},
-    io::Errno,
-};
+use shelf_base::{Coordination, Held, LockMode};
 
 use crate::{
     Error, Result, View,
@@ -29,6 +26,8 @@ use crate::{
     view::Placed,
 };
 
+/// The name of the lock that is the lease.
+const LEASE: &str = "index";
 /// A tail with more segments than this is merged in memory.
 const TAIL_SEGMENTS: usize = 8;
 /// The number of documents at which a tail is written out.
@@ -47,12 +46,21 @@ const MERGED_BYTES: u64 = 192 << 20;
 /// another process.
 const ORPHAN_AGE: Duration = Duration::from_secs(15 * 60);
 
+/// How far an index has followed a journal.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Followed {
+    /// The last record that is covered; 0 for none.
+    pub sequence: u64,
+    /// The journal's own mark of that record, which no other journal has.
+    pub mark: String,
+}
+
 /// A change to the index that covers a range of journal records.
 pub struct Change {
     /// The journal record after which the change starts.
     pub from: u64,
     /// The last record it covers.
-    pub to: u64,
+    pub to: Followed,
     /// New documents, in one or several segments.
     pub built: Vec<Built>,
     /// Numbers of all changed documents, including new ones: their rows in older segments are obsolete.
@@ -64,12 +72,12 @@ pub struct Staged(SegmentNote);
 
 /// The right to write the index, held by one process at a time.
 pub struct Lease {
-    _file: File,
+    _held: Held,
 }
 
 /// A section of the tail.
 struct Stretch {
-    to: u64,
+    to: Followed,
     segments: Vec<Arc<Segment>>,
     touched: Vec<i64>,
     documents: usize,
@@ -97,21 +105,19 @@ struct State {
     view: Arc<View>,
 }
 
-/// Returns the journal's mark of a sequence number; `None` if there is no such record.
-pub type Marks = Box<dyn Fn(u64) -> Option<String> + Send + Sync>;
-
 /// The index of a library.
 pub struct Index {
     folder: PathBuf,
     model: &'static str,
-    marks: Marks,
+    coordination: Arc<dyn Coordination>,
     state: Mutex<State>,
 }
 
 impl Index {
-    /// The index in `folder`, with vectors of `model`, over the journal that `marks` belongs to. Nothing is read yet.
-    pub fn new(folder: PathBuf, model: &'static str, marks: Marks) -> Self {
-        Self { folder, model, marks, state: Mutex::default() }
+    /// The index in `folder`, with vectors of `model`. Who may write it is decided by the lock `index` of `coordination`.
+    /// Nothing is read yet.
+    pub fn new(folder: PathBuf, model: &'static str, coordination: Arc<dyn Coordination>) -> Self {
+        Self { folder, model, coordination, state: Mutex::default() }
     }
 
     /// The current view: what is on disk now, and this process's tail.
@@ -139,10 +145,10 @@ impl Index {
     }
 
     /// The last record that the segments on disk cover.
-    pub fn written(&self) -> Result<u64> {
+    pub fn written(&self) -> Result<Followed> {
         let mut state = self.state.lock();
         self.refresh(&mut state)?;
-        Ok(state.manifest.sequence)
+        Ok(state.manifest.followed())
     }
 
     /// The last record according to the manifest on disk, whether or not the manifest is valid for this journal.
@@ -150,32 +156,9 @@ impl Index {
         Manifest::read(&self.folder).ok().map(|manifest| manifest.sequence)
     }
 
-    /// Waits for the lease.
-    pub fn lease(&self) -> Result<Lease> {
-        let file = self.lease_file()?;
-        loop {
-            match flock(&file, FlockOperation::LockExclusive) {
-                Ok(()) => return Ok(Lease { _file: file }),
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(Error::Io(error.into())),
-            }
-        }
-    }
-
     /// Takes the lease, unless another process holds it.
     pub fn try_lease(&self) -> Result<Option<Lease>> {
-        let file = self.lease_file()?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(Lease { _file: file })),
-            Err(Errno::WOULDBLOCK) => Ok(None),
-            Err(error) => Err(Error::Io(error.into())),
-        }
-    }
-
-    fn lease_file(&self) -> Result<File> {
-        make_folder(&self.folder)?;
-        let path = self.folder.join("lease.lock");
-        Ok(OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?)
+        Ok(self.coordination.attempt(LEASE, LockMode::Exclusive)?.map(|held| Lease { _held: held }))
     }
 
     /// Appends a change to this process's tail; returns `false` if it does not start where the index ends.
@@ -200,18 +183,21 @@ impl Index {
             if state.tail.iter().map(|stretch| stretch.segments.len()).sum::<usize>() <= TAIL_SEGMENTS {
                 return Ok(());
             }
-            (state.tail.iter().map(|stretch| stretch.to).collect::<Vec<_>>(), place_tail(&state.tail))
+            (
+                state.tail.iter().map(|stretch| stretch.to.sequence).collect::<Vec<_>>(),
+                place_tail(&state.tail),
+            )
         };
         let merged = self.merge_placed(&placed)?;
         let documents = merged.as_ref().map_or(0, |built| built.documents as usize);
         let segments = merged.map(Built::in_memory).transpose()?.map(Arc::new).into_iter().collect();
         let mut state = self.state.lock();
         // Give up if the start of the tail has been written out in the meantime.
-        if !state.tail.iter().map(|stretch| stretch.to).take(ends.len()).eq(ends.iter().copied()) {
+        if !state.tail.iter().map(|stretch| stretch.to.sequence).take(ends.len()).eq(ends.iter().copied()) {
             return Ok(());
         }
         let folded = state.tail.drain(..ends.len());
-        let (mut to, mut touched, mut text_bytes) = (0, Vec::new(), 0);
+        let (mut to, mut touched, mut text_bytes) = (Followed::default(), Vec::new(), 0);
         for stretch in folded {
             to = stretch.to;
             touched.extend(stretch.touched);
@@ -244,13 +230,13 @@ impl Index {
         let (from, to, touched, placed) = {
             let mut state = self.state.lock();
             self.refresh(&mut state)?;
-            let Some(to) = state.tail.last().map(|stretch| stretch.to) else { return Ok(()) };
+            let Some(to) = state.tail.last().map(|stretch| stretch.to.clone()) else { return Ok(()) };
             let touched: Vec<i64> =
                 state.tail.iter().flat_map(|stretch| stretch.touched.iter().copied()).collect();
             (state.manifest.sequence, to, touched, place_tail(&state.tail))
         };
         let staged = self.merge_placed(&placed)?.map(|built| self.stage(lease, built)).transpose()?;
-        self.commit(lease, from, to, staged.into_iter().collect(), &touched)
+        self.commit(lease, from, &to, staged.into_iter().collect(), &touched)
     }
 
     /// Writes a segment to be added by a later [`commit`](Self::commit).
@@ -264,7 +250,7 @@ impl Index {
         &self,
         lease: &Lease,
         from: u64,
-        to: u64,
+        to: &Followed,
         staged: Vec<Staged>,
         touched: &[i64],
     ) -> Result<()> {
@@ -284,8 +270,8 @@ impl Index {
         manifest.segments.retain(|note| note.dead.len() < note.documents as usize);
         manifest.segments.extend(staged.into_iter().map(|staged| staged.0));
         drop(state);
-        manifest.sequence = to;
-        manifest.mark = (self.marks)(to).unwrap_or_default();
+        manifest.sequence = to.sequence;
+        manifest.mark.clone_from(&to.mark);
         self.replace(lease, &before, manifest)
     }
 
@@ -382,9 +368,6 @@ impl Index {
                 // Vectors of a different model: rebuild everything.
                 manifest = Manifest::default();
             }
-            if manifest.sequence > 0 && (self.marks)(manifest.sequence).as_ref() != Some(&manifest.mark) {
-                return Err(Error::damaged("manifest", "it belongs to a different journal"));
-            }
             match self.open_all(&manifest, state) {
                 Ok(base) => {
                     take(state, manifest, base, stamp);
@@ -461,7 +444,7 @@ fn take(state: &mut State, manifest: Manifest, base: Vec<Placed>, stamp: Stamp) 
     let before = state.manifest.sequence;
     let sequence = manifest.sequence;
     if sequence != before {
-        let kept = state.tail.iter().position(|stretch| stretch.to == sequence).map(|at| at + 1);
+        let kept = state.tail.iter().position(|stretch| stretch.to.sequence == sequence).map(|at| at + 1);
         match kept {
             Some(kept) => drop(state.tail.drain(..kept)),
             None => state.tail.clear(),
@@ -480,8 +463,8 @@ fn rebuild_view(state: &mut State) {
         placed.bury(&touched);
     }
     segments.extend(place_tail(&state.tail));
-    let sequence = state.tail.last().map_or(state.manifest.sequence, |stretch| stretch.to);
-    state.view = Arc::new(View { sequence, segments });
+    let sequence = state.tail.last().map_or(state.manifest.sequence, |stretch| stretch.to.sequence);
+    state.view = Arc::new(View { sequence, written: state.manifest.followed(), segments });
 }
 
 /// The segments of a tail; documents that a later stretch changed are dead in earlier ones.

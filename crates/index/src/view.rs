@@ -13,7 +13,7 @@ use std::{
 use shelf_base::{Digest, ids::CollectionId};
 
 use crate::{
-    Result,
+    Followed, Result,
     bits::Bits,
     segment::Segment,
     trigram::{Needs, Word},
@@ -63,6 +63,7 @@ pub struct Filter {
 #[derive(Clone, Default)]
 pub struct View {
     pub(crate) sequence: u64,
+    pub(crate) written: Followed,
     pub(crate) segments: Vec<Placed>,
 }
 
@@ -78,6 +79,11 @@ pub struct Candidate<'a> {
 }
 
 impl View {
+    /// How far the segments on disk have followed the journal.
+    pub const fn written(&self) -> &Followed {
+        &self.written
+    }
+
     /// The last journal record that this view covers.
     pub const fn sequence(&self) -> u64 {
         self.sequence

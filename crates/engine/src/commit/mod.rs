@@ -61,7 +61,7 @@ impl Library {
             self.fold_when_due(writing.inline_bytes);
         }
         if writing.documents > 0 {
-            self.indexing.wrote(writing.documents);
+            self.followers().for_each(|follower| follower.wake(writing.documents));
         }
         receipt
     }

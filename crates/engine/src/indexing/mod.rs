@@ -24,12 +24,12 @@ use prepare::Preparing;
 pub(crate) use prepare::{Measured, measure};
 pub use remote::EndpointSettings;
 use remote::OtherModel;
-use shelf_base::{CallContext, ErrorInfo, Kind};
-use shelf_catalog::{Catalog, Changed};
+use shelf_base::{CallContext, Coordination, ErrorInfo, Kind};
+use shelf_catalog::Changed;
 use shelf_embed::BUILT_IN;
-use shelf_index::{Builder, Change, Index, Lease, Marks, Sizes, Staged, View};
+use shelf_index::{Builder, Change, Followed, Index, Lease, Sizes, Staged, View};
 
-use crate::{Idle, Library, Result, blobs::Blobs};
+use crate::{Error, Idle, Library, Result, blobs::Blobs, follow::Follower};
 
 /// Journal records that a tail takes at once; a larger gap is written out.
 const TAIL_RECORDS: u64 = 256;
@@ -66,6 +66,8 @@ pub(crate) struct Indexing {
     /// The model that is configured beside the built-in one.
     other: Option<OtherModel>,
     catching: Mutex<()>,
+    /// What the index on disk was last found to have followed: this journal.
+    verified: Mutex<Followed>,
     writes: AtomicU64,
     /// Of the catalog, when it was last followed.
     incarnation: AtomicU64,
@@ -73,12 +75,18 @@ pub(crate) struct Indexing {
 }
 
 impl Indexing {
-    pub(crate) fn new(folder: PathBuf, blobs: Blobs, model: Option<EndpointSettings>) -> Result<Self> {
+    pub(crate) fn new(
+        folder: PathBuf,
+        blobs: Blobs,
+        model: Option<EndpointSettings>,
+        coordination: Arc<dyn Coordination>,
+    ) -> Result<Self> {
         Ok(Self {
             other: remote::open_other(&folder, model)?,
-            index: Index::new(folder, BUILT_IN, marks(blobs.catalog.clone())),
+            index: Index::new(folder, BUILT_IN, coordination),
             blobs,
             catching: Mutex::default(),
+            verified: Mutex::default(),
             writes: AtomicU64::new(0),
             incarnation: AtomicU64::new(0),
             background: Mutex::default(),
@@ -91,63 +99,70 @@ impl Indexing {
         let incarnation = self.blobs.catalog.incarnation();
         if self.incarnation.swap(incarnation, Ordering::Relaxed) != incarnation {
             self.index.forget_memory();
+            *self.verified.lock() = Followed::default();
         }
         let view = self.whole_view(call)?;
         if view.sequence() >= target {
             return Ok(view);
         }
-        self.catch_up(target, call)?;
+        self.index_up_to(target, call)?;
         if self.index.tail_is_due() {
-            self.wake();
+            self.start_background();
         }
         self.whole_view(call)
     }
 
     /// The present view; a damaged index is removed, so that it is built anew.
     fn whole_view(&self, call: &CallContext) -> Result<Arc<View>> {
-        match self.index.view() {
-            Ok(view) => Ok(view),
-            Err(error) if error.kind() == Kind::Corrupt => {
+        match self.own_view() {
+            Err(Error::Index(error)) if error.kind() == Kind::Corrupt => {
                 tracing::warn!(%error, "the search index is damaged and is built anew");
                 self.rebuild_from_nothing(call)
             }
-            Err(error) => Err(error.into()),
+            outcome => outcome,
         }
+    }
+
+    /// The present view, if the index has followed this journal and no other.
+    fn own_view(&self) -> Result<Arc<View>> {
+        let view = self.index.view()?;
+        self.must_be_ours(view.written())?;
+        Ok(view)
+    }
+
+    fn must_be_ours(&self, written: &Followed) -> Result<()> {
+        if written.sequence == 0 || *self.verified.lock() == *written {
+            return Ok(());
+        }
+        if self.followed_to(written.sequence)? != *written {
+            let what = "it has followed another journal".to_owned();
+            return Err(Error::Index(shelf_index::Error::Damaged { file: "manifest".into(), what }));
+        }
+        self.verified.lock().clone_from(written);
+        Ok(())
+    }
+
+    /// A journal record with its seal, which no other journal has.
+    fn followed_to(&self, sequence: u64) -> Result<Followed> {
+        let records = self.blobs.catalog.journal(sequence.saturating_sub(1), 1)?;
+        let record = records.into_iter().find(|record| record.sequence == sequence);
+        Ok(Followed { sequence, mark: record.map(|record| record.seal.to_string()).unwrap_or_default() })
     }
 
     fn rebuild_from_nothing(&self, call: &CallContext) -> Result<Arc<View>> {
         let lease = self.wait_for_lease(call)?;
         // Another process may have done it while this one waited.
-        if let Ok(view) = self.index.view() {
+        if let Ok(view) = self.own_view() {
             return Ok(view);
         }
         self.index.wipe(&lease)?;
         Ok(self.index.view()?)
     }
 
-    /// How far the index on disk has followed the journal; no process is behind it.
-    pub(crate) fn followed(&self) -> u64 {
-        self.index.written().unwrap_or(0)
-    }
-
-    /// Gives back memory.
-    pub(crate) fn release_memory(&self, idle: Idle) {
-        self.index.release_pages();
-        if idle == Idle::Long {
-            self.index.forget_words();
-        }
-    }
-
     /// How far the index on disk says it has followed the journal, when the journal does not reach that far.
     pub(crate) fn is_ahead(&self) -> Result<Option<u64>> {
         let end = self.blobs.catalog.sequence()?;
         Ok(self.index.noted_sequence().filter(|followed| *followed > end))
-    }
-
-    /// Throws the index away; the next view builds it anew.
-    pub(crate) fn forget(&self, call: &CallContext) -> Result<()> {
-        let lease = self.wait_for_lease(call)?;
-        Ok(self.index.wipe(&lease)?)
     }
 
     /// What the index holds at this moment, without bringing it up to date.
@@ -162,13 +177,8 @@ impl Indexing {
         })
     }
 
-    /// Compares the index on disk with its hashes.
-    pub(crate) fn check(&self) -> Result<(), shelf_index::Error> {
-        self.index.check()
-    }
-
     /// Indexes up to `target`.
-    pub(crate) fn catch_up(&self, target: u64, call: &CallContext) -> Result<()> {
+    fn index_up_to(&self, target: u64, call: &CallContext) -> Result<()> {
         let _one_at_a_time = self.one_at_a_time(call)?;
         // Whoever waits behind this call wants to see what was written meanwhile: all of it at once is cheaper.
         let target = target.max(self.blobs.catalog.sequence()?);
@@ -184,7 +194,7 @@ impl Indexing {
             }
             let lease = self.wait_for_lease(call)?;
             self.index.flush(&lease)?;
-            let written = self.index.written()?;
+            let written = self.index.written()?.sequence;
             if written < target {
                 self.write_bulk(&lease, written, target, call)?;
             }
@@ -229,7 +239,8 @@ impl Indexing {
             built.push(builder.finish()?);
         }
         let touched = touched(&fresh, changes.buried);
-        self.index.append(Change { from: view.sequence(), to: target, built, touched })?;
+        let to = self.followed_to(target)?;
+        self.index.append(Change { from: view.sequence(), to, built, touched })?;
         Ok(true)
     }
 
@@ -248,7 +259,7 @@ impl Indexing {
             };
             let staged = self.build(lease, &fresh, call, &done)?;
             let touched = touched(&fresh, changes.buried);
-            self.index.commit(lease, from, to, staged, &touched)?;
+            self.index.commit(lease, from, &self.followed_to(to)?, staged, &touched)?;
             from = to;
         }
         Ok(())
@@ -305,16 +316,8 @@ impl Indexing {
         Ok(staged.into_inner())
     }
 
-    /// Notes a write; now and then the background thread takes what has gathered.
-    pub(crate) fn wrote(self: &Arc<Self>, documents: u64) {
-        let before = self.writes.fetch_add(documents, Ordering::Relaxed);
-        if before / WAKE_EVERY != (before + documents) / WAKE_EVERY || self.other.is_some() {
-            self.wake();
-        }
-    }
-
     /// Starts the background thread unless it runs.
-    fn wake(self: &Arc<Self>) {
+    fn start_background(self: &Arc<Self>) {
         let mut background = self.background.lock();
         if background.as_ref().is_some_and(|(thread, _)| !thread.is_finished()) {
             return;
@@ -334,7 +337,7 @@ impl Indexing {
     /// Catches up, writes the tail out when it is large, and merges small segments; leaves it to others who are at it.
     fn tidy(&self, call: &CallContext) -> Result<()> {
         let target = self.blobs.catalog.sequence()?;
-        self.catch_up(target, call)?;
+        self.index_up_to(target, call)?;
         if let Some(lease) = self.index.try_lease()? {
             if self.index.tail_is_due() {
                 self.index.flush(&lease)?;
@@ -346,23 +349,55 @@ impl Indexing {
         }
         Ok(())
     }
+}
 
-    /// Stops the background thread; what it had not written out is indexed again when it is needed.
-    pub(crate) fn stop(&self) {
+impl Follower for Arc<Indexing> {
+    fn name(&self) -> &'static str {
+        "search index"
+    }
+
+    fn position(&self) -> u64 {
+        let written = self.index.written().unwrap_or_default();
+        if self.must_be_ours(&written).is_ok() { written.sequence } else { 0 }
+    }
+
+    fn catch_up(&self, target: u64, call: &CallContext) -> Result<()> {
+        self.index_up_to(target, call)
+    }
+
+    fn discard(&self, call: &CallContext) -> Result<()> {
+        let lease = self.wait_for_lease(call)?;
+        Ok(self.index.wipe(&lease)?)
+    }
+
+    fn damage(&self) -> Option<String> {
+        let checked = self.index.check().map_err(Error::from).and_then(|()| self.own_view().map(drop));
+        checked.err().map(|error| error.to_string())
+    }
+
+    /// Now and then the background thread takes what has gathered.
+    fn wake(&self, documents: u64) {
+        let before = self.writes.fetch_add(documents, Ordering::Relaxed);
+        if before / WAKE_EVERY != (before + documents) / WAKE_EVERY || self.other.is_some() {
+            self.start_background();
+        }
+    }
+
+    fn release_memory(&self, idle: Idle) {
+        self.index.release_pages();
+        if idle == Idle::Long {
+            self.index.forget_words();
+        }
+    }
+
+    /// What the background thread had not written out is indexed again when it is needed.
+    fn stop(&self) {
         let running = self.background.lock().take();
         if let Some((thread, call)) = running {
             call.cancel();
             let _ = thread.join();
         }
     }
-}
-
-/// The seal of a journal record, which no other journal has.
-fn marks(catalog: Arc<dyn Catalog>) -> Marks {
-    Box::new(move |sequence| {
-        let record = catalog.journal(sequence.checked_sub(1)?, 1).ok()?.pop()?;
-        (record.sequence == sequence).then(|| record.seal.to_string())
-    })
 }
 
 /// What the view does not have yet.
@@ -381,21 +416,22 @@ fn touched(fresh: &[&Changed], buried: Vec<i64>) -> Vec<i64> {
 }
 
 impl Library {
-    /// Brings the search index up to now, with progress.
+    /// Brings everything that follows the journal up to now, with progress.
     pub fn index_now(&self, call: &CallContext) -> Result<()> {
-        self.indexing.view(call).map(drop)
+        let target = self.catalog.sequence()?;
+        self.followers().try_for_each(|follower| follower.catch_up(target, call))
     }
 
     /// Throws the search index away and builds it anew; how many documents it has then.
     pub fn reindex(&self, call: &CallContext) -> Result<u64> {
-        self.indexing.forget(call)?;
+        self.indexing.discard(call)?;
         Ok(self.indexing.view(call)?.documents())
     }
 }
 
 impl Drop for Library {
     fn drop(&mut self) {
-        self.indexing.stop();
+        self.followers().for_each(Follower::stop);
         self.copy_when_due();
     }
 }

@@ -11,7 +11,6 @@ use shelf_catalog::{Record, Snapshot, chunks};
 
 use crate::{Error, Library, Result};
 
-const SEARCH_INDEX: &str = "search index";
 const DERIVED_DATA: &str = "derived data";
 /// How long a repair waits for writers to finish.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -61,8 +60,8 @@ impl Library {
         let known = self.check_blobs(&mut report, call)?;
         self.check_snapshots(&mut report, &snapshots, &known, call)?;
         report.findings.extend(self.broken_loose()?.into_iter().map(|what| finding("loose blocks", what)));
-        if let Err(error) = self.indexing.check() {
-            report.findings.push(finding(SEARCH_INDEX, error.to_string()));
+        for follower in self.followers() {
+            report.findings.extend(follower.damage().map(|what| finding(follower.name(), what)));
         }
         if let Err(error) = self.blobs.readings.check() {
             report.findings.push(finding(DERIVED_DATA, error.to_string()));
@@ -84,8 +83,10 @@ impl Library {
             let _alone = self.locks.exclusive(PATIENCE, call)?;
             self.blocks.salvage(&damaged)?;
         }
-        if before.findings.iter().any(|finding| finding.place == SEARCH_INDEX) {
-            self.indexing.forget(call)?;
+        for follower in self.followers() {
+            if before.findings.iter().any(|finding| finding.place == follower.name()) {
+                follower.discard(call)?;
+            }
         }
         if before.findings.iter().any(|finding| finding.place == DERIVED_DATA) {
             self.blobs.readings.wipe()?;

@@ -178,7 +178,7 @@ impl Library {
             snapshots: plan.snapshots.iter().map(|snapshot| snapshot.at).collect(),
             keep: plan.keep.clone(),
             blocks_of: Some(short_blocks),
-            followed: self.indexing.followed(),
+            followed: self.followed(),
         };
         self.catalog.purge(&Actor::local(), &purge, self.now())?;
         self.drop_dead_loose(&plan.live)?;

@@ -13,7 +13,10 @@ use shelf_base::{Clock, SystemClock};
 use shelf_blocks::{Manifest, objects::Objects};
 use shelf_catalog::{CopyNote, sqlite::SqliteCatalog};
 
-use crate::{Error, Library, Result, locks::Locks};
+use crate::{
+    Error, Library, Result,
+    locks::{FolderLocks, Locks},
+};
 
 /// A copy that is older than this is renewed when anything was written since.
 const AGE: Duration = Duration::from_secs(10 * 60);
@@ -225,7 +228,7 @@ impl Library {
                 hint: "`shelf recover --force` goes back to the copy all the same".into(),
             });
         }
-        let locks = Locks::in_folder(folder.join("locks")).map_err(Error::Lock)?;
+        let locks = Locks::new(std::sync::Arc::new(FolderLocks::new(folder)));
         let alone = locks.exclusive(Duration::from_secs(10), &shelf_base::CallContext::new())?;
         remove_leftovers(folder);
         let mut aside = None;

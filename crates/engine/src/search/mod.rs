@@ -23,7 +23,7 @@ pub use shelf_index::{Correction, Kind as SearchKind};
 use shelf_index::{Filter as IndexFilter, Hit, Question, Search, Span, Unit, View, Wanted};
 pub use snippet::{Snippet, SnippetLine};
 
-use crate::{Caller, Error, Library, Result, pattern::Patterns, validate};
+use crate::{Caller, Error, Library, Result, follow::Follower, pattern::Patterns, validate};
 
 /// Documents with the same hash that are told at most.
 const HASH_HITS: usize = 1_000;
@@ -171,10 +171,10 @@ impl Library {
             }
             Ok(result) => return result,
             // What is sealed and has its hash does not panic; so this one has not.
-            Err(panic) if self.indexing.check().is_ok() => std::panic::resume_unwind(panic),
+            Err(panic) if self.indexing.damage().is_none() => std::panic::resume_unwind(panic),
             Err(_) => tracing::warn!("the search index is damaged and is built anew"),
         }
-        self.indexing.forget(call)?;
+        self.indexing.discard(call)?;
         ask()
     }
 

@@ -294,7 +294,7 @@ fn collections_are_made_renamed_and_deleted() {
     }
     let stored = json!({ "title": "In work", "content": "walrus", "collection_id": id });
     library.ok("store_document_tool", stored);
-    let (key, _) = library.collection_token(&shelf_engine::Caller::owner(), id, "read_write");
+    let (key, _) = library.collection_token(&Caller::owner(), id, "read_write");
     let got = library.ok("get_collection_tool", json!({ "collection_id": id }));
     assert_eq!(
         (&got["document_count"], &got["cat_count"], &got["name"]),
