@@ -9,6 +9,8 @@ use zstd::{bulk::Compressor, zstd_safe::CParameter};
 
 /// Approximate size of a dictionary in bytes. Doubling it would save 1 % of space but exceed the L1 cache.
 const LENGTH: usize = 32 * 1_024;
+/// The size of a wide dictionary: the part of a large document that its later parts are compressed with.
+pub(crate) const WIDE: usize = 512 * 1_024;
 const LEVEL: i32 = 3;
 /// The magic number of a trained zstd dictionary.
 const TRAINED: [u8; 4] = [0x37, 0xA4, 0x30, 0xEC];
@@ -29,6 +31,11 @@ impl Dictionary {
             let start = (text.len() - share) / 2;
             raw.extend_from_slice(&text[start..start + share]);
         }
+        Self::from_raw(raw)
+    }
+
+    /// A dictionary of exactly these bytes.
+    pub(crate) fn from_raw(mut raw: Vec<u8>) -> io::Result<Self> {
         while raw.starts_with(&TRAINED) {
             raw.drain(..1);
         }

@@ -57,11 +57,13 @@ pub(crate) struct Packer {
     zstd: Compressor<'static>,
     /// Uses the batch's dictionary, once there is one.
     worded: Option<Compressor<'static>>,
+    /// Whether the dictionary is a part of the document itself, so that frames of any length profit from it.
+    is_wide: bool,
 }
 
 impl Packer {
     pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self { zstd: Compressor::new(LEVEL)?, worded: None })
+        Ok(Self { zstd: Compressor::new(LEVEL)?, worded: None, is_wide: false })
     }
 
     /// Uses the dictionary from now on.
@@ -72,11 +74,33 @@ impl Packer {
         Ok(())
     }
 
+    /// Uses the dictionary, which is a part of the document, for all frames from now on.
+    pub(crate) fn learn_wide(&mut self, dictionary: &Dictionary) -> io::Result<()> {
+        self.worded = Some(Compressor::with_dictionary(LEVEL, dictionary.raw())?);
+        self.is_wide = true;
+        Ok(())
+    }
+
+    /// Whether a part of a large document would help to compress a later part of it.
+    pub(crate) fn profits(&mut self, earlier: &[u8], later: &[u8]) -> io::Result<bool> {
+        let alone = self.zstd.compress(later)?.len().min(later.len());
+        let together = Compressor::with_dictionary(LEVEL, earlier)?.compress(later)?.len();
+        Ok(together < alone - alone / 6)
+    }
+
     pub(crate) fn knows_dictionary(&self) -> bool {
         self.worded.is_some()
     }
 
     pub(crate) fn pack(&mut self, raw: &[u8]) -> io::Result<(Codec, Vec<u8>)> {
+        if self.is_wide
+            && let Some(worded) = &mut self.worded
+        {
+            let sample = middle(raw);
+            if worded.compress(sample)?.len() < sample.len() - sample.len() / 32 {
+                return Ok((Codec::Worded, worded.compress(raw)?));
+            }
+        }
         if raw.len() > 4 * PROBE && !self.shrinks(raw)? {
             return Ok((Codec::Raw, raw.to_vec()));
         }
@@ -89,13 +113,18 @@ impl Packer {
 
     /// Whether a sample from the middle shrinks when compressed.
     pub(crate) fn shrinks(&mut self, raw: &[u8]) -> io::Result<bool> {
-        let sample = &raw[raw.len() / 2..];
-        let sample = &sample[..sample.len().min(PROBE)];
+        let sample = middle(raw);
         self.zstd.set_compression_level(1)?;
         let packed = self.zstd.compress(sample)?;
         self.zstd.set_compression_level(LEVEL)?;
         Ok(packed.len() < sample.len() - sample.len() / 32)
     }
+}
+
+/// A sample from the middle.
+fn middle(raw: &[u8]) -> &[u8] {
+    let rest = &raw[raw.len() / 2..];
+    &rest[..rest.len().min(PROBE)]
 }
 
 thread_local! {

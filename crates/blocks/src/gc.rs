@@ -120,8 +120,10 @@ impl Plan {
         let mut wanted = HashSet::new();
         for pack in packs.iter().filter(|pack| rewritten.contains(&pack.name)) {
             let living = pack.blocks.iter().filter(|block| live.contains(&block.id));
-            let first = living.filter(|block| wanted.insert(block.id));
-            moves.extend(first.map(|block| BlockRef { id: block.id, length: block.length }));
+            let mut first: Vec<_> = living.filter(|block| wanted.insert(block.id)).collect();
+            // In the order in which they were written: neighbours have most in common.
+            first.sort_by_key(|block| (block.frame, block.offset));
+            moves.extend(first.iter().map(|block| BlockRef { id: block.id, length: block.length }));
         }
         for pack in packs.iter().filter(|pack| !doomed.contains(&pack.name)) {
             for block in &pack.blocks {

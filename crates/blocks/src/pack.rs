@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use crate::{
     BlockId, Error,
-    dictionary::Dictionary,
+    dictionary::{self, Dictionary},
     frame::{self, Codec},
     objects::Objects,
 };
 
 const MAGIC: &[u8; 8] = b"SHELFPK1";
+/// The magic bytes of a pack with a wide dictionary.
+const WIDE_MAGIC: &[u8; 8] = b"SHELFPK2";
 const TRAILER: usize = 64;
 const FRAME_ENTRY: usize = 20;
 const BLOCK_ENTRY: usize = 44;
@@ -93,6 +95,9 @@ impl Builder {
         if let Some(dictionary) = self.dictionary.take() {
             self.push(Codec::Dictionary, dictionary.packed(), dictionary.raw().len(), &[]);
         }
+        let is_wide = self.frames.iter().any(|frame| frame.raw as usize > frame::RAW_MAX);
+        let magic = if is_wide { WIDE_MAGIC } else { MAGIC };
+        self.body[..MAGIC.len()].copy_from_slice(magic);
         self.blocks.sort_by_key(|block| block.id);
         let mut index =
             Vec::with_capacity(self.frames.len() * FRAME_ENTRY + self.blocks.len() * BLOCK_ENTRY + TRAILER);
@@ -115,7 +120,7 @@ impl Builder {
         index.extend_from_slice(&(self.body.len() as u64).to_le_bytes());
         index.extend_from_slice(&index_length.to_le_bytes());
         index.extend_from_slice(checksum.as_bytes());
-        index.extend_from_slice(MAGIC);
+        index.extend_from_slice(magic);
         // The name also covers the body: two packs with the same index but different bytes must not share a name.
         let name = blake3::Hasher::new().update(&index).update(&self.body).finalize();
         Finished { name: format!("{}.pack", &name.to_hex()[..32]), body: self.body, index }
@@ -149,7 +154,7 @@ impl Index {
         let length = objects.length(name).map_err(storage)?;
         let body_end = length.checked_sub(TRAILER as u64).ok_or_else(|| damaged("it is too short"))?;
         let trailer = objects.read(name, body_end, TRAILER).map_err(storage)?;
-        if &trailer[56..] != MAGIC {
+        if &trailer[56..] != MAGIC && &trailer[56..] != WIDE_MAGIC {
             return Err(damaged("it does not end with the magic bytes of a known version"));
         }
         let (frames, blocks) = (u32_at(&trailer, 0) as usize, u32_at(&trailer, 4) as usize);
@@ -241,7 +246,8 @@ fn parse_frame(bytes: &[u8; FRAME_ENTRY], body_end: u64) -> Option<FrameEntry> {
         codec: Codec::from_byte(bytes[16])?,
     };
     let end = entry.offset.checked_add(u64::from(entry.stored))?;
-    (end <= body_end && entry.raw as usize <= frame::RAW_MAX).then_some(entry)
+    let most = if entry.codec == Codec::Dictionary { dictionary::WIDE } else { frame::RAW_MAX };
+    (end <= body_end && entry.raw as usize <= most).then_some(entry)
 }
 
 fn parse_block(bytes: &[u8; BLOCK_ENTRY], frames: &[FrameEntry]) -> Option<BlockEntry> {

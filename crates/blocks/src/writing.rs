@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 
 use crate::{
     BlockId, BlockRef, Error, Store,
-    dictionary::Dictionary,
+    dictionary::{Dictionary, WIDE},
     frame::{self, Codec, Packer},
     pack::{self, Builder, Index},
     presence::{Presence, Trust},
@@ -15,6 +15,11 @@ use crate::{
 
 /// The minimum number of documents for a dictionary: fewer have little in common.
 const DOCUMENTS: usize = 4;
+
+/// A document that is longer than this is tested for repetition over long distances. The test takes a few milliseconds.
+const LARGE: u64 = 8 << 20;
+/// Bytes of a document after which a test that failed is repeated.
+const TEST_AGAIN: u64 = 64 << 20;
 
 /// Proof that every block put into a batch is durable.
 #[derive(Debug)]
@@ -49,7 +54,8 @@ impl<'a> Batch<'a> {
     /// Creates a writer for one thread. Consecutive blocks of a writer are compressed together.
     pub fn writer(&self) -> Result<PackWriter<'_, 'a>, Error> {
         let packer = Packer::new().map_err(compressing)?;
-        Ok(PackWriter { batch: self, packer, raw: Vec::new(), blocks: Vec::new(), ends: Vec::new() })
+        let (raw, blocks, ends, lookback) = (Vec::new(), Vec::new(), Vec::new(), Lookback::default());
+        Ok(PackWriter { batch: self, packer, raw, blocks, ends, lookback })
     }
 
     /// Writes the remaining data and makes it durable. All writers must have been finished.
@@ -113,6 +119,42 @@ pub struct PackWriter<'b, 'a> {
     blocks: Vec<(BlockId, u32, u32)>,
     /// The number of blocks after which each document ends.
     ends: Vec<usize>,
+    lookback: Lookback,
+}
+
+/// The latest part of a large document, with which its later parts may be compressed.
+struct Lookback {
+    /// Bytes of the present document so far.
+    document: u64,
+    /// How long it must be for the next test.
+    next_test: u64,
+    /// The bytes before the present frame, gathered shortly before a test.
+    recent: Vec<u8>,
+}
+
+impl Default for Lookback {
+    fn default() -> Self {
+        Self { document: 0, next_test: LARGE, recent: Vec::new() }
+    }
+}
+
+impl Lookback {
+    /// Takes a frame of the document; what precedes the next frame is gathered when a test is near.
+    fn take(&mut self, frame: &[u8]) {
+        if self.document + (2 * WIDE) as u64 >= self.next_test && self.recent.len() < WIDE {
+            let room = WIDE - self.recent.len();
+            self.recent.extend_from_slice(&frame[..frame.len().min(room)]);
+        }
+    }
+
+    fn is_test_due(&self) -> bool {
+        self.document >= self.next_test && self.recent.len() == WIDE
+    }
+
+    fn put_off(&mut self) {
+        self.next_test = self.document + TEST_AGAIN;
+        self.recent = Vec::new();
+    }
 }
 
 impl PackWriter<'_, '_> {
@@ -123,7 +165,15 @@ impl PackWriter<'_, '_> {
         }
         self.blocks.push((block.id, self.raw.len() as u32, block.length));
         self.raw.extend_from_slice(bytes);
-        if self.raw.len() >= frame::TARGET { self.flush() } else { Ok(()) }
+        self.lookback.document += bytes.len() as u64;
+        if self.raw.len() < frame::TARGET {
+            return Ok(());
+        }
+        if self.lookback.is_test_due() && !self.packer.knows_dictionary() {
+            self.widen().map_err(compressing)?;
+        }
+        self.lookback.take(&self.raw);
+        self.flush()
     }
 
     /// Adds a block whose document is unknown, as a document of its own.
@@ -137,6 +187,7 @@ impl PackWriter<'_, '_> {
         if self.ends.last().copied().unwrap_or(0) < self.blocks.len() {
             self.ends.push(self.blocks.len());
         }
+        self.lookback = Lookback::default();
         let long_enough = self.raw.len() >= frame::DOCUMENT;
         if long_enough && self.learn().map_err(compressing)? { self.flush() } else { Ok(()) }
     }
@@ -189,6 +240,19 @@ impl PackWriter<'_, '_> {
             (from, start) = (to, end);
         }
         Ok(Ok(()))
+    }
+
+    /// Makes an earlier part of a large document the batch's dictionary, if that helps with the present frame.
+    fn widen(&mut self) -> io::Result<()> {
+        let mut present = self.batch.dictionary.lock();
+        if present.is_none() && self.packer.profits(&self.lookback.recent, &self.raw)? {
+            let made = Arc::new(Dictionary::from_raw(std::mem::take(&mut self.lookback.recent))?);
+            self.packer.learn_wide(&made)?;
+            *present = Some(made);
+        }
+        drop(present);
+        self.lookback.put_off();
+        Ok(())
     }
 
     /// Builds the batch's dictionary from the buffered documents, if they are compressible.

@@ -487,3 +487,53 @@ fn salvaging_a_readable_pack_loses_nothing() {
     }
     assert!(fresh.verify(|_, _| true).unwrap().is_empty());
 }
+
+/// Records with a counter and one of so many payloads of 96 random bytes.
+fn records(payloads: usize, bytes: usize) -> Vec<u8> {
+    let payload = |number: u64| {
+        let mut state = number + 1;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as u8
+        };
+        (0..96).map(|_| next()).collect::<Vec<u8>>()
+    };
+    let payloads: Vec<Vec<u8>> = (0..payloads as u64).map(payload).collect();
+    let mut all = Vec::with_capacity(bytes);
+    let mut chosen = 7_usize;
+    for number in 0_u64.. {
+        if all.len() >= bytes {
+            break;
+        }
+        chosen = (chosen * 1_103_515_245 + 12_345) % 2_147_483_648;
+        all.extend_from_slice(&u128::from(number).to_le_bytes());
+        all.extend_from_slice(&payloads[chosen / 64 % payloads.len()]);
+    }
+    all
+}
+
+#[test]
+fn repetition_over_long_distances_is_found_in_large_documents() {
+    let objects = Arc::new(Memory::default());
+    let store = Store::new(objects.clone());
+    let content = records(2_000, 24 << 20);
+    let batch = store.batch(Trust::Pack);
+    let mut writer = batch.writer().unwrap();
+    let cut =
+        cut::stream::<shelf_blocks::Error>(&content[..], |block, bytes| writer.put(block, bytes)).unwrap();
+    writer.finish().unwrap();
+    let _sealed = batch.seal().unwrap();
+    let fresh = Store::new(objects);
+    assert_eq!(read_all(&fresh, &cut).unwrap(), content);
+    assert_eq!(read_places(&fresh, &cut).unwrap(), content);
+    let stored = fresh.usage().unwrap().stored_bytes;
+    // What precedes the test is stored as it is; the rest takes less than a quarter.
+    assert!(stored < (8 << 20) + (16 << 20) / 4 + (2 << 20), "{stored}");
+    // Rewriting a pack keeps its content.
+    let live: HashSet<BlockId> = cut.manifest.blocks.iter().step_by(2).map(|block| block.id).collect();
+    let plan = gc::Plan::make(&fresh, &live).unwrap();
+    plan.run(&fresh, &live).unwrap();
+    for block in cut.manifest.blocks.iter().step_by(2) {
+        assert_eq!(BlockId::of(&fresh.read(&block.id).unwrap()), block.id);
+    }
+}

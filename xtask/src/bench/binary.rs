@@ -41,6 +41,32 @@ fn make(place: &Path, size: usize) -> Result<()> {
     Ok(())
 }
 
+/// The size of each of the two files of structured data at full scale, in bytes.
+const STRUCTURED: usize = 512 << 20;
+
+/// Creates a folder with a file of records that repeat over long distances and a file of noise, and returns it.
+pub fn ensure_structured(work: &Path, scale: Scale) -> Result<PathBuf> {
+    let size = scale.of(STRUCTURED).max(32 << 20);
+    corpus::ensure(work, "structured", &format!("{size} {SEED}"), |folder| {
+        let mut random = Random::new(SEED);
+        let mut noise = BufWriter::with_capacity(PIECE, File::create(folder.join("noise.bin"))?);
+        let mut piece = vec![0; PIECE];
+        for _ in 0..size / PIECE {
+            random.fill(&mut piece);
+            noise.write_all(&piece)?;
+        }
+        noise.flush()?;
+        let mut payloads = vec![[0; 96]; 2_000];
+        payloads.iter_mut().for_each(|payload| random.fill(payload));
+        let mut records = BufWriter::with_capacity(PIECE, File::create(folder.join("records.bin"))?);
+        for serial in 0..size / 112 {
+            records.write_all(&(serial as u128).to_le_bytes())?;
+            records.write_all(&payloads[random.below(payloads.len())])?;
+        }
+        Ok(records.flush()?)
+    })
+}
+
 /// Fixed-width records: a counter, a slowly changing value, a small code, a padded label, and some noise.
 struct Records {
     random: Random,

@@ -18,6 +18,8 @@ use crate::places;
 const TEXT_TARGET: f64 = 60.0;
 /// Target: MB of binary data per second of processor time.
 const BINARY_TARGET: f64 = 250.0;
+/// Target: MB stored per MB of structured binary data, as much as borg takes.
+const STRUCTURED_TARGET: f64 = 617.0 / 1_073.7;
 /// Target: seconds to add files that are already stored.
 const AGAIN_TARGET: f64 = 1.0;
 /// Target: MB stored per MB of all generations together.
@@ -33,6 +35,7 @@ const SLOW: f64 = 20.0;
 struct Bench<'words> {
     tree: PathBuf,
     binary: PathBuf,
+    structured: PathBuf,
     generations: Generations<'words>,
     work: PathBuf,
 }
@@ -46,6 +49,7 @@ pub fn run(scale: Scale) -> Result<()> {
     let bench = Bench {
         tree: Tree::text(scale).ensure(&work, &words)?,
         binary: binary::ensure(&work, scale)?,
+        structured: binary::ensure_structured(&work, scale)?,
         generations: Generations::ensure(&work, &words, scale)?,
         work: work.clone(),
     };
@@ -75,6 +79,17 @@ impl Bench<'_> {
         report.samples("re-add unchanged, CPU", program.name(), "s", processor, Target::None);
         let binary = self.adding(program, &self.binary)?;
         rows(report, "add binary", program, &self.binary, &binary, BINARY_TARGET)?;
+        let structured = self.adding(program, &self.structured)?;
+        rows(report, "add structured binary", program, &self.structured, &structured, BINARY_TARGET)?;
+        let stored = corpus::bytes_below(&programs::store(&self.place(program)))? as f64 / 1e6;
+        let most = corpus::bytes_below(&self.structured)? as f64 / 1e6 * STRUCTURED_TARGET;
+        report.single(
+            "structured binary, stored",
+            program.name(),
+            "MB",
+            stored,
+            ours(program, Target::AtMost(most)),
+        );
         self.storing_generations(program, report)?;
         corpus::remove(&self.place(program))
     }

@@ -15,7 +15,7 @@ use std::{
 
 use parking_lot::Mutex;
 use shelf_base::{CallContext, Digest};
-use shelf_blocks::{Batch, PackWriter, Trust, cut};
+use shelf_blocks::{Batch, PackWriter, Store, Trust, cut};
 use shelf_catalog::{Actor, Put, PutDocument, PutResult, Snapshot, Source as Known};
 
 use super::{
@@ -33,6 +33,8 @@ const ROUND_FILES: usize = 8_192;
 const ROUND_BYTES: u64 = 96 * 1_024 * 1_024;
 /// Files that a thread takes at once, so that neighbours share a frame.
 const RUN: usize = 32;
+/// Files from this size on get packs of their own, which are compressed with an earlier part of the file where that helps.
+const OWN_PACKS: u64 = 8 << 20;
 /// A file whose inode changed this shortly before it was last stored may have changed again within the clock's
 /// resolution.
 const GRAIN_MICROS: i64 = 2_000_000;
@@ -222,6 +224,7 @@ impl FolderDraft<'_> {
     ) -> Result<Vec<PutDocument>> {
         let batch = library.blocks.batch(Trust::Pack);
         let round = Round {
+            blocks: &library.blocks,
             options: self.options,
             source: self.source,
             files,
@@ -269,6 +272,7 @@ fn is_same(known: &Known, facts: &Facts) -> bool {
 
 /// What the threads of one round share.
 struct Round<'a> {
+    blocks: &'a Store,
     options: &'a AddOptions,
     source: &'a Source,
     files: &'a [Found],
@@ -325,16 +329,26 @@ impl Round<'_> {
         let cut = if whole {
             cut::slice(buffer, |block, bytes| writer.put(block, bytes))?
         } else {
+            let batch = (facts.size >= OWN_PACKS).then(|| self.blocks.batch(Trust::Pack));
+            let mut own = batch.as_ref().map(Batch::writer).transpose()?;
             let rest = most_of(&facts).saturating_sub(buffer.len() as u64);
             let stream = std::io::Cursor::new(buffer.clone()).chain(file.take(rest));
             let cut = cut::stream::<Error>(stream, |block, bytes| {
                 self.call.check()?;
-                Ok(writer.put(block, bytes)?)
+                match &mut own {
+                    Some(own) => Ok(own.put(block, bytes)?),
+                    None => Ok(writer.put(block, bytes)?),
+                }
             });
-            match cut {
+            let cut = match cut {
                 Err(Error::Blocks(shelf_blocks::Error::Source(error))) => return Err(failed(error)),
                 other => other?,
+            };
+            if let (Some(own), Some(batch)) = (own, &batch) {
+                own.finish()?;
+                let _sealed = batch.seal()?;
             }
+            cut
         };
         writer.end_document()?;
         Ok(document(self.options, found.path.clone(), &cut, buffer, &facts))
