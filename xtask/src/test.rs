@@ -22,6 +22,14 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
         conformance::run()?;
         described::run(&shelf)?;
     }
+    for (tool, what) in [("deny", "licences and sources of dependencies"), ("machete", "unused dependencies")]
+    {
+        if !step::succeeds("cargo", &[tool, "--version"]) {
+            println!(
+                "test: {what} were not checked; `cargo install --locked cargo-{tool}` installs the check"
+            );
+        }
+    }
     println!("test: all passed");
     Ok(())
 }

@@ -260,5 +260,6 @@ fn parse_block(bytes: &[u8; BLOCK_ENTRY], frames: &[FrameEntry]) -> Option<Block
         length: u32_at(bytes, 40),
     };
     let frame = frames.get(entry.frame as usize)?;
-    (entry.offset.checked_add(entry.length)? <= frame.raw).then_some(entry)
+    let is_inside = entry.offset.checked_add(entry.length)? <= frame.raw;
+    (is_inside && frame.codec != Codec::Dictionary).then_some(entry)
 }

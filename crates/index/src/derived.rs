@@ -19,7 +19,7 @@ use shelf_base::Digest;
 
 use crate::{Error, Result};
 
-const MAGIC: &[u8; 8] = b"SHELFDV1";
+const MAGIC: &[u8; 8] = b"SHELFDR1";
 /// Content hash, variant, length.
 const HEAD: usize = 32 + 8 + 4;
 const SUM: usize = 16;
@@ -252,7 +252,7 @@ mod tests {
         let length = fs::metadata(&path).unwrap().len();
         other.put(&key(2), &[7; 1_000]).unwrap();
         OpenOptions::new().write(true).open(&path).unwrap().set_len(length + 500).unwrap();
-        let fresh = Derived::new(path.clone());
+        let fresh = Derived::new(path);
         assert_eq!(fresh.get(&key(2)).unwrap(), None, "torn");
         fresh.put(&key(3), b"third").unwrap();
         assert_eq!(one.get(&key(3)).unwrap().unwrap(), b"third");

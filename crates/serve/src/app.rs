@@ -1,4 +1,4 @@
-//! What all doors share: the library, the tools on offer, limits, and the one way to run a call.
+//! What all transports share: the library, the tools on offer, limits, and the one way to run a call.
 
 use std::{
     sync::Arc,
@@ -36,6 +36,8 @@ pub struct Setup {
     pub prompts: Prompts,
     /// Has the allocator give free memory back to the system; called when nobody has called for long.
     pub give_back: fn(),
+    /// Whether there is a single client, on stdio.
+    pub is_single: bool,
 }
 
 /// The shared state of a server.
@@ -51,6 +53,7 @@ pub struct App {
     /// Prompts on offer.
     pub prompts: Prompts,
     pub(crate) give_back: fn(),
+    is_single: bool,
     pub(crate) watch: Watch,
     slots: Slots,
 }
@@ -111,9 +114,9 @@ pub(crate) enum BlockingError {
 impl App {
     /// A server over `library`.
     pub fn new(library: Library, setup: Setup) -> Arc<Self> {
-        let Setup { selection, limits, timeouts, prompts, give_back } = setup;
+        let Setup { selection, limits, timeouts, prompts, give_back, is_single } = setup;
         let (watch, slots) = (Watch::default(), Slots::default());
-        Arc::new(Self { library, selection, limits, timeouts, prompts, give_back, watch, slots })
+        Arc::new(Self { library, selection, limits, timeouts, prompts, give_back, is_single, watch, slots })
     }
 
     /// A call with this server's time limit.
@@ -121,7 +124,7 @@ impl App {
         self.timeouts.call.map_or_else(CallContext::new, |limit| CallContext::new().within(limit))
     }
 
-    /// Runs a tool on a thread where blocking is fine, and makes of its answer what the door wants: an answer can be
+    /// Runs a tool on a thread where blocking is fine, and makes of its answer what the transport wants: an answer can be
     /// megabytes, which would keep other connections waiting. Dropping the future cancels the call.
     pub(crate) async fn run<T: Send + 'static>(
         self: &Arc<Self>,
@@ -134,14 +137,19 @@ impl App {
     ) -> Result<T, ErrorReply> {
         let started = Instant::now();
         let work = if tool.access == Access::Read { Work::Read } else { Work::Write };
-        let done = self
-            .blocking(work, call.clone(), move |app| {
-                let (library, limits) = (&app.library, &app.limits);
-                let (call, selection, page_chars) = (&call, &selection, PAGE_CHARS);
-                let context = Context { library, caller: &caller, call, limits, selection, page_chars };
-                shelf_tools::call(tool, &context, arguments).map(finish)
-            })
-            .await;
+        let own_call = call.clone();
+        let make = move |app: &Self| {
+            let (library, limits) = (&app.library, &app.limits);
+            let (call, selection, page_chars) = (&own_call, &selection, PAGE_CHARS);
+            let context = Context { library, caller: &caller, call, limits, selection, page_chars };
+            shelf_tools::call(tool, &context, arguments).map(finish)
+        };
+        let done = if self.runs_in_place(tool) {
+            self.watch.called(self);
+            Ok(make(self))
+        } else {
+            self.blocking(work, call, make).await
+        };
         let outcome = match done {
             Ok(outcome) => outcome,
             Err(BlockingError::Busy) => Err(shelf_tools::busy(tool, TURN.as_secs())),
@@ -149,6 +157,14 @@ impl App {
         };
         note(tool, started, outcome.as_ref().err());
         outcome
+    }
+
+    /// Whether a call runs on the runtime's own thread: with a single client and no other call under way nobody waits
+    /// for that thread, and going to another one and back takes longer than a short read.
+    fn runs_in_place(&self, tool: &Tool) -> bool {
+        let others =
+            self.slots.reads.available_permits() < READS || self.slots.writes.available_permits() < WRITES;
+        self.is_single && tool.is_short() && !others
     }
 
     /// Runs blocking work.

@@ -1,4 +1,4 @@
-//! The doors: MCP over stdio, Streamable HTTP and the older SSE, REST, health and metrics.
+//! The transports: MCP over stdio, Streamable HTTP and the older SSE, REST, health and metrics.
 //!
 //! Everything a caller can do is in `shelf-tools`; here requests are turned into calls of that registry and replies
 //! into what the protocol wants. This is the only crate that knows the MCP library and the HTTP framework.

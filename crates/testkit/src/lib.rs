@@ -1,5 +1,7 @@
-//! For tests only: a library in a temporary folder, calls of its tools, and a small MCP client over stdio.
+//! For tests only: a library in a temporary folder, calls of its tools, a small MCP client over stdio, and the bodies
+//! of the fuzz targets.
 
+pub mod fuzzing;
 mod library;
 mod people;
 mod stdio;

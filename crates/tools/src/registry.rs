@@ -100,6 +100,20 @@ impl Tool {
         (self.output)().get("type").and_then(Value::as_str) == Some("array")
     }
 
+    /// Whether a call takes well below a millisecond, apart from the size of its reply.
+    pub fn is_short(&self) -> bool {
+        matches!(
+            self.name,
+            "get"
+                | "list"
+                | "list_collections"
+                | "list_snapshots"
+                | "hello"
+                | "get_document_tool"
+                | "get_collection_tool"
+        )
+    }
+
     /// The toolset that it belongs to: its family's, or `extras`.
     pub fn toolset(&self) -> &'static str {
         let is_extra = extras().any(|extra| extra.name == self.name);

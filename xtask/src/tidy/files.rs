@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 /// Folders without handwritten files, relative to the root.
-const SKIPPED: [&str; 3] = [".git", "target", "bench/work"];
+const SKIPPED: [&str; 4] = [".git", "target", "bench/work", "fuzz/target"];
 
 /// Folders of other tools that may occur at any level.
 const SKIPPED_ANYWHERE: [&str; 2] = ["node_modules", "__pycache__"];

@@ -1,4 +1,4 @@
-//! Accounts as the doors see them: people, their sessions, their tokens, and what administrators do with other people.
+//! Accounts as the transports see them: people, their sessions, their tokens, and what administrators do with other people.
 
 mod keys;
 mod people;
@@ -26,7 +26,7 @@ pub(crate) struct TokenUse {
     hashing: Mutex<()>,
 }
 
-/// Where a caller knocks: not every door takes every proof.
+/// Where a call arrives: not every transport accepts every credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Door {
     /// MCP takes personal and collection tokens.
@@ -36,7 +36,7 @@ pub enum Door {
 }
 
 impl Library {
-    /// Checks what a caller shows at a door.
+    /// Checks the credential of a caller.
     pub fn verify(&self, text: &str, door: Door) -> Result<Pass, AuthError> {
         let now = self.now();
         let pass = match shelf_accounts::verify(&*self.catalog, text, now) {

@@ -2,7 +2,7 @@
 //! to post messages to, and answers that come down the stream.
 //!
 //! A small adapter: behind each stream stands the same handler as behind stdio, and every posted message is checked at
-//! the door like any other request. A message counts only when it comes from exactly the identity that opened the
+//! the authentication of any other request. A message counts only when it comes from exactly the identity that opened the
 //! stream, so a token that was revoked, or one that is somebody else's, reaches nothing.
 
 use std::{

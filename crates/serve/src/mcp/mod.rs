@@ -61,7 +61,7 @@ pub(crate) struct Handler {
 /// How a handler knows who calls.
 #[derive(Clone)]
 pub(crate) enum Who {
-    /// Each HTTP request brings its own proof, checked at the door.
+    /// Each HTTP request brings its own proof, checked on arrival.
     EachRequest,
     /// A stream whose every message was checked to come from the same identity.
     Stream(Admitted),

@@ -34,6 +34,7 @@ pub(super) fn run(command: &cli::Serve, settings: &Settings, output: &Output) ->
         timeouts: Timeouts { call },
         prompts: prompts(settings, library.folder()),
         give_back: memory::give_back,
+        is_single: command.http.is_none(),
     };
     let app = App::new(library, setup);
     let served = app.clone();

@@ -687,7 +687,7 @@ fn a_changed_index_file_is_built_anew() {
         assert_eq!(shelf(&library, &["reindex"]).0, 0);
         let path = largest().expect("a segment");
         let mut bytes = std::fs::read(&path).unwrap();
-        let at = (bytes.len() - 1) * place / 199;
+        let at = (bytes.len() - 1) * place / 59;
         bytes[at] ^= 0x04;
         std::fs::write(&path, bytes).unwrap();
         let mut server = StdioClient::start(binary(), &library);

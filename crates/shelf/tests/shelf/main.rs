@@ -6,6 +6,7 @@ mod cli;
 mod disk;
 mod http;
 mod many;
+mod older;
 mod stdio;
 mod storm;
 mod workspace;

@@ -1,7 +1,7 @@
 //! The side chain: what was appended to a memory file, as hashes in the data directory, each row sealed over the one before.
 //!
 //! It is how an outside edit is found without a mark in the user's own lines, and how an idempotency key is recognised.
-//! `FORMAT.md` gives its bytes. A chain is locked as long as it is open, before the memory file is.
+//! The engine's `FORMAT.md` gives its bytes. A chain is locked as long as it is open, before the memory file is.
 
 use std::{
     fs::{File, OpenOptions},

@@ -1,0 +1,10 @@
+//! Parses arbitrary bytes as an address.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use shelf_testkit::fuzzing;
+
+fuzz_target!(|bytes: &[u8]| {
+    fuzzing::address(bytes);
+});
