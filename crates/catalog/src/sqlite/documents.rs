@@ -1,5 +1,8 @@
 //! Finding documents: by id, by name, by hash, by filter.
 
+use std::collections::VecDeque;
+
+use parking_lot::Mutex;
 use rusqlite::{Connection, params, types::Value as SqlValue};
 use serde_json::Value;
 use shelf_base::{
@@ -7,9 +10,12 @@ use shelf_base::{
     ids::{CollectionId, DocumentId},
 };
 
-use super::rows::{
-    CHUNK, Conditions, DOCUMENT, DOCUMENT_COLUMNS, FROM, chunk, collect, collection_id, digest, document,
-    document_id, moment, version_at,
+use super::{
+    read,
+    rows::{
+        CHUNK, Conditions, DOCUMENT, DOCUMENT_COLUMNS, FROM, chunk, collect, collection_id, digest, document,
+        document_id, moment, version_at,
+    },
 };
 use crate::{
     Changed, Changes, Chosen, Chunk, Document, Error, Filter, Listed, Order, Page, Position, Result, Scope,
@@ -183,13 +189,44 @@ const fn column(sort: SortBy) -> &'static str {
     }
 }
 
-pub(super) fn list(connection: &Connection, scope: &Scope, filter: &Filter, page: &Page) -> Result<Listed> {
+/// How many documents filters took, at a journal record. Counting all documents of a large library takes longer than
+/// reading a page of them, and the count changes only with the journal.
+#[derive(Default)]
+pub(super) struct Counts(Mutex<VecDeque<(u64, String, u64)>>);
+
+/// Filters whose counts are kept.
+const COUNTS: usize = 32;
+
+impl Counts {
+    fn get(&self, sequence: u64, question: &str) -> Option<u64> {
+        let kept = self.0.lock();
+        kept.iter().find(|(at, known, _)| *at == sequence && known == question).map(|(_, _, count)| *count)
+    }
+
+    fn keep(&self, sequence: u64, question: String, count: u64) {
+        let mut kept = self.0.lock();
+        kept.retain(|(at, known, _)| *at == sequence && *known != question);
+        kept.push_front((sequence, question, count));
+        kept.truncate(COUNTS);
+    }
+
+    pub(super) fn clear(&self) {
+        self.0.lock().clear();
+    }
+}
+
+pub(super) fn list(
+    connection: &Connection,
+    scope: &Scope,
+    filter: &Filter,
+    page: &Page,
+    counts: &Counts,
+) -> Result<Listed> {
     let mut conditions = filtered(connection, scope, filter)?;
     if let Some(recent) = filter.recent {
         narrow_to_recent(connection, &mut conditions, recent)?;
     }
-    let sql = format!("SELECT COUNT(*) FROM documents d WHERE {}", conditions.sql());
-    let total = connection.prepare_cached(&sql)?.query_row(conditions.parameters(), |row| row.get(0))?;
+    let total = count(connection, scope, filter, &conditions, counts)?;
     let (column, direction, sign) = match page.order {
         Order::Ascending => (column(page.sort), "ASC", ">"),
         Order::Descending => (column(page.sort), "DESC", "<"),
@@ -216,6 +253,26 @@ pub(super) fn list(connection: &Connection, scope: &Scope, filter: &Filter, page
     let more = documents.len() > page.limit;
     documents.truncate(page.limit);
     Ok(Listed { documents, total, more })
+}
+
+fn count(
+    connection: &Connection,
+    scope: &Scope,
+    filter: &Filter,
+    conditions: &Conditions,
+    counts: &Counts,
+) -> Result<u64> {
+    let (sequence, question) = (read::sequence(connection)?, format!("{scope:?} {filter:?}"));
+    if let Some(known) = counts.get(sequence, &question) {
+        return Ok(known);
+    }
+    let sql = format!("SELECT COUNT(*) FROM documents d WHERE {}", conditions.sql());
+    let total = connection.prepare_cached(&sql)?.query_row(conditions.parameters(), |row| row.get(0))?;
+    // Names and numbers make long questions that are hardly asked twice.
+    if filter.numbers.is_none() {
+        counts.keep(sequence, question, total);
+    }
+    Ok(total)
 }
 
 fn narrow_to_recent(connection: &Connection, conditions: &mut Conditions, recent: u64) -> Result<()> {

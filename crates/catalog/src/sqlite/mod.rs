@@ -56,6 +56,7 @@ pub struct SqliteCatalog {
     readers: Mutex<Vec<Connection>>,
     /// How often another file was found in the place of the one that was open.
     incarnation: AtomicU64,
+    counts: documents::Counts,
 }
 
 impl SqliteCatalog {
@@ -75,7 +76,13 @@ impl SqliteCatalog {
             }
         };
         let writer = Writer::start(path.clone(), lock);
-        Ok(Self { path, readers: Mutex::new(vec![reader]), writer, incarnation: AtomicU64::new(0) })
+        Ok(Self {
+            path,
+            readers: Mutex::new(vec![reader]),
+            writer,
+            incarnation: AtomicU64::new(0),
+            counts: documents::Counts::default(),
+        })
     }
 
     /// Runs a query on a read connection.
@@ -84,6 +91,7 @@ impl SqliteCatalog {
         let kept = if kept.as_ref().is_some_and(has_moved) {
             self.readers.lock().clear();
             self.incarnation.fetch_add(1, Ordering::Relaxed);
+            self.counts.clear();
             None
         } else {
             kept
@@ -328,7 +336,7 @@ impl Catalog for SqliteCatalog {
     }
 
     fn list(&self, scope: &Scope, filter: &Filter, page: &Page) -> Result<Listed> {
-        self.view(|connection| documents::list(connection, scope, filter, page))
+        self.view(|connection| documents::list(connection, scope, filter, page, &self.counts))
     }
 
     fn choose_from(&self, scope: &Scope, filter: &Filter, position: &Position) -> Result<Chunk<Chosen>> {
