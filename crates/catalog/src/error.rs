@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use shelf_base::{ErrorInfo, Kind};
+use shelf_base::{Digest, ErrorInfo, Kind};
 
 /// A failure of the catalog. No text of it shows SQL or a path.
 #[derive(Debug, thiserror::Error)]
@@ -66,7 +66,13 @@ pub enum Error {
     Missing(&'static str),
     /// The content of a document is not the one that a change was made from.
     #[error("the document has been changed by somebody else; read it again")]
-    ContentChanged,
+    ContentChanged {
+        /// The content it has now; `None` when it is not there.
+        current: Option<Digest>,
+    },
+    /// The collection is of another kind.
+    #[error("the collection '{0}' is not a book")]
+    NotABook(String),
     /// The writer has stopped.
     #[error("the catalog is shutting down")]
     Closed,
@@ -113,7 +119,8 @@ impl ErrorInfo for Error {
             | Self::UsernameTaken
             | Self::LastSuperuser
             | Self::CollectionTaken(_)
-            | Self::ContentChanged
+            | Self::ContentChanged { .. }
+            | Self::NotABook(_)
             | Self::ActiveTokens => Kind::Conflict,
             Self::NoAdministrator => Kind::Denied,
             Self::OverBound { .. } => Kind::TooLarge,

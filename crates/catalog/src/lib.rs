@@ -8,6 +8,7 @@
 //! Tenancy is a [`Scope`] that every query takes: it is part of the `WHERE`, never a check afterwards.
 
 mod accounts;
+mod chunk;
 mod error;
 mod journal;
 mod model;
@@ -18,13 +19,14 @@ pub use accounts::{
     Account, AccountChange, Accounts, Holder, NewAccount, NewToken, Rank, Rotation, Session, Token,
     TokenKind, scopes,
 };
+pub use chunk::{Chunk, Position, chunks};
 pub use error::{EngineError, Error};
 pub use journal::{Operation, Record};
 pub use model::{
-    Actor, BlobRow, BlocksOf, Changed, Changes, Chosen, Chunk, Collection, CollectionKind, CollectionSummary,
-    Document, DocumentChange, Filter, Listed, LooseBlock, Metadata, NewContent, NewType, Order, Page,
-    Position, Purge, Put, PutDocument, PutResult, PutState, Scope, Shelf, Snapshot, SnapshotDraft,
-    SnapshotFilter, SortBy, Source, TagChange, TypeFigures, Update, Version, chunks,
+    Actor, BlobRow, BlocksOf, Changed, Changes, Chosen, Collection, CollectionKind, CollectionSummary,
+    Document, DocumentChange, Expected, Filter, Listed, LooseBlock, Metadata, NewContent, NewType, Order,
+    Page, Purge, Put, PutDocument, PutResult, PutState, Scope, Shelf, Snapshot, SnapshotDraft,
+    SnapshotFilter, SortBy, Source, TagChange, TypeFigures, Update, Version,
 };
 pub use sqlite::CopyNote;
 

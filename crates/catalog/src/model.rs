@@ -182,6 +182,8 @@ pub struct PutDocument {
     pub resource_id: Option<String>,
     /// What its author calls its type.
     pub document_type: Option<String>,
+    /// What must be at its path now, or nothing is written.
+    pub expected: Expected,
 }
 
 /// New content of a document, or the old under another type.
@@ -234,6 +236,18 @@ pub enum Shelf {
     Known(CollectionId),
     /// The account's collection of that name, made when it is not there.
     Named(String),
+    /// The same for a book; an error when the collection of that name is none.
+    Book(String),
+}
+
+/// What a write expects of what is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Expected {
+    /// Nothing: it writes over whatever is there.
+    #[default]
+    Anything,
+    /// A document with this content.
+    Content(Digest),
 }
 
 /// A transaction of writes.
@@ -309,45 +323,6 @@ pub struct SnapshotDraft {
     pub git_commit: Option<String>,
     /// Its branch.
     pub git_branch: Option<String>,
-}
-
-/// A part of a longer list, and where the next part begins.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Chunk<T> {
-    /// The part, in the order of the list.
-    pub items: Vec<T>,
-    /// Where to go on; `None` at the end of the list.
-    pub next: Option<Position>,
-}
-
-/// A place in a list that is read in chunks; the default is its beginning. What is written meanwhile may or may not be
-/// seen, but nothing that stays is left out or given twice.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Position {
-    pub(crate) number: i64,
-    pub(crate) text: String,
-}
-
-impl Position {
-    pub(crate) const fn at(number: i64) -> Self {
-        Self { number, text: String::new() }
-    }
-}
-
-/// Reads a list to its end, chunk by chunk.
-pub fn chunks<T, E>(
-    mut read: impl FnMut(&Position) -> Result<Chunk<T>, E>,
-    mut take: impl FnMut(Vec<T>) -> Result<(), E>,
-) -> Result<(), E> {
-    let mut position = Position::default();
-    loop {
-        let Chunk { items, next } = read(&position)?;
-        take(items)?;
-        match next {
-            Some(next) => position = next,
-            None => return Ok(()),
-        }
-    }
 }
 
 /// Which snapshots are meant.

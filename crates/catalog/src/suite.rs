@@ -77,6 +77,7 @@ pub fn sample(path: &str, content: &str) -> PutDocument {
         metadata: Metadata::new(),
         resource_id: None,
         document_type: None,
+        expected: crate::Expected::Anything,
     }
 }
 

@@ -9,6 +9,7 @@
 
 mod accounts;
 mod blobs;
+mod books;
 mod budget;
 mod collections;
 mod commit;
@@ -40,6 +41,7 @@ mod validate;
 mod workspace;
 
 pub use accounts::{AccountUpdate, Door, KeyRequest, Permission, PersonalScope, Registration, Usage};
+pub use books::{Book, BookError, BookFile, BookMatch, BookWritten, book_error_name};
 pub use delete::{DeleteRequest, Deleted};
 pub use documents::{ChangeRequest, DocumentType, StoreRequest, StoredDocument, WholeDocument};
 pub use download::{DownloadReply, DownloadRequest, DownloadSettings};

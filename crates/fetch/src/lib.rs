@@ -1,8 +1,8 @@
 //! Getting a file from the web.
 //!
 //! The address comes from a model that may have read it anywhere, so it is treated as hostile: only http and https, no
-//! addresses of this machine or its networks ([`address`]), no endless replies. The bytes go to a file first; a transfer
-//! that broke off is resumed where it ended ([`partial`]). This crate knows no library: what becomes of the file is for
+//! addresses of this machine or its networks (`address`), no endless replies. The bytes go to a file first; a transfer
+//! that broke off is resumed where it ended (`partial`). This crate knows no library: what becomes of the file is for
 //! its caller to decide.
 
 mod address;

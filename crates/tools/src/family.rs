@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use shelf_base::{ErrorInfo, Kind};
-use shelf_engine::WorkspaceError;
+use shelf_engine::{BookError, WorkspaceError, book_error_name};
 
 use crate::policy::WRITE_NEEDED;
 
@@ -15,6 +15,8 @@ pub enum Family {
     Documents,
     /// Repository files and memory.
     Workspace,
+    /// Books of lessons.
+    Books,
 }
 
 /// Why a tool call failed, before its family formats the error.
@@ -22,6 +24,8 @@ pub enum Family {
 pub(crate) enum ToolError {
     /// The engine failed.
     Engine(shelf_engine::Error),
+    /// A book refused.
+    Book(BookError),
     /// The workspace refused.
     Workspace(WorkspaceError),
     /// An argument is wrong.
@@ -54,6 +58,7 @@ impl ToolError {
     fn kind(&self) -> Kind {
         match self {
             Self::Engine(error) => error.kind(),
+            Self::Book(error) => error.kind(),
             Self::Workspace(error) => error.kind(),
             Self::Argument { .. } => Kind::Invalid,
             Self::RateLimited { .. } => Kind::RateLimited,
@@ -65,6 +70,7 @@ impl ToolError {
     fn message(&self) -> String {
         match self {
             Self::Engine(error) => error.to_string(),
+            Self::Book(error) => error.message(),
             Self::Workspace(error) => error.to_string(),
             Self::Argument { message, .. } => message.clone(),
             Self::RateLimited { tool, per_minute, retry_after_seconds } => {
@@ -81,7 +87,12 @@ impl ToolError {
         match self {
             Self::Engine(error) => error.hints(),
             Self::Argument { hints, .. } => hints.clone(),
-            Self::Workspace(_) | Self::RateLimited { .. } | Self::Refused(_) | Self::Defect => Vec::new(),
+            Self::Book(BookError::Engine { error, .. }) => error.hints(),
+            Self::Book(_)
+            | Self::Workspace(_)
+            | Self::RateLimited { .. }
+            | Self::Refused(_)
+            | Self::Defect => Vec::new(),
         }
     }
 }
@@ -89,6 +100,12 @@ impl ToolError {
 impl From<shelf_engine::Error> for ToolError {
     fn from(error: shelf_engine::Error) -> Self {
         Self::Engine(error)
+    }
+}
+
+impl From<BookError> for ToolError {
+    fn from(error: BookError) -> Self {
+        Self::Book(error)
     }
 }
 
@@ -120,6 +137,7 @@ impl Family {
             Self::Store => "store",
             Self::Documents => "documents",
             Self::Workspace => "workspace",
+            Self::Books => "books",
         }
     }
 
@@ -128,7 +146,7 @@ impl Family {
         let kind = error.kind();
         let (message, hints) = match self {
             Self::Documents => (document_sentence(error), error.hints()),
-            Self::Store | Self::Workspace => (error.message(), error.hints()),
+            Self::Store | Self::Workspace | Self::Books => (error.message(), error.hints()),
         };
         let text = match self {
             Self::Store => {
@@ -138,6 +156,19 @@ impl Family {
             }
             // The contract shows plain sentences and nothing else.
             Self::Documents => message.clone(),
+            Self::Books => {
+                let (name, path) = match error {
+                    ToolError::Book(error) => (error.name(), error.path()),
+                    _ => (book_error_name(kind), "books"),
+                };
+                let advice: String = hints.iter().map(|hint| format!("; {hint}")).collect();
+                let mut body =
+                    json!({ "error": name, "message": format!("{message}{advice}"), "path": path });
+                if let ToolError::Book(BookError::Conflict { current, .. }) = error {
+                    body["current_hash"] = current.map(|hash| hash.to_string()).into();
+                }
+                body.to_string()
+            }
             Self::Workspace => {
                 let code = match error {
                     ToolError::Workspace(WorkspaceError::WriteNotAllowed { .. }) => "WRITE_NOT_ALLOWED",

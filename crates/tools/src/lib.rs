@@ -5,6 +5,7 @@
 //! call. Nothing here depends on the MCP library or HTTP.
 
 mod arguments;
+mod books;
 mod documents;
 mod family;
 mod limits;

@@ -12,7 +12,7 @@ use shelf_base::CallContext;
 use shelf_engine::{Caller, Library};
 
 use crate::{
-    Family, Limits, arguments, documents,
+    Family, Limits, arguments, books, documents,
     family::{ErrorReply, ToolError},
     policy::{self, Access, Audience, Selection, Verdict},
     schema, store, workspace,
@@ -134,7 +134,8 @@ impl std::fmt::Debug for Tool {
 
 /// Every tool, in listing order.
 pub fn registry() -> impl Iterator<Item = &'static Tool> {
-    workspace::TOOLS.iter().chain(store::TOOLS).chain(documents::TOOLS).chain(extras())
+    let families = [workspace::TOOLS, store::TOOLS, documents::TOOLS, books::TOOLS];
+    families.into_iter().flatten().chain(extras())
 }
 
 /// The tools beyond the contracts: the toolset `extras`, which is offered only when it is named.

@@ -16,11 +16,15 @@ use super::{
     writer::Turn,
 };
 use crate::{
-    Actor, Collection, CollectionKind, Error, LooseBlock, Metadata, Operation, Put, PutDocument, PutResult,
-    PutState, Result, Scope, Shelf, Snapshot, SnapshotDraft, TagChange, Update,
+    Actor, Collection, CollectionKind, Error, Expected, LooseBlock, Metadata, Operation, Put, PutDocument,
+    PutResult, PutState, Result, Scope, Shelf, Snapshot, SnapshotDraft, TagChange, Update,
 };
 
 pub(super) fn make_collection(turn: &Turn<'_>, actor: &Actor, name: &str, now: Moment) -> Result<Collection> {
+    make(turn, actor, name, CollectionKind::Plain, now)
+}
+
+fn make(turn: &Turn<'_>, actor: &Actor, name: &str, kind: CollectionKind, now: Moment) -> Result<Collection> {
     let scope = Scope::Account(actor.account);
     if let Some(found) = read::collection(turn.connection, &scope, name)? {
         return Ok(found);
@@ -29,7 +33,7 @@ pub(super) fn make_collection(turn: &Turn<'_>, actor: &Actor, name: &str, now: M
     turn.connection.execute(
         "INSERT INTO collections (uuid, account, name, kind, created_at)
          VALUES (?1, (SELECT id FROM accounts WHERE uuid = ?2), ?3, ?4, ?5)",
-        params![id.as_bytes(), actor.account.as_bytes(), name, CollectionKind::Plain.word(), now.micros()],
+        params![id.as_bytes(), actor.account.as_bytes(), name, kind.word(), now.micros()],
     )?;
     let mut record = Turn::blank(actor, now, Operation::CreateCollection);
     record.collection = Some(id);
@@ -74,13 +78,24 @@ pub(super) fn place(turn: &Turn<'_>, id: CollectionId) -> Result<Place> {
     found.ok_or(Error::NoCollection)
 }
 
-pub(super) fn put(turn: &Turn<'_>, put: &Put) -> Result<(Vec<PutResult>, Option<Snapshot>)> {
-    let collection = match &put.collection {
+/// The collection of a put, made in the same transaction when it is not there: a put that fails leaves none behind.
+pub(super) fn shelf(turn: &Turn<'_>, put: &Put) -> Result<Place> {
+    let id = match &put.collection {
         Shelf::Known(id) => *id,
-        // Made in the same transaction, so that a put that fails leaves no empty collection behind.
         Shelf::Named(name) => make_collection(turn, &put.actor, name, put.now)?.id,
+        Shelf::Book(name) => {
+            let found = make(turn, &put.actor, name, CollectionKind::Book, put.now)?;
+            if found.kind != CollectionKind::Book {
+                return Err(Error::NotABook(name.clone()));
+            }
+            found.id
+        }
     };
-    let place = place(turn, collection)?;
+    place(turn, id)
+}
+
+pub(super) fn put(turn: &Turn<'_>, put: &Put) -> Result<(Vec<PutResult>, Option<Snapshot>)> {
+    let place = shelf(turn, put)?;
     keep_loose(turn, &put.loose)?;
     let results = put
         .documents
@@ -128,6 +143,11 @@ pub(super) fn put_document(
     let blob = ensure_blob(turn, &document.hash, document.size, &document.manifest)?;
     let (stored, deduplicated) = account_blocks(turn, place.account, &document.blocks)?;
     let present = present(turn, place.row, &document.path)?;
+    if let Expected::Content(expected) = document.expected
+        && present.as_ref().is_none_or(|present| present.hash != expected)
+    {
+        return Err(Error::ContentChanged { current: present.map(|present| present.hash) });
+    }
     if let Some(resource_id) = &document.resource_id {
         claim_resource_id(turn, place, resource_id, present.as_ref().map(|present| present.row))?;
     }

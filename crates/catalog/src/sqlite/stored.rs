@@ -15,16 +15,11 @@ use super::{
 };
 use crate::{
     Actor, Document, DocumentChange, Error, NewContent, Operation, Put, PutDocument, PutState, Result, Scope,
-    Shelf,
 };
 
 pub(super) fn store(turn: &Turn<'_>, put: &Put) -> Result<(DocumentId, PutState)> {
     let document = put.documents.first().ok_or(Error::Unreadable("a document to store"))?;
-    let collection = match &put.collection {
-        Shelf::Known(id) => *id,
-        Shelf::Named(name) => put::make_collection(turn, &put.actor, name, put.now)?.id,
-    };
-    let place = put::place(turn, collection)?;
+    let place = put::shelf(turn, put)?;
     put::keep_loose(turn, &put.loose)?;
     if let Some(id) = same(turn, &place, document)? {
         // Nothing changes, but what had been damaged of the content is whole again.
@@ -97,7 +92,7 @@ pub(super) fn change(
 ) -> Result<Option<Document>> {
     let Some(present) = present(turn, scope, id)? else { return Ok(None) };
     if change.expected.is_some_and(|expected| expected != present.hash) {
-        return Err(Error::ContentChanged);
+        return Err(Error::ContentChanged { current: Some(present.hash) });
     }
     let content = change.content.as_ref().filter(|content| content.hash != present.hash);
     let title = change.title.as_ref().filter(|title| **title != present.title);

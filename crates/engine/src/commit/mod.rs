@@ -24,7 +24,7 @@ pub(crate) use bulk::{FolderDraft, FolderReceipt, Found};
 pub(crate) use content::Content;
 pub(crate) use edit::{DeleteDraft, DropAccountDraft, DropCollectionDraft, EditDraft, TagDraft};
 pub(crate) use fold::Folding;
-pub(crate) use put::{AddDraft, SnapshotCollectionDraft, StoreDraft, Typed};
+pub(crate) use put::{AddDraft, SnapshotCollectionDraft, StoreDraft, Typed, book_document};
 
 use crate::{Library, Result};
 
@@ -102,6 +102,17 @@ impl Writing<'_> {
     ) -> Put {
         let loose = self.take_inline();
         Put { actor: actor.clone(), collection, now: self.now(), documents, loose, snapshot }
+    }
+
+    /// Writes documents in one transaction.
+    pub(crate) fn put_documents(
+        &mut self,
+        actor: &Actor,
+        collection: Shelf,
+        documents: Vec<PutDocument>,
+    ) -> Result<Vec<PutResult>> {
+        let put = self.transaction(actor, collection, documents, None);
+        Ok(self.put(put)?.0)
     }
 
     fn put(&mut self, put: Put) -> Result<(Vec<PutResult>, Option<Snapshot>)> {

@@ -87,6 +87,7 @@ impl Draft for StoreDraft<'_> {
             metadata: self.metadata.clone(),
             resource_id: None,
             document_type: Some(self.r#type.word),
+            expected: shelf_catalog::Expected::Anything,
         };
         let put = writing.transaction(self.actor, self.collection, vec![document], None);
         let (id, _) = writing.catalog().store(put)?;
@@ -118,6 +119,17 @@ impl Draft for SnapshotCollectionDraft<'_> {
     }
 }
 
+/// Stores the content of a file of a book and describes the document.
+pub(crate) fn book_document(
+    writing: &mut Writing<'_>,
+    path: &str,
+    content: Content<'_>,
+    facts: &Facts,
+) -> Result<PutDocument> {
+    let stored = writing.store(content)?;
+    Ok(document(&AddOptions::default(), path.to_owned(), &stored.cut, &stored.sample, facts))
+}
+
 /// A document as the catalog takes it, from its stored content.
 pub(super) fn document(
     options: &AddOptions,
@@ -130,6 +142,7 @@ pub(super) fn document(
     PutDocument {
         id: None,
         document_type: None,
+        expected: shelf_catalog::Expected::Anything,
         title: path.rsplit('/').next().unwrap_or(&path).to_owned(),
         extension: extension_of(&path),
         mime: options.mime.clone().unwrap_or(detected.mime),

@@ -127,7 +127,7 @@ impl Library {
             let present = self.document_by_id(caller, id)?;
             match self.change_present(caller, &present, request, call) {
                 // Somebody else changed the content that this change was made from.
-                Err(Error::Catalog(shelf_catalog::Error::ContentChanged)) => call.check()?,
+                Err(Error::Catalog(shelf_catalog::Error::ContentChanged { .. })) => call.check()?,
                 outcome => return outcome,
             }
         }

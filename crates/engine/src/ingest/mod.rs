@@ -113,6 +113,7 @@ pub struct AddReply {
 }
 
 /// The parts of a request that hold for every document of it, checked.
+#[derive(Default)]
 pub(crate) struct AddOptions {
     /// Name of the collection.
     pub name: String,

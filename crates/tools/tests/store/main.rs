@@ -2,6 +2,7 @@
 
 mod accounts;
 mod add;
+mod books;
 mod delete;
 mod documents;
 mod download;

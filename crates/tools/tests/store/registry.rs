@@ -67,6 +67,15 @@ fn names_are_those_of_the_contracts() {
         "get_user_tool",
         "update_user_tool",
         "delete_user_tool",
+        "read_content",
+        "write_content",
+        "delete_content",
+        "read_summary",
+        "write_summary",
+        "delete_summary",
+        "glob_search",
+        "grep_search",
+        "list_books",
         // Extras.
         "query_memory",
         "list_repo_files",
@@ -89,6 +98,13 @@ fn every_example_runs_and_fits_the_output_schema() {
 /// Replaces the contract's ids in an example with ids of things that exist.
 fn with_real_ids(library: &TestLibrary, example: &str) -> String {
     library.ok("add", json!({ "content": "Call the printer.", "name": "notes/monday.txt" }));
+    if example.contains("ai-native-python") && !example.contains("content\"") {
+        let lesson = "lessons/part-1/chapter-01/lesson-01.md";
+        let (book, content) = ("ai-native-python", "We use OpenDAL.\n");
+        library.ok("write_content", json!({ "book_id": book, "path": lesson, "content": content }));
+        library
+            .ok("write_summary", json!({ "book_id": book, "chapter_id": "chapter-01", "content": content }));
+    }
     let user = library.user("alice", false);
     let collection = library.ok("create_collection_tool", json!({ "name": "contract" }))["id"].clone();
     let collection = collection.as_str().unwrap();

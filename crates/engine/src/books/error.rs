@@ -1,0 +1,112 @@
+//! What can go wrong with a book, in the contract's terms.
+
+use shelf_base::{Digest, ErrorInfo, Kind};
+
+use crate::Error;
+
+/// Why a book tool failed.
+#[derive(Debug)]
+pub enum BookError {
+    /// There is no such file.
+    NotFound {
+        /// Its full path.
+        path: String,
+        /// What was looked for, for the message.
+        what: &'static str,
+    },
+    /// The file is not the one that the write expected, or the book takes no writes.
+    Conflict {
+        /// Its full path.
+        path: String,
+        /// Why.
+        message: String,
+        /// The hash it has now; `None` when there is no such file.
+        current: Option<Digest>,
+    },
+    /// The path is not one of a book.
+    InvalidPath {
+        /// The path as it was given.
+        path: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// An argument is wrong.
+    Validation {
+        /// The path that is meant.
+        path: String,
+        /// What is wrong.
+        message: String,
+    },
+    /// The engine failed.
+    Engine {
+        /// The path that is meant.
+        path: String,
+        /// How.
+        error: Error,
+    },
+}
+
+impl BookError {
+    /// The contract's name of the error.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::NotFound { .. } => "ContentNotFoundError",
+            Self::Conflict { .. } => "ConflictError",
+            Self::InvalidPath { .. } => "InvalidPathError",
+            Self::Validation { .. } => "ValidationError",
+            Self::Engine { error, .. } => name_of(error.kind()),
+        }
+    }
+
+    /// The path that the error is about.
+    pub fn path(&self) -> &str {
+        match self {
+            Self::NotFound { path, .. }
+            | Self::Conflict { path, .. }
+            | Self::InvalidPath { path, .. }
+            | Self::Validation { path, .. }
+            | Self::Engine { path, .. } => path,
+        }
+    }
+
+    /// What happened.
+    pub fn message(&self) -> String {
+        match self {
+            Self::NotFound { path, what } => format!("{what} not found: {path}"),
+            Self::Conflict { message, .. }
+            | Self::InvalidPath { message, .. }
+            | Self::Validation { message, .. } => message.clone(),
+            Self::Engine { error, .. } => error.to_string(),
+        }
+    }
+
+    /// What sort of failure it is.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::NotFound { .. } => Kind::NotFound,
+            Self::Conflict { .. } => Kind::Conflict,
+            Self::InvalidPath { .. } | Self::Validation { .. } => Kind::Invalid,
+            Self::Engine { error, .. } => error.kind(),
+        }
+    }
+}
+
+/// The contract names four errors; others keep its way of naming.
+pub fn name_of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::NotFound => "ContentNotFoundError",
+        Kind::Conflict => "ConflictError",
+        Kind::Invalid | Kind::TooLarge => "ValidationError",
+        Kind::Denied => "PermissionError",
+        Kind::Unauthenticated => "AuthenticationError",
+        Kind::RateLimited => "RateLimitError",
+        Kind::Busy => "BusyError",
+        Kind::Cancelled => "CancelledError",
+        Kind::TimedOut => "TimeoutError",
+        Kind::StorageFull => "StorageFullError",
+        Kind::Corrupt => "CorruptContentError",
+        Kind::Unavailable => "UnavailableError",
+        Kind::Io => "StorageError",
+        Kind::Internal => "InternalError",
+    }
+}
