@@ -27,9 +27,9 @@ use tokio::{
 use super::{Shared, message, rest};
 
 /// Bytes of large requests that are in memory at once. While one is worked on it takes a few times its size.
-const REQUESTS: usize = 64 << 20;
+const REQUESTS: usize = 40 << 20;
 /// Bytes of large answers that wait to be read.
-const ANSWERS: usize = 80 << 20;
+const ANSWERS: usize = 48 << 20;
 /// Bodies up to this size are not counted: the number of connections bounds them.
 const SMALL: usize = 64 << 10;
 /// The largest body of somebody who has not been identified.
