@@ -7,6 +7,7 @@
 //! stable.
 
 pub mod address;
+pub mod book_names;
 pub mod bounds;
 mod call_context;
 mod coordination;

@@ -233,4 +233,6 @@ pub trait Accounts: Send + Sync {
 
     /// A random secret of this library, made from `fresh` when it is first asked for.
     fn secret(&self, name: &str, fresh: [u8; 32]) -> Result<[u8; 32]>;
+    /// Puts another value in place of a secret, or makes it.
+    fn set_secret(&self, name: &str, value: [u8; 32]) -> Result<()>;
 }

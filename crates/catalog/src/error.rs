@@ -73,6 +73,29 @@ pub enum Error {
     /// The collection is of another kind.
     #[error("the collection '{0}' is not a book")]
     NotABook(String),
+    /// Another account has a book of this id.
+    #[error("book_id is not available")]
+    BookTaken,
+    /// The book takes no writes.
+    #[error("the book '{book}' is {status}: it takes no writes")]
+    BookClosed {
+        /// Its id.
+        book: String,
+        /// Its status.
+        status: &'static str,
+    },
+    /// A book cannot hold a document at this path.
+    #[error(
+        "'{0}' is not a path of a book: 1 to 255 letters, digits and the characters / _ . - are allowed, without empty \
+         parts, '.' or '..'"
+    )]
+    BookPath(String),
+    /// A book cannot have this name.
+    #[error("a book's name must be 3 to 50 lowercase letters, digits and single hyphens between them")]
+    BookName,
+    /// The upload was completed before.
+    #[error("this upload was completed before")]
+    UploadUsed,
     /// The writer has stopped.
     #[error("the catalog is shutting down")]
     Closed,
@@ -121,7 +144,10 @@ impl ErrorInfo for Error {
             | Self::CollectionTaken(_)
             | Self::ContentChanged { .. }
             | Self::NotABook(_)
+            | Self::BookClosed { .. }
+            | Self::UploadUsed
             | Self::ActiveTokens => Kind::Conflict,
+            Self::BookTaken | Self::BookPath(_) | Self::BookName => Kind::Invalid,
             Self::NoAdministrator => Kind::Denied,
             Self::OverBound { .. } => Kind::TooLarge,
             Self::NoCollection => Kind::NotFound,
@@ -139,6 +165,9 @@ impl ErrorInfo for Error {
                     "nothing was changed or deleted".into(),
                     "put catalog.db back from a backup, or run `shelf recover` to rebuild it from the library's own copy".into(),
                 ];
+            }
+            Self::BookClosed { book, .. } => {
+                return vec![format!("`shelf books set {book} --status active` lets it take writes again")];
             }
             Self::ActiveTokens => return vec!["revoke all CATs of the collection first".into()],
             _ => {}

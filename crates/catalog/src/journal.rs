@@ -28,6 +28,8 @@ pub enum Operation {
     DeleteCollection,
     /// A collection is searched with another model from now on.
     SetModel,
+    /// Title, status or visibility of a book changed.
+    SetBook,
     /// An account was made.
     CreateAccount,
     /// An account was changed.
@@ -52,7 +54,7 @@ pub enum Operation {
 
 impl Operation {
     /// Every operation.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Add,
         Self::Replace,
         Self::Update,
@@ -63,6 +65,7 @@ impl Operation {
         Self::RenameCollection,
         Self::DeleteCollection,
         Self::SetModel,
+        Self::SetBook,
         Self::CreateAccount,
         Self::UpdateAccount,
         Self::DeleteAccount,
@@ -88,6 +91,7 @@ impl Operation {
             Self::RenameCollection => "rename_collection",
             Self::DeleteCollection => "delete_collection",
             Self::SetModel => "set_model",
+            Self::SetBook => "set_book",
             Self::CreateAccount => "create_account",
             Self::UpdateAccount => "update_account",
             Self::DeleteAccount => "delete_account",

@@ -8,6 +8,7 @@
 //! Tenancy is a [`Scope`] that every query takes: it is part of the `WHERE`, never a check afterwards.
 
 mod accounts;
+mod books;
 mod chunk;
 mod error;
 mod journal;
@@ -19,6 +20,7 @@ pub use accounts::{
     Account, AccountChange, Accounts, Holder, NewAccount, NewToken, Rank, Rotation, Session, Token,
     TokenKind, scopes,
 };
+pub use books::{BookChange, BookStatus, Books, UploadUse};
 pub use chunk::{Chunk, Position, chunks};
 pub use error::{EngineError, Error};
 pub use journal::{Operation, Record};
@@ -42,7 +44,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What the rest of the program asks of a catalog. All methods may be called from many threads and many processes at once; each
 /// read sees every write that any process had acknowledged before it started.
-pub trait Catalog: Accounts {
+pub trait Catalog: Accounts + Books {
     /// The collections in scope with their figures, by name.
     fn collections(&self, scope: &Scope) -> Result<Vec<CollectionSummary>>;
     /// A collection in scope by name.
@@ -126,6 +128,8 @@ pub trait Catalog: Accounts {
     fn list(&self, scope: &Scope, filter: &Filter, page: &Page) -> Result<Listed>;
     /// Path, id and hash of live documents that the filter takes, in the order of collections and paths.
     fn choose_from(&self, scope: &Scope, filter: &Filter, position: &Position) -> Result<Chunk<Chosen>>;
+    /// The paths of live documents that the filter takes, in the order of collections and paths.
+    fn paths_from(&self, scope: &Scope, filter: &Filter, position: &Position) -> Result<Chunk<String>>;
     /// The numbers of live documents that the filter takes, in order.
     fn numbers_from(&self, scope: &Scope, filter: &Filter, position: &Position) -> Result<Chunk<i64>>;
     /// The live documents in scope among these numbers.

@@ -8,6 +8,8 @@ use shelf_base::{
     ids::{AccountId, CollectionId, DocumentId, LOCAL_ACCOUNT},
 };
 
+use crate::{BookStatus, UploadUse};
+
 /// A document's metadata: a JSON object.
 pub type Metadata = Map<String, Value>;
 
@@ -72,6 +74,12 @@ pub struct Collection {
     pub created_at: Moment,
     /// The embedding model it is searched with; `None` is the built-in one.
     pub model: Option<String>,
+    /// The title of a book, when somebody gave one.
+    pub title: Option<String>,
+    /// Whether a book takes writes; other collections do.
+    pub status: BookStatus,
+    /// Whether everybody may read the assets of a book.
+    pub is_public: bool,
 }
 
 /// A collection and its figures.
@@ -265,6 +273,8 @@ pub struct Put {
     pub loose: Vec<LooseBlock>,
     /// A snapshot to make.
     pub snapshot: Option<SnapshotDraft>,
+    /// The upload that this completes; it fails when the upload was completed before.
+    pub upload: Option<UploadUse>,
 }
 
 /// What became of a written document.

@@ -99,6 +99,7 @@ fn put(
         documents,
         loose: Vec::new(),
         snapshot: None,
+        upload: None,
     };
     catalog.put(put).expect("a put").0
 }
@@ -141,6 +142,7 @@ fn a_failed_put_leaves_nothing(catalog: &dyn Catalog) {
         documents,
         loose: Vec::new(),
         snapshot: None,
+        upload: None,
     });
     assert!(matches!(failed, Err(Error::ResourceIdTaken(_))));
     assert!(catalog.named(&scope(), None, "b", 9).expect("a read").is_empty(), "the whole put is undone");
@@ -152,6 +154,7 @@ fn a_failed_put_leaves_nothing(catalog: &dyn Catalog) {
         documents: Vec::new(),
         loose: Vec::new(),
         snapshot: None,
+        upload: None,
     };
     assert!(matches!(catalog.put(missing), Err(Error::NoCollection)));
 }
@@ -309,6 +312,7 @@ fn snapshot(catalog: &dyn Catalog, collection: CollectionId, second: i64, listin
         documents: Vec::new(),
         loose: Vec::new(),
         snapshot: Some(draft(Some("l"), listing)),
+        upload: None,
     };
     catalog.put(put).expect("a put").1.expect("a snapshot").at
 }
@@ -435,6 +439,7 @@ fn secrets_and_loose_blocks_stay(catalog: &dyn Catalog) {
         documents: Vec::new(),
         loose: loose.clone(),
         snapshot: None,
+        upload: None,
     };
     catalog.put(put).expect("a put");
     assert_eq!(catalog.loose_figures().expect("figures"), (2, 3));

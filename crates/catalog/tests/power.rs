@@ -289,6 +289,7 @@ fn add(catalog: &dyn Catalog, path: &str) {
         documents: vec![suite::sample(path, path)],
         loose: vec![block],
         snapshot: None,
+        upload: None,
     };
     catalog.put(put).unwrap();
     note(Event::Acknowledged(path.to_owned()));

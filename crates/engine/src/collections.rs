@@ -60,6 +60,6 @@ impl Library {
     pub(crate) fn looking_at(&self, caller: &Caller, collection: Option<&str>) -> Result<Caller> {
         let Some(id) = collection else { return Ok(caller.clone()) };
         let found = self.reachable_collection(caller, id)?;
-        Ok(Caller { pass: caller.pass.within(found.id), file_access: caller.file_access })
+        Ok(Caller { pass: caller.pass.within(found.id), ..caller.clone() })
     }
 }

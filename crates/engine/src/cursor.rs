@@ -78,10 +78,8 @@ mod tests {
         let cursor = library.seal_cursor(&owner, "list a", &(7, "x")).unwrap();
         assert_eq!(library.open_cursor::<(i32, String)>(&owner, "list a", &cursor).unwrap(), (7, "x".into()));
         assert!(library.open_cursor::<(i32, String)>(&owner, "list b", &cursor).is_err());
-        let other = Caller {
-            pass: owner.pass.within(shelf_base::ids::CollectionId::fresh()),
-            file_access: owner.file_access,
-        };
+        let other =
+            Caller { pass: owner.pass.within(shelf_base::ids::CollectionId::fresh()), ..owner.clone() };
         assert!(library.open_cursor::<(i32, String)>(&other, "list a", &cursor).is_err());
         let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(256));
         runner

@@ -33,6 +33,7 @@ mod readings;
 mod restore;
 mod search;
 mod shelves;
+mod signing;
 mod status;
 mod texts;
 mod tree;
@@ -41,7 +42,10 @@ mod validate;
 mod workspace;
 
 pub use accounts::{AccountUpdate, Door, KeyRequest, Permission, PersonalScope, Registration, Usage};
-pub use books::{Book, BookError, BookFile, BookMatch, BookWritten, book_error_name};
+pub use books::{
+    Archive, Asset, Book, BookError, BookFile, BookMatch, BookVersion, BookWritten, FolderTally, OpenAsset,
+    OpenUpload, PathHash, Plan, Ticket, UploadRequest, book_error_name,
+};
 pub use delete::{DeleteRequest, Deleted};
 pub use documents::{ChangeRequest, DocumentType, StoreRequest, StoredDocument, WholeDocument};
 pub use download::{DownloadReply, DownloadRequest, DownloadSettings};
@@ -50,7 +54,7 @@ pub use get::{Content, GetRequest, Got, Window};
 pub use grep::{GrepFile, GrepLine, GrepReply, GrepRequest, GrepShow};
 pub use indexing::{EndpointSettings, IndexFigures};
 pub use ingest::{AddReply, AddRequest, FailedFile, What};
-pub use library::{Caller, FileAccess, Idle, Library, Options};
+pub use library::{Caller, FileAccess, Idle, Library, LinkSettings, Options};
 pub use list::{ListReply, ListRequest};
 pub use restore::{RestoreReply, RestoreRequest, Restored};
 pub use search::{
@@ -59,8 +63,8 @@ pub use search::{
 };
 pub use shelf_accounts::{AuthError, Bearer, Minted, Pass, Tokens};
 pub use shelf_catalog::{
-    Account, Collection, CollectionSummary, Document, Filter, Metadata, Order, Snapshot, SortBy, TagChange,
-    Token as TokenRow, TokenKind, TypeFigures, Version,
+    Account, BookChange, BookStatus, Collection, CollectionSummary, Document, Filter, Metadata, Order,
+    Snapshot, SortBy, TagChange, Token as TokenRow, TokenKind, TypeFigures, Version,
 };
 pub use shelf_workspace::{
     Appended, MemoryFault, MemoryFile, MemoryFinding, MemoryLine, MemoryMatches, MemoryQuery, MemoryReport,

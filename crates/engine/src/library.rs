@@ -48,6 +48,27 @@ pub struct Options {
     pub registration_closed: bool,
     /// What downloads may do.
     pub download: DownloadSettings,
+    /// Where addresses in replies lead, and how long they work.
+    pub links: LinkSettings,
+}
+
+/// Addresses in replies: where they lead, and how long they work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkSettings {
+    /// The address under which callers reach this server, without a slash at its end; the one they used when not given.
+    pub public_url: Option<String>,
+    /// Where else the assets of books are served, without a slash at its end.
+    pub cdn_base_url: Option<String>,
+    /// Bytes of one upload at most.
+    pub upload_bytes: u64,
+    /// Seconds that addresses of uploads and archives work.
+    pub seconds: u64,
+}
+
+impl Default for LinkSettings {
+    fn default() -> Self {
+        Self { public_url: None, cdn_base_url: None, upload_bytes: 5 << 30, seconds: 3_600 }
+    }
 }
 
 /// Which files of the machine a caller reaches.
@@ -75,12 +96,14 @@ pub struct Caller {
     pub pass: Pass,
     /// The reach.
     pub file_access: FileAccess,
+    /// The address under which it reached the server, without a slash at its end; `None` on stdio.
+    pub base_url: Option<Arc<str>>,
 }
 
 impl Caller {
     /// The owner of the data directory, at the machine itself.
     pub const fn owner() -> Self {
-        Self { pass: Pass::owner(), file_access: FileAccess::OperatingSystem }
+        Self { pass: Pass::owner(), file_access: FileAccess::OperatingSystem, base_url: None }
     }
 
     pub(crate) fn must_read(&self) -> Result<()> {
@@ -92,13 +115,23 @@ impl Caller {
     }
 }
 
+/// 32 random bytes.
+pub(crate) fn random() -> Result<[u8; 32]> {
+    let mut fresh = [0; 32];
+    getrandom::fill(&mut fresh)
+        .map_err(|_| Error::Lock(io::Error::other("the system gave no random bytes")))?;
+    Ok(fresh)
+}
+
 fn denied(access: &str) -> Error {
     Error::Denied(format!("Insufficient permissions: {access} access required"))
 }
 
 /// Folders of the data directory that other users have no business in. One that was made with a looser mode is mended.
 fn keep_to_the_owner(folder: &Path) -> Result<()> {
-    for name in ["packs", "index", "locks", "recovery", "memory", "downloads"] {
+    for name in
+        ["packs", "index", "locks", "recovery", "memory", "downloads", "uploads", "archives", "exports"]
+    {
         let path = folder.join(name);
         let is_loose = |facts: &fs::Metadata| facts.is_dir() && facts.permissions().mode() & 0o077 != 0;
         if fs::symlink_metadata(&path).is_ok_and(|facts| is_loose(&facts)) {
@@ -130,6 +163,7 @@ pub struct Library {
     pub(crate) under_way: UnderWay,
     pub(crate) figures: Mutex<Option<(Scope, u64, Figures)>>,
     pub(crate) cursor_key: OnceLock<[u8; 32]>,
+    pub(crate) archiving: Mutex<()>,
     folder: PathBuf,
 }
 
@@ -139,7 +173,10 @@ impl Library {
     pub fn open(folder: &Path, options: Options) -> Result<Self> {
         let library = Self::open_anyway(folder, options)?;
         match library.lost_records()? {
-            None => Ok(library),
+            None => {
+                library.import_registry();
+                Ok(library)
+            }
             Some(what) => Err(Error::Unavailable {
                 what: format!("the journal of this library is not whole: {what}"),
                 hint: "run `shelf recover` to go back to the recovery copy, or `shelf recover --keep-catalog` to go on \
@@ -203,6 +240,7 @@ impl Library {
             under_way: UnderWay::default(),
             figures: Mutex::default(),
             cursor_key: OnceLock::new(),
+            archiving: Mutex::default(),
             folder: folder.to_owned(),
         })
     }
@@ -224,10 +262,7 @@ impl Library {
 
     /// A 32-byte secret of this library, for signing what goes out and must come back unchanged.
     pub(crate) fn secret(&self, name: &str) -> Result<[u8; 32]> {
-        let mut fresh = [0; 32];
-        getrandom::fill(&mut fresh)
-            .map_err(|_| Error::Lock(io::Error::other("the system gave no random bytes")))?;
-        Ok(self.catalog.secret(name, fresh)?)
+        Ok(self.catalog.secret(name, random()?)?)
     }
 
     /// What keeps the library from taking a write now, if anything does.

@@ -1,7 +1,7 @@
 //! What all transports share: the library, the tools on offer, limits, and the one way to run a call.
 
 use std::{
-    sync::Arc,
+    sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
@@ -56,6 +56,7 @@ pub struct App {
     is_single: bool,
     pub(crate) watch: Watch,
     slots: Slots,
+    pub(crate) door: Mutex<Option<String>>,
 }
 
 /// What a piece of work does, which decides whom it may have to wait for.
@@ -115,8 +116,19 @@ impl App {
     /// A server over `library`.
     pub fn new(library: Library, setup: Setup) -> Arc<Self> {
         let Setup { selection, limits, timeouts, prompts, give_back, is_single } = setup;
-        let (watch, slots) = (Watch::default(), Slots::default());
-        Arc::new(Self { library, selection, limits, timeouts, prompts, give_back, is_single, watch, slots })
+        let (watch, slots, door) = (Watch::default(), Slots::default(), Mutex::default());
+        Arc::new(Self {
+            library,
+            selection,
+            limits,
+            timeouts,
+            prompts,
+            give_back,
+            is_single,
+            watch,
+            slots,
+            door,
+        })
     }
 
     /// A call with this server's time limit.
@@ -138,10 +150,12 @@ impl App {
         let started = Instant::now();
         let work = if tool.access == Access::Read { Work::Read } else { Work::Write };
         let own_call = call.clone();
-        let make = move |app: &Self| {
+        let make = move |app: &Arc<Self>| {
             let (library, limits) = (&app.library, &app.limits);
             let (call, selection, page_chars) = (&own_call, &selection, PAGE_CHARS);
-            let context = Context { library, caller: &caller, call, limits, selection, page_chars };
+            let upload_door = &|| app.open_door();
+            let context =
+                Context { library, caller: &caller, call, limits, selection, page_chars, upload_door };
             shelf_tools::call(tool, &context, arguments).map(finish)
         };
         let done = if self.runs_in_place(tool) {
@@ -172,7 +186,7 @@ impl App {
         self: &Arc<Self>,
         kind: Work,
         call: CallContext,
-        work: impl FnOnce(&Self) -> T + Send + 'static,
+        work: impl FnOnce(&Arc<Self>) -> T + Send + 'static,
     ) -> Result<T, BlockingError> {
         // Probes of a server's health would keep it from ever being idle.
         if kind != Work::Check {

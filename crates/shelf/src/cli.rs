@@ -1,5 +1,6 @@
 //! The command-line interface, defined with clap.
 
+pub(crate) mod books;
 mod user;
 pub(crate) mod workspace;
 
@@ -86,6 +87,9 @@ pub(crate) enum Command {
     /// Create, list, update and delete accounts
     #[command(subcommand)]
     User(User),
+    /// Create, import, export and look back at books
+    #[command(subcommand)]
+    Books(books::Books),
     /// Read workspace files, and append to and query workspace memory
     Workspace(workspace::Workspace),
     /// Create, list and revoke tokens for HTTP access
@@ -99,6 +103,9 @@ pub(crate) enum Command {
         /// Only check the workspace's memory files against what was appended to them
         #[arg(long, conflicts_with = "repair")]
         memory: bool,
+        /// Only verify the chain of journal records and the rows that they vouch for
+        #[arg(long, conflicts_with_all = ["repair", "memory"])]
+        audit: bool,
         /// Workspace folder for --memory; defaults to the configured one, or the working directory
         #[arg(long, value_name = "DIR", requires = "memory")]
         workspace: Option<PathBuf>,

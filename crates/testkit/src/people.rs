@@ -28,7 +28,11 @@ impl TestLibrary {
 
     /// The caller behind a token, as HTTP would admit it.
     pub fn admit(&self, proof: &str, door: Door) -> Result<Caller, AuthError> {
-        self.library.verify(proof, door).map(|pass| Caller { pass, file_access: FileAccess::Configured })
+        self.library.verify(proof, door).map(|pass| Caller {
+            pass,
+            file_access: FileAccess::Configured,
+            base_url: None,
+        })
     }
 
     /// Creates a personal token for an account.

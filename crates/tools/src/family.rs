@@ -141,6 +141,11 @@ impl Family {
         }
     }
 
+    /// An error of the books, as this family's callers see it.
+    pub fn error(self, error: BookError) -> ErrorReply {
+        self.shape(&ToolError::Book(error))
+    }
+
     /// Formats an error as the family's contract specifies.
     pub(crate) fn shape(self, error: &ToolError) -> ErrorReply {
         let kind = error.kind();

@@ -32,6 +32,8 @@ pub struct Context<'a> {
     pub selection: &'a Selection,
     /// Maximum number of characters on a page of a list.
     pub page_chars: usize,
+    /// Where content can be sent to when the caller reaches no server by an address, or why it cannot.
+    pub upload_door: &'a dyn Fn() -> Result<String, String>,
 }
 
 /// The tool hints of the protocol, all four explicit.
@@ -111,6 +113,9 @@ impl Tool {
                 | "hello"
                 | "get_document_tool"
                 | "get_collection_tool"
+                | "read_content"
+                | "read_summary"
+                | "list_books"
         )
     }
 
@@ -140,7 +145,7 @@ pub fn registry() -> impl Iterator<Item = &'static Tool> {
 
 /// The tools beyond the contracts: the toolset `extras`, which is offered only when it is named.
 pub(crate) fn extras() -> impl Iterator<Item = &'static Tool> {
-    workspace::EXTRAS.iter()
+    workspace::EXTRAS.iter().chain(books::EXTRAS)
 }
 
 /// A tool by name.

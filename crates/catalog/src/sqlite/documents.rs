@@ -52,6 +52,15 @@ pub(super) fn named(
     if !found.is_empty() {
         return Ok(found);
     }
+    if let Some((book, path)) = name.strip_prefix("books/").and_then(|rest| rest.split_once('/')) {
+        let mut in_book = live()?;
+        in_book.add("d.path = ?", path.to_owned());
+        in_book.add("c.kind = 'book' AND c.name = ?", book.to_owned());
+        let found = query(connection, &in_book, &tail)?;
+        if !found.is_empty() {
+            return Ok(found);
+        }
+    }
     let suffix_text = format!("/{}", name.trim_start_matches('/'));
     let last_part = suffix_text.rsplit('/').next().unwrap_or_default().to_owned();
     let mut suffix = live()?.without_index();
@@ -321,6 +330,28 @@ pub(super) fn choose(
         Ok((Position { number: row.get(10)?, text: chosen.path.clone() }, chosen))
     })?;
     Ok(chunk(found, MANY))
+}
+
+pub(super) fn paths(
+    connection: &Connection,
+    scope: &Scope,
+    filter: &Filter,
+    position: &Position,
+) -> Result<Chunk<String>> {
+    let mut conditions = filtered(connection, scope, filter)?;
+    conditions.add_many("(d.collection, d.path) > (?, ?)".into(), position_values(position));
+    // The index over paths answers this alone.
+    let sql = format!(
+        "SELECT d.collection, d.path FROM documents d WHERE {} ORDER BY d.collection, d.path LIMIT {MANY}",
+        conditions.sql()
+    );
+    let mut query = connection.prepare_cached(&sql)?;
+    let found: Vec<(i64, String)> =
+        collect(query.query(conditions.parameters())?, |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let is_end = found.len() < MANY;
+    let next = found.last().filter(|_| !is_end);
+    let next = next.map(|(number, text)| Position { number: *number, text: text.clone() });
+    Ok(Chunk { items: found.into_iter().map(|(_, path)| path).collect(), next })
 }
 
 /// A place in the order of collections and paths.

@@ -5,6 +5,7 @@
 
 mod accounts;
 mod audit;
+mod books;
 mod documents;
 mod put;
 mod read;
@@ -341,6 +342,10 @@ impl Catalog for SqliteCatalog {
 
     fn choose_from(&self, scope: &Scope, filter: &Filter, position: &Position) -> Result<Chunk<Chosen>> {
         self.view(|connection| documents::choose(connection, scope, filter, position))
+    }
+
+    fn paths_from(&self, scope: &Scope, filter: &Filter, position: &Position) -> Result<Chunk<String>> {
+        self.view(|connection| documents::paths(connection, scope, filter, position))
     }
 
     fn numbers_from(&self, scope: &Scope, filter: &Filter, position: &Position) -> Result<Chunk<i64>> {

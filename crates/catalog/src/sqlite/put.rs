@@ -10,7 +10,7 @@ use shelf_base::{
 };
 
 use super::{
-    documents, read,
+    books, documents, read,
     rows::{Conditions, digest},
     state,
     writer::Turn,
@@ -24,7 +24,13 @@ pub(super) fn make_collection(turn: &Turn<'_>, actor: &Actor, name: &str, now: M
     make(turn, actor, name, CollectionKind::Plain, now)
 }
 
-fn make(turn: &Turn<'_>, actor: &Actor, name: &str, kind: CollectionKind, now: Moment) -> Result<Collection> {
+pub(super) fn make(
+    turn: &Turn<'_>,
+    actor: &Actor,
+    name: &str,
+    kind: CollectionKind,
+    now: Moment,
+) -> Result<Collection> {
     let scope = Scope::Account(actor.account);
     if let Some(found) = read::collection(turn.connection, &scope, name)? {
         return Ok(found);
@@ -66,13 +72,15 @@ pub(super) struct Place {
     pub id: CollectionId,
     pub row: i64,
     pub account: i64,
+    pub is_book: bool,
 }
 
 pub(super) fn place(turn: &Turn<'_>, id: CollectionId) -> Result<Place> {
     let found = turn
         .connection
-        .query_row("SELECT id, account FROM collections WHERE uuid = ?1", [id.as_bytes()], |row| {
-            Ok(Place { id, row: row.get(0)?, account: row.get(1)? })
+        .prepare_cached("SELECT id, account, kind = 'book' FROM collections WHERE uuid = ?1")?
+        .query_row([id.as_bytes()], |row| {
+            Ok(Place { id, row: row.get(0)?, account: row.get(1)?, is_book: row.get(2)? })
         })
         .optional()?;
     found.ok_or(Error::NoCollection)
@@ -83,19 +91,16 @@ pub(super) fn shelf(turn: &Turn<'_>, put: &Put) -> Result<Place> {
     let id = match &put.collection {
         Shelf::Known(id) => *id,
         Shelf::Named(name) => make_collection(turn, &put.actor, name, put.now)?.id,
-        Shelf::Book(name) => {
-            let found = make(turn, &put.actor, name, CollectionKind::Book, put.now)?;
-            if found.kind != CollectionKind::Book {
-                return Err(Error::NotABook(name.clone()));
-            }
-            found.id
-        }
+        Shelf::Book(name) => books::make(turn, &put.actor, name, put.now)?.id,
     };
     place(turn, id)
 }
 
 pub(super) fn put(turn: &Turn<'_>, put: &Put) -> Result<(Vec<PutResult>, Option<Snapshot>)> {
     let place = shelf(turn, put)?;
+    if let Some(upload) = &put.upload {
+        books::use_upload(turn, upload, put.now)?;
+    }
     keep_loose(turn, &put.loose)?;
     let results = put
         .documents
@@ -140,6 +145,7 @@ pub(super) fn put_document(
     place: &Place,
     document: &PutDocument,
 ) -> Result<PutResult> {
+    books::must_take(turn, place, &document.path)?;
     let blob = ensure_blob(turn, &document.hash, document.size, &document.manifest)?;
     let (stored, deduplicated) = account_blocks(turn, place.account, &document.blocks)?;
     let present = present(turn, place.row, &document.path)?;
@@ -504,6 +510,7 @@ pub(super) fn update(
     let find =
         turn.connection.prepare_cached(&format!("{PRESENT} WHERE d.uuid = ?1 AND d.deleted_at IS NULL"))?;
     let Some(present) = read_present(find, params![id.as_bytes()])? else { return Ok(None) };
+    books::must_be_open(turn, "SELECT collection FROM documents WHERE id = ?1", present.row)?;
     let (metadata, tags, changes) = apply(&present, update);
     check_bounds(&tags, &metadata)?;
     if changes.is_empty() {
@@ -574,6 +581,7 @@ pub(super) fn delete(
             ))
         })?;
         let Some((row, path, hash, collection)) = found.into_iter().next() else { continue };
+        books::must_be_open(turn, "SELECT collection FROM documents WHERE id = ?1", row)?;
         let mut mark =
             turn.connection.prepare_cached("UPDATE documents SET deleted_at = ?2 WHERE id = ?1")?;
         mark.execute(params![row, now.micros()])?;

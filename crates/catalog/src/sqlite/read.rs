@@ -11,13 +11,14 @@ use super::{
     },
 };
 use crate::{
-    BlobRow, Chunk, Collection, CollectionKind, CollectionSummary, Error, LooseBlock, Operation, Position,
-    Record, Result, Scope, Snapshot, SnapshotDraft, SnapshotFilter, TypeFigures,
+    BlobRow, BookStatus, Chunk, Collection, CollectionKind, CollectionSummary, Error, LooseBlock, Operation,
+    Position, Record, Result, Scope, Snapshot, SnapshotDraft, SnapshotFilter, TypeFigures,
 };
 
-const COLLECTION: &str = "c.uuid, a.uuid, c.name, c.kind, c.created_at, c.model";
+pub(super) const COLLECTION: &str =
+    "c.uuid, a.uuid, c.name, c.kind, c.created_at, c.model, c.title, c.status, c.is_public";
 
-fn read_collection(row: &rusqlite::Row<'_>) -> Result<Collection> {
+pub(super) fn read_collection(row: &rusqlite::Row<'_>) -> Result<Collection> {
     let kind = match row.get::<_, String>(3)?.as_str() {
         "plain" => CollectionKind::Plain,
         "book" => CollectionKind::Book,
@@ -30,6 +31,10 @@ fn read_collection(row: &rusqlite::Row<'_>) -> Result<Collection> {
         kind,
         created_at: moment(row, 4)?,
         model: row.get(5)?,
+        title: row.get(6)?,
+        status: BookStatus::from_word(&row.get::<_, String>(7)?)
+            .ok_or(Error::Unreadable("a book's status"))?,
+        is_public: row.get(8)?,
     })
 }
 
@@ -71,10 +76,10 @@ fn summaries(connection: &Connection, conditions: &Conditions) -> Result<Vec<Col
     collect(query.query(conditions.parameters())?, |row| {
         Ok(CollectionSummary {
             collection: read_collection(row)?,
-            documents: row.get(6)?,
-            bytes: row.get(7)?,
-            snapshots: row.get(8)?,
-            updated_at: optional_moment(row, 9)?,
+            documents: row.get(9)?,
+            bytes: row.get(10)?,
+            snapshots: row.get(11)?,
+            updated_at: optional_moment(row, 12)?,
         })
     })
 }

@@ -185,6 +185,14 @@ const STEPS: &[&str] = &[
     CREATE INDEX documents_by_title ON documents (title)
         WHERE deleted_at IS NULL AND title <> replace(path, rtrim(path, replace(path, '/', '')), '');
     ",
+    // 6: titles, status and visibility of books, and the uploads that were completed.
+    "
+    ALTER TABLE collections ADD COLUMN title TEXT;
+    ALTER TABLE collections ADD COLUMN status TEXT NOT NULL DEFAULT 'active';
+    ALTER TABLE collections ADD COLUMN is_public INTEGER NOT NULL DEFAULT 0;
+    CREATE INDEX collections_by_book ON collections (name) WHERE kind = 'book' AND deleted_at IS NULL;
+    CREATE TABLE used_uploads (id BLOB PRIMARY KEY, expires_at INTEGER NOT NULL) WITHOUT ROWID;
+    ",
 ];
 
 /// The newest version that this program knows.

@@ -4,11 +4,11 @@ use rusqlite::{Connection, params};
 use shelf_base::{Moment, ids::CollectionId};
 
 use super::{
-    put, read,
+    books, put, read,
     rows::{collect, digest, document_id},
     writer::Turn,
 };
-use crate::{Actor, Collection, Error, Operation, Result, Scope};
+use crate::{Actor, Collection, CollectionKind, Error, Operation, Result, Scope};
 
 pub(super) fn active_tokens(connection: &Connection, id: CollectionId, now: Moment) -> Result<u64> {
     let mut query = connection.prepare_cached(
@@ -41,6 +41,9 @@ pub(super) fn rename(
     if read::collection(turn.connection, &Scope::Account(collection.owner), name)?.is_some() {
         return Err(Error::CollectionTaken(name.to_owned()));
     }
+    if collection.kind == CollectionKind::Book {
+        books::must_be_free(turn, name)?;
+    }
     turn.connection
         .execute("UPDATE collections SET name = ?2 WHERE uuid = ?1", params![id.as_bytes(), name])?;
     let mut record = Turn::blank(actor, now, Operation::RenameCollection);
@@ -62,6 +65,7 @@ pub(super) fn delete(
     if active_tokens(turn.connection, id, now)? > 0 {
         return Err(Error::ActiveTokens);
     }
+    books::must_be_open(turn, "SELECT ?1", put::place(turn, id)?.row)?;
     remove(turn, actor, &found.collection, now)?;
     Ok(true)
 }

@@ -7,7 +7,7 @@ use shelf_base::{
 };
 
 use super::{
-    documents,
+    books, documents,
     put::{self, Place},
     rows::{self, Conditions},
     state,
@@ -94,6 +94,7 @@ pub(super) fn change(
     if change.expected.is_some_and(|expected| expected != present.hash) {
         return Err(Error::ContentChanged { current: Some(present.hash) });
     }
+    books::must_be_open(turn, "SELECT collection FROM documents WHERE id = ?1", present.row)?;
     let content = change.content.as_ref().filter(|content| content.hash != present.hash);
     let title = change.title.as_ref().filter(|title| **title != present.title);
     let kind = change.r#type.as_ref().filter(|kind| {

@@ -110,4 +110,9 @@ impl Accounts for SqliteCatalog {
         let name = name.to_owned();
         self.writer.write(move |turn| tokens::make_secret(turn, &name, fresh))
     }
+
+    fn set_secret(&self, name: &str, value: [u8; 32]) -> Result<()> {
+        let name = name.to_owned();
+        self.writer.write(move |turn| tokens::set_secret(turn, &name, value))
+    }
 }

@@ -189,6 +189,7 @@ fn titled(title: &str, content: &str) -> Put {
         documents: vec![document],
         loose: Vec::new(),
         snapshot: None,
+        upload: None,
     }
 }
 

@@ -14,7 +14,7 @@ pub enum BookError {
         /// What was looked for, for the message.
         what: &'static str,
     },
-    /// The file is not the one that the write expected, or the book takes no writes.
+    /// The file is not the one that the write expected.
     Conflict {
         /// Its full path.
         path: String,
@@ -22,6 +22,20 @@ pub enum BookError {
         message: String,
         /// The hash it has now; `None` when there is no such file.
         current: Option<Digest>,
+    },
+    /// The book takes no such write.
+    Closed {
+        /// The path that is meant.
+        path: String,
+        /// Why.
+        message: String,
+    },
+    /// The address does not open what it is for.
+    Refused {
+        /// The path that is meant.
+        path: String,
+        /// Why.
+        message: String,
     },
     /// The path is not one of a book.
     InvalidPath {
@@ -51,7 +65,8 @@ impl BookError {
     pub fn name(&self) -> &'static str {
         match self {
             Self::NotFound { .. } => "ContentNotFoundError",
-            Self::Conflict { .. } => "ConflictError",
+            Self::Conflict { .. } | Self::Closed { .. } => "ConflictError",
+            Self::Refused { .. } => "PermissionError",
             Self::InvalidPath { .. } => "InvalidPathError",
             Self::Validation { .. } => "ValidationError",
             Self::Engine { error, .. } => name_of(error.kind()),
@@ -63,6 +78,8 @@ impl BookError {
         match self {
             Self::NotFound { path, .. }
             | Self::Conflict { path, .. }
+            | Self::Closed { path, .. }
+            | Self::Refused { path, .. }
             | Self::InvalidPath { path, .. }
             | Self::Validation { path, .. }
             | Self::Engine { path, .. } => path,
@@ -74,6 +91,8 @@ impl BookError {
         match self {
             Self::NotFound { path, what } => format!("{what} not found: {path}"),
             Self::Conflict { message, .. }
+            | Self::Closed { message, .. }
+            | Self::Refused { message, .. }
             | Self::InvalidPath { message, .. }
             | Self::Validation { message, .. } => message.clone(),
             Self::Engine { error, .. } => error.to_string(),
@@ -84,7 +103,8 @@ impl BookError {
     pub fn kind(&self) -> Kind {
         match self {
             Self::NotFound { .. } => Kind::NotFound,
-            Self::Conflict { .. } => Kind::Conflict,
+            Self::Conflict { .. } | Self::Closed { .. } => Kind::Conflict,
+            Self::Refused { .. } => Kind::Denied,
             Self::InvalidPath { .. } | Self::Validation { .. } => Kind::Invalid,
             Self::Engine { error, .. } => error.kind(),
         }

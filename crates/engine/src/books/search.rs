@@ -1,17 +1,21 @@
 //! Finding files of books by glob, and lines by pattern.
 
 use globset::GlobBuilder;
-use regex::RegexBuilder;
-use shelf_base::CallContext;
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, sinks::Lossy};
+use shelf_base::{CallContext, Digest, ErrorInfo, Kind};
 use shelf_catalog::{Chosen, Filter};
+use shelf_index::{Needs, Word, needed_words};
 
 use super::{Answer, BookError, check_book_id, full_path};
-use crate::{Caller, Error, Library, Result};
+use crate::{Caller, Error, Library, Result, blobs::Given, texts::Breadth};
 
 /// Bytes that a compiled pattern may take.
 const PATTERN_BYTES: usize = 4 << 20;
 /// Characters of a pattern or glob at most.
 const PATTERN_CHARS: usize = 1_000;
+/// Files that are read at once, in the order in which they lie.
+const AT_ONCE: usize = 64;
 
 /// A line of a book that a pattern matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +26,12 @@ pub struct BookMatch {
     pub line: u64,
     /// The line without its end.
     pub text: String,
+}
+
+/// A file that may match.
+struct Sought {
+    path: String,
+    hash: Digest,
 }
 
 impl Library {
@@ -35,20 +45,35 @@ impl Library {
         call: &CallContext,
     ) -> Answer<Vec<String>> {
         check_book_id(book)?;
-        let invalid = |message: String| BookError::Validation { path: format!("books/{book}"), message };
-        if pattern.is_empty() || pattern.len() > PATTERN_CHARS {
-            return Err(invalid(format!("pattern must have 1 to {PATTERN_CHARS} characters")));
-        }
+        let path = format!("books/{book}");
+        check_pattern(&path, pattern)?;
         let glob = GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).build();
-        let glob = glob.map_err(|error| invalid(format!("invalid glob pattern: {}", error.kind())))?;
+        let glob = glob.map_err(|error| BookError::Validation {
+            path: path.clone(),
+            message: format!("invalid glob pattern: {}", error.kind()),
+        })?;
         let matcher = glob.compile_matcher();
-        let mut found = Vec::new();
-        for (book, files) in self.files_of(caller, book, all, call)? {
-            let fitting = files.iter().filter(|file| matcher.is_match(&file.path));
-            found.extend(fitting.map(|file| full_path(&book, &file.path)));
-        }
-        found.sort_unstable();
-        Ok(found)
+        let look = || -> Result<Vec<String>> {
+            let mut found = Vec::new();
+            for book in self.books_meant(caller, book, all)? {
+                let prefix = full_path(&book, "");
+                shelf_catalog::chunks::<_, Error>(
+                    |position| {
+                        call.check()?;
+                        let filter = Filter { collection: Some(book.clone()), ..Filter::default() };
+                        Ok(self.catalog.paths_from(caller.pass.scope(), &filter, position)?)
+                    },
+                    |paths: Vec<String>| {
+                        let fitting = paths.iter().filter(|path| matcher.is_match(path));
+                        found.extend(fitting.map(|path| format!("{prefix}{path}")));
+                        Ok(())
+                    },
+                )?;
+            }
+            found.sort_unstable();
+            Ok(found)
+        };
+        look().map_err(|error| BookError::Engine { path, error })
     }
 
     /// Lines of Markdown files that match a regular expression, in the order of files and lines.
@@ -62,54 +87,141 @@ impl Library {
     ) -> Answer<Vec<BookMatch>> {
         check_book_id(book)?;
         let path = format!("books/{book}");
-        let invalid = |message: String| BookError::Validation { path: path.clone(), message };
-        if pattern.is_empty() || pattern.len() > PATTERN_CHARS {
-            return Err(invalid(format!("pattern must have 1 to {PATTERN_CHARS} characters")));
+        check_pattern(&path, pattern)?;
+        let mut builder = RegexMatcherBuilder::new();
+        builder
+            .line_terminator(Some(b'\n'))
+            .crlf(true)
+            .size_limit(PATTERN_BYTES)
+            .dfa_size_limit(PATTERN_BYTES);
+        let matcher = builder.build(pattern).map_err(|error| BookError::Validation {
+            path: path.clone(),
+            message: format!("invalid regular expression: {error}"),
+        })?;
+        let look = || {
+            let files = self.books_meant(caller, book, all)?;
+            let files = self.with_index_repair(call, || self.files_sought(caller, &files, pattern, call))?;
+            self.matching_lines(&matcher, &files, most, call)
+        };
+        look().map_err(|error| BookError::Engine { path, error })
+    }
+
+    /// The book, or all of the caller's. An unknown book has no files.
+    fn books_meant(&self, caller: &Caller, book: &str, all: bool) -> Result<Vec<String>> {
+        let books = self.own_books(caller)?.into_iter().map(|known| known.name);
+        Ok(books.filter(|known| all || known == book).collect())
+    }
+
+    /// The Markdown files that hold what the pattern needs, by path: the index names them.
+    fn files_sought(
+        &self,
+        caller: &Caller,
+        books: &[String],
+        pattern: &str,
+        call: &CallContext,
+    ) -> Result<Vec<Sought>> {
+        let (needs, words) = needs(pattern);
+        let view = if needs.is_anything() {
+            None
+        } else {
+            match self.indexing.view(call) {
+                // Without room for the index every file is read instead.
+                Err(error) if error.kind() == Kind::StorageFull => None,
+                view => Some(view?),
+            }
+        };
+        let mut sought = Vec::new();
+        for book in books {
+            call.check()?;
+            let filter = Filter { collection: Some(book.clone()), ..Filter::default() };
+            let mut keep = |path: &str, hash| {
+                if path.ends_with(".md") {
+                    sought.push(Sought { path: full_path(book, path), hash });
+                }
+            };
+            match &view {
+                Some(view) => {
+                    let allowed = self.index_filter(caller, view, &filter, &[])?;
+                    let (found, _) = view.candidates_with(&needs, &words, &allowed)?;
+                    found.iter().for_each(|one| keep(one.path, one.hash));
+                }
+                None => {
+                    let chosen: Vec<Chosen> = self.catalog.choose(caller.pass.scope(), &filter)?;
+                    chosen.iter().for_each(|one| keep(&one.path, one.version.hash));
+                }
+            }
         }
-        let regex = RegexBuilder::new(pattern).size_limit(PATTERN_BYTES).build();
-        let regex = regex.map_err(|error| invalid(format!("invalid regular expression: {error}")))?;
-        let mut files: Vec<(String, Chosen)> = Vec::new();
-        for (book, chosen) in self.files_of(caller, book, all, call)? {
-            let markdown = chosen.into_iter().filter(|file| file.path.ends_with(".md"));
-            files.extend(markdown.map(|file| (full_path(&book, &file.path), file)));
-        }
-        files.sort_by(|(one, _), (other, _)| one.cmp(other));
-        let mut found = Vec::new();
-        for (path, file) in files {
-            let bytes = self.blobs.read_blob(call, &file.version.hash);
-            let bytes = bytes.map_err(|error| BookError::Engine { path: path.clone(), error })?;
-            let text = String::from_utf8_lossy(&bytes);
-            for (number, line) in (1..).zip(text.lines()) {
-                if regex.is_match(line) {
-                    found.push(BookMatch { path: path.clone(), line: number, text: line.to_owned() });
-                    if found.len() == most {
-                        return Ok(found);
+        sought.sort_by(|one, other| one.path.cmp(&other.path));
+        Ok(sought)
+    }
+
+    fn matching_lines(
+        &self,
+        matcher: &RegexMatcher,
+        files: &[Sought],
+        most: usize,
+        call: &CallContext,
+    ) -> Result<Vec<BookMatch>> {
+        let mut searcher =
+            SearcherBuilder::new().line_number(true).binary_detection(BinaryDetection::none()).build();
+        let mut reader = self.blobs.blocks.reader();
+        let mut found: Vec<BookMatch> = Vec::new();
+        for share in files.chunks(AT_ONCE) {
+            let hashes: Vec<Digest> = share.iter().map(|file| file.hash).collect();
+            // They are read as they lie, and answered in their order.
+            let mut lines: Vec<Vec<BookMatch>> = vec![Vec::new(); share.len()];
+            let room = most - found.len();
+            self.blobs.read_each(call, &mut reader, (&hashes, Breadth::Few), |at, given| {
+                let file = &share[at];
+                match given? {
+                    Given::Whole(bytes) => {
+                        search_in(&mut searcher, matcher, bytes, file, room, &mut lines[at])
+                    }
+                    Given::Large => {
+                        let bytes = self.blobs.read_blob(call, &file.hash)?;
+                        search_in(&mut searcher, matcher, &bytes, file, room, &mut lines[at])
                     }
                 }
+            })?;
+            found.extend(lines.into_iter().flatten().take(room));
+            if found.len() >= most {
+                break;
             }
         }
         Ok(found)
     }
+}
 
-    /// The files of a book, or of all of the caller's books. An unknown book has none.
-    fn files_of(
-        &self,
-        caller: &Caller,
-        book: &str,
-        all: bool,
-        call: &CallContext,
-    ) -> Answer<Vec<(String, Vec<Chosen>)>> {
-        let look = || -> Result<Vec<(String, Vec<Chosen>)>> {
-            let books = self.own_books(caller)?;
-            let wanted = books.into_iter().filter(|known| all || known.name == book);
-            wanted
-                .map(|known| {
-                    call.check().map_err(Error::from)?;
-                    let filter = Filter { collection: Some(known.name.clone()), ..Filter::default() };
-                    Ok((known.name, self.catalog.choose(caller.pass.scope(), &filter)?))
-                })
-                .collect()
-        };
-        look().map_err(|error| BookError::Engine { path: format!("books/{book}"), error })
+fn check_pattern(path: &str, pattern: &str) -> Answer<()> {
+    if !pattern.is_empty() && pattern.chars().count() <= PATTERN_CHARS {
+        return Ok(());
+    }
+    let message = format!("pattern must have 1 to {PATTERN_CHARS} characters");
+    Err(BookError::Validation { path: path.to_owned(), message })
+}
+
+fn search_in(
+    searcher: &mut Searcher,
+    matcher: &RegexMatcher,
+    bytes: &[u8],
+    file: &Sought,
+    most: usize,
+    found: &mut Vec<BookMatch>,
+) -> Result<()> {
+    let sink = Lossy(|line, text: &str| {
+        let text = text.strip_suffix('\n').unwrap_or(text);
+        let text = text.strip_suffix('\r').unwrap_or(text).to_owned();
+        found.push(BookMatch { path: file.path.clone(), line, text });
+        Ok(found.len() < most)
+    });
+    searcher.search_slice(matcher, bytes, sink).map_err(|error| Error::reading(&file.path, error))
+}
+
+/// What a file must hold for the pattern to match: trigrams and whole words.
+fn needs(pattern: &str) -> (Needs, Vec<Word>) {
+    let mut parser = regex_syntax::ParserBuilder::new();
+    match parser.multi_line(true).crlf(true).utf8(false).build().parse(pattern) {
+        Ok(pattern) => (Needs::of(&pattern), needed_words(&pattern)),
+        Err(_) => (Needs::Anything, Vec::new()),
     }
 }

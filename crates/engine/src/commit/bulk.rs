@@ -207,6 +207,7 @@ impl FolderDraft<'_> {
                 documents,
                 loose: Vec::new(),
                 snapshot: None,
+                upload: None,
             };
             let (results, _) = library.catalog.put(put)?;
             committed.lock().extend(results);

@@ -8,6 +8,7 @@
 //! Content is stored before the transaction that refers to it, and the lock is held in between, so garbage collection
 //! never removes a block that a draft relies on.
 
+mod book_folder;
 mod bulk;
 mod content;
 mod edit;
@@ -17,9 +18,10 @@ mod put;
 use shelf_base::{CallContext, Moment};
 use shelf_blocks::Store;
 use shelf_catalog::{
-    Actor, Catalog, LooseBlock, Put, PutDocument, PutResult, Shelf, Snapshot, SnapshotDraft,
+    Actor, Catalog, LooseBlock, Put, PutDocument, PutResult, Shelf, Snapshot, SnapshotDraft, UploadUse,
 };
 
+pub(crate) use book_folder::{BookFolderDraft, BookSource};
 pub(crate) use bulk::{FolderDraft, FolderReceipt, Found};
 pub(crate) use content::Content;
 pub(crate) use edit::{DeleteDraft, DropAccountDraft, DropCollectionDraft, EditDraft, TagDraft};
@@ -101,18 +103,19 @@ impl Writing<'_> {
         snapshot: Option<SnapshotDraft>,
     ) -> Put {
         let loose = self.take_inline();
-        Put { actor: actor.clone(), collection, now: self.now(), documents, loose, snapshot }
+        Put { actor: actor.clone(), collection, now: self.now(), documents, loose, snapshot, upload: None }
     }
 
-    /// Writes documents in one transaction.
-    pub(crate) fn put_documents(
+    /// Writes a document of a book and, with it, completes the upload that it came by.
+    pub(crate) fn put_in_book(
         &mut self,
         actor: &Actor,
-        collection: Shelf,
+        book: &str,
         documents: Vec<PutDocument>,
+        upload: Option<UploadUse>,
     ) -> Result<Vec<PutResult>> {
-        let put = self.transaction(actor, collection, documents, None);
-        Ok(self.put(put)?.0)
+        let put = self.transaction(actor, Shelf::Book(book.to_owned()), documents, None);
+        Ok(self.put(Put { upload, ..put })?.0)
     }
 
     fn put(&mut self, put: Put) -> Result<(Vec<PutResult>, Option<Snapshot>)> {

@@ -139,6 +139,9 @@ impl Library {
         let _one_at_a_time = self.locks.alone("gc", patience, call)?;
         // A full disk must not keep this from freeing it.
         self.clear_downloads();
+        self.clear_uploads();
+        self.clear_archives();
+        self.clear_exports();
         let _room = self.reserve.give_up_when_needed();
         call.report(0, None, "planning");
         let first = self.plan_gc(retention, call)?;

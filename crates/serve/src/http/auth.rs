@@ -1,5 +1,7 @@
 //! Who sends an HTTP request: the token is checked here, once, and leaves a pass behind.
 
+use std::sync::Arc;
+
 use axum::{
     extract::{Request, State},
     middleware::Next,
@@ -42,10 +44,19 @@ async fn admit(State(shared): State<Shared>, door: Door, mut request: Request, n
             &[format!("known: {}", Selection::TOOLSETS.join(", "))],
         );
     };
+    let base_url = base_url(request.headers());
     request
         .extensions_mut()
-        .insert(Admitted { caller: Caller { pass, file_access: HTTP_FILE_ACCESS }, selection });
+        .insert(Admitted { caller: Caller { pass, file_access: HTTP_FILE_ACCESS, base_url }, selection });
     next.run(request).await
+}
+
+/// The address by which a request reached the server: replies give addresses that begin with it.
+pub(super) fn base_url(headers: &HeaderMap) -> Option<Arc<str>> {
+    let host = headers.get(header::HOST)?.to_str().ok()?;
+    // The guard has allowed the host; what stands in a reply is a host all the same.
+    let is_host = host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte));
+    is_host.then(|| format!("http://{host}").into())
 }
 
 /// Whom the headers of a request prove.

@@ -7,7 +7,7 @@ use axum::{
     extract::{Path, State, rejection::BytesRejection},
     response::{IntoResponse, Response},
 };
-use http::{StatusCode, header};
+use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use shelf_tools::{Family, Tool, policy};
@@ -69,17 +69,7 @@ async fn run(
     let call = shared.app.new_call();
     match shared.app.run(tool, selection, caller, call, input, |answer| rest::json(&answer.value)).await {
         Ok(response) => response,
-        Err(failure) => {
-            let status = StatusCode::from_u16(failure.kind.row().status);
-            let mut response = failure.text.into_response();
-            *response.status_mut() = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-            let json = header::HeaderValue::from_static("application/json");
-            response.headers_mut().insert(header::CONTENT_TYPE, json);
-            if let Some(seconds) = failure.retry_after {
-                response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
-            }
-            response
-        }
+        Err(failure) => rest::of_family(&failure),
     }
 }
 

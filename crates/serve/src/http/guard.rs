@@ -148,13 +148,11 @@ pub(super) async fn check(State(shared): State<Shared>, request: Request, next: 
                 ("x-content-type-options", "nosniff"),
                 ("x-frame-options", "DENY"),
                 ("referrer-policy", "no-referrer"),
-                (
-                    "content-security-policy",
-                    "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
-                ),
             ] {
                 headers.insert(name, HeaderValue::from_static(value));
             }
+            let policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
+            headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(HeaderValue::from_static(policy));
             response
         }
         Err(sentence) => rest::error(Kind::Denied, sentence, &[]),

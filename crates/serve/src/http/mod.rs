@@ -6,15 +6,19 @@ mod auth;
 mod bare;
 mod bodies;
 mod connections;
+mod door;
+mod files;
 mod guard;
 mod message;
 mod metrics;
 mod openapi;
 mod page;
+mod ranges;
 mod rest;
 mod routes;
 mod sse;
 mod throttle;
+mod uploads;
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -26,7 +30,7 @@ use rmcp::transport::streamable_http_server::{
     StreamableHttpServerConfig, StreamableHttpService, session::never::NeverSessionManager,
 };
 use shelf_base::bounds::REQUEST_BYTES;
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, sync::Semaphore};
 use tokio_util::sync::CancellationToken;
 
 pub use connections::ConnectionLimits;
@@ -67,7 +71,23 @@ pub(crate) struct Shared {
     pub throttle: Arc<throttle::Throttle>,
     pub streams: Arc<sse::Streams>,
     pub memory: Arc<bodies::Memory>,
+    pub uploads: Arc<Semaphore>,
     pub stop: CancellationToken,
+}
+
+impl Shared {
+    fn new(app: Arc<App>, settings: &Settings, listen: SocketAddr) -> Self {
+        Self {
+            app,
+            no_auth: settings.no_auth,
+            guard: Arc::new(guard::Guard::new(listen, settings)),
+            throttle: Arc::new(throttle::Throttle::new(settings.limits)),
+            streams: Arc::default(),
+            memory: Arc::default(),
+            uploads: Arc::new(Semaphore::new(uploads::AT_ONCE)),
+            stop: CancellationToken::new(),
+        }
+    }
 }
 
 /// How long requests may take to finish after a stop was asked for.
@@ -96,16 +116,7 @@ impl Server {
                 }
             },
         };
-        let guard = Arc::new(guard::Guard::new(listener.local_addr()?, &settings));
-        let shared = Shared {
-            app,
-            no_auth: settings.no_auth,
-            guard,
-            throttle: Arc::new(throttle::Throttle::new(settings.limits)),
-            streams: Arc::default(),
-            memory: Arc::default(),
-            stop: CancellationToken::new(),
-        };
+        let shared = Shared::new(app, &settings, listener.local_addr()?);
         Ok(Self { listener, admin, shared, connections: settings.connections })
     }
 
@@ -125,11 +136,28 @@ impl Server {
         if let Some(admin) = self.admin {
             tokio::spawn(metrics::serve(admin, stop.clone()));
         }
+        tokio::spawn(clear_archives(self.shared.app.clone(), stop.clone()));
         let router = router(self.shared, &stop);
         connections::serve(self.listener, router, self.connections, stop, DRAIN).await;
         Ok(())
     }
 }
+
+/// Removes archives whose addresses have expired, now and then.
+async fn clear_archives(app: Arc<App>, stop: CancellationToken) {
+    let mut times = tokio::time::interval(BETWEEN_CLEARINGS);
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            _ = times.tick() => {}
+        }
+        let call = app.new_call();
+        let _ = app.blocking(crate::app::Work::Check, call, |app| app.library.clear_archives()).await;
+    }
+}
+
+/// How often expired archives are looked for.
+const BETWEEN_CLEARINGS: Duration = Duration::from_secs(20);
 
 fn router(shared: Shared, stop: &CancellationToken) -> Router {
     let config = StreamableHttpServerConfig::default()
@@ -176,6 +204,7 @@ fn router(shared: Shared, stop: &CancellationToken) -> Router {
         )
         .merge(protocol)
         .merge(rest)
+        .merge(files::router())
         .layer(axum::extract::DefaultBodyLimit::max(REQUEST_BYTES))
         .fallback(rest::nothing_here)
         .method_not_allowed_fallback(rest::wrong_method)

@@ -11,7 +11,7 @@ use axum::{
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Map, Value, json};
 use shelf_base::{Kind, bounds::REQUEST_BYTES};
-use shelf_tools::{ErrorReply, policy, verbatim};
+use shelf_tools::{ErrorReply, Family, policy, verbatim};
 
 use super::{Shared, routes};
 use crate::{app::Work, mcp::Admitted};
@@ -73,8 +73,22 @@ pub(super) async fn call(
     let call = shared.app.new_call();
     match shared.app.run(tool, selection, caller, call, arguments, routes::answered).await {
         Ok(response) => response,
+        Err(failure) if tool.family == Family::Books => of_family(&failure),
         Err(failure) => failed(&failure),
     }
+}
+
+/// The answer to a call that failed, in the words of the tool's own family.
+pub(super) fn of_family(failure: &ErrorReply) -> Response {
+    let status = StatusCode::from_u16(failure.kind.row().status);
+    let mut response =
+        (status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), failure.text.clone()).into_response();
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    if let Some(seconds) = failure.retry_after {
+        response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+    }
+    response
 }
 
 /// JSON as a body that takes no more memory than it has bytes: it may wait long to be read.

@@ -76,7 +76,8 @@ pub(super) async fn open(
     let backlog = Arc::new(Backlog::of(MOST_UNANSWERED));
     {
         let mut streams = shared.streams.0.lock();
-        let own = streams.values().filter(|session| session.admitted.caller == admitted.caller).count();
+        let own =
+            streams.values().filter(|session| session.admitted.caller.pass == admitted.caller.pass).count();
         if streams.len() >= MOST || own >= MOST_OF_ONE {
             return rest::error(Kind::Busy, "too many streams are open; close some, or try again later", &[]);
         }

@@ -84,7 +84,7 @@ impl Handler {
     /// Who asks, and which tools it may see.
     fn admitted(&self, context: &Context) -> Result<Admitted, ErrorData> {
         let of_process = |pass| {
-            let caller = Caller { pass, file_access: FileAccess::OperatingSystem };
+            let caller = Caller { pass, file_access: FileAccess::OperatingSystem, base_url: None };
             Ok(Admitted { caller, selection: self.app.selection.clone() })
         };
         match &self.who {
@@ -126,7 +126,7 @@ impl Handler {
         ask: impl FnOnce(&Prompts, &Caller, &Selection) -> T + Send + 'static,
     ) -> Result<T, ErrorData> {
         let Admitted { caller, selection } = self.admitted(context)?;
-        let ask = move |app: &App| ask(&app.prompts, &caller, &selection);
+        let ask = move |app: &Arc<App>| ask(&app.prompts, &caller, &selection);
         self.app.blocking(Work::Read, self.app.new_call(), ask).await.map_err(undone)
     }
 

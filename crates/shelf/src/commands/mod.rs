@@ -1,5 +1,6 @@
 //! The commands. Most of them build the arguments of a tool, call it, and show its reply.
 
+mod books;
 mod config;
 mod connect;
 mod documents;
@@ -22,7 +23,9 @@ use std::{
 
 use serde_json::{Map, Value, json};
 use shelf_base::{CallContext, Kind, Secret, bounds};
-use shelf_engine::{Caller, DownloadSettings, EndpointSettings, Library, Options, WorkspaceSettings};
+use shelf_engine::{
+    Caller, DownloadSettings, EndpointSettings, Library, LinkSettings, Options, WorkspaceSettings,
+};
 use shelf_tools::{Context, Limits, policy::Selection, verbatim};
 
 use crate::{
@@ -55,8 +58,10 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Outcome {
         Command::Call(command) => call_tool(&command, &open(&settings)?, output),
         Command::User(command) => user::run(&command, &open(&settings)?, output),
         Command::Token(command) => token::run(&command, &open(&settings)?, output),
+        Command::Books(command) => books::run(&command, &open(&settings)?, output),
         Command::Workspace(command) => workspace::run(&command.action, &open(&settings)?, output),
         Command::Check { memory: true, .. } => workspace::check(&open(&settings)?, output),
+        Command::Check { audit: true, .. } => upkeep::audit(&open_anyway(&settings)?, output),
         Command::Check { repair, .. } => upkeep::check(repair, &open_anyway(&settings)?, output),
         Command::Reindex => upkeep::reindex(&open(&settings)?, output),
         Command::Embed(command) => upkeep::embed(&command, &open(&settings)?, output),
@@ -168,7 +173,33 @@ fn options(settings: &Settings, folder: Option<PathBuf>) -> Outcome<Options> {
             most_bytes: none_or(settings.number("download.megabytes")).saturating_mul(1 << 20),
             time: Duration::from_secs(none_or(settings.number("download.seconds"))),
         },
+        links: LinkSettings {
+            public_url: address(settings, "http.public_url")?,
+            cdn_base_url: address(settings, "books.cdn_base_url")?,
+            upload_bytes: none_or(settings.number("books.upload_megabytes")).saturating_mul(1 << 20),
+            seconds: settings.number("books.url_seconds").clamp(1, MOST_URL_SECONDS),
+        },
     })
+}
+
+/// The longest time that a URL of an upload or archive may work: a week.
+const MOST_URL_SECONDS: u64 = 7 * 86_400;
+
+/// A configured address, without a slash at its end.
+fn address(settings: &Settings, key: &str) -> Outcome<Option<String>> {
+    let text = settings.text(key).trim_end_matches('/');
+    let is_address = |text: &str| {
+        let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+        rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(['?', '#', ' ', '"', '@']))
+    };
+    match text {
+        "" => Ok(None),
+        text if is_address(text) => Ok(Some(text.to_owned())),
+        text => Err(CliError::new(
+            Kind::Invalid,
+            format!("{key} must be an address such as https://library.example.org, not '{text}'"),
+        )),
+    }
 }
 
 /// The embedding model configured in addition to the built-in one, if any.
@@ -223,8 +254,15 @@ fn paged_tool(
         });
     };
     let (caller, limits, selection) = (Caller::owner(), Limits::default(), Selection::everything());
-    let context =
-        Context { library, caller: &caller, call, limits: &limits, selection: &selection, page_chars };
+    let context = Context {
+        library,
+        caller: &caller,
+        call,
+        limits: &limits,
+        selection: &selection,
+        page_chars,
+        upload_door: &|| Err("a command has no address to send content to".into()),
+    };
     Ok(shelf_tools::call(tool, &context, arguments)?.value)
 }
 

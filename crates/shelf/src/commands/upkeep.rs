@@ -57,6 +57,26 @@ pub(super) fn check(repair: bool, library: &Library, output: &Output) -> Outcome
     }
 }
 
+pub(super) fn audit(library: &Library, output: &Output) -> Outcome {
+    let (records, findings) = library.audit()?;
+    if output.json {
+        output.print_json(&json!({ "ok": findings.is_empty(), "records": records, "findings": findings }))?;
+    } else {
+        findings.iter().try_for_each(|finding| output.print(finding))?;
+    }
+    match findings.len() {
+        0 => {
+            output.say(
+                Tone::Good,
+                &format!("verified {records} journal records; nothing was changed behind them"),
+            );
+            Ok(())
+        }
+        count => Err(CliError::new(Kind::Corrupt, format!("{count} problems found"))
+            .hint("run `shelf check` to see everything, `shelf recover` to go back to the recovery copy")),
+    }
+}
+
 fn view(finding: &Finding) -> Value {
     json!({ "place": finding.place, "what": finding.what, "affects": finding.affects })
 }

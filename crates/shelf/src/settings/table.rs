@@ -44,6 +44,11 @@ pub(crate) const SETTINGS: &[Setting] = &[
         "SHELF_EXPORT_ROOTS",
         "Folders that `get` and `restore` may write to over HTTP",
     ),
+    setting(
+        "http.public_url",
+        "SHELF_PUBLIC_URL",
+        "Address under which clients reach the server, such as https://library.example.org; empty for the one they used",
+    ),
     setting("tools.toolsets", "SHELF_TOOLSETS", "Toolsets to offer"),
     setting("tools.only", "SHELF_TOOLS", "Offer only these tools; empty for all tools of the toolsets"),
     setting("tools.exclude", "SHELF_EXCLUDE_TOOLS", "Tools not to offer"),
@@ -88,6 +93,21 @@ pub(crate) const SETTINGS: &[Setting] = &[
         "download.seconds",
         "SHELF_DOWNLOAD_SECONDS",
         "Maximum duration of one download, in seconds; 0 for no limit",
+    ),
+    setting(
+        "books.cdn_base_url",
+        "SHELF_CDN_BASE_URL",
+        "Address where the assets of books are served from; empty for this server",
+    ),
+    setting(
+        "books.upload_megabytes",
+        "SHELF_UPLOAD_MEGABYTES",
+        "Maximum size of one upload to a signed URL, in MiB; 0 for no limit",
+    ),
+    setting(
+        "books.url_seconds",
+        "SHELF_URL_SECONDS",
+        "How long URLs of uploads and archives work, in seconds; at most a week",
     ),
     setting(
         "prompts.folder",

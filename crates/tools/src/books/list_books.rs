@@ -31,7 +31,7 @@ pub(crate) const TOOL: Tool = Tool {
             title: book.title,
             storage_backend: BACKEND,
             created_at: book.created_at.to_string(),
-            status: "active",
+            status: book.status.word(),
         };
         reply(&books.into_iter().map(view).collect::<Vec<_>>())
     },

@@ -1,7 +1,7 @@
 //! `add`.
 
 use serde_json::json;
-use shelf_engine::{Caller, FileAccess, Options, Pass};
+use shelf_engine::{Caller, FileAccess, Options};
 use shelf_testkit::{TestLibrary, error_of};
 
 #[test]
@@ -174,7 +174,7 @@ fn over_http_only_import_roots_are_read() {
     std::fs::write(root.path().join("ok/file"), "f").unwrap();
     symlink(outside.path(), root.path().join("way-out")).unwrap();
     symlink(outside.path().join("secret"), root.path().join("ok/link")).unwrap();
-    let remote = Caller { pass: Pass::owner(), file_access: FileAccess::Configured };
+    let remote = Caller { file_access: FileAccess::Configured, ..Caller::owner() };
     let closed = TestLibrary::new();
     let refused = error_of(closed.call_as(&remote, "add", json!({ "path": root.path().join("ok/file") })));
     assert!(refused.contains("off over HTTP") && refused.contains("import_roots"), "{refused}");

@@ -2,6 +2,8 @@
 
 mod accounts;
 mod add;
+mod book_assets;
+mod book_registry;
 mod books;
 mod delete;
 mod documents;

@@ -73,13 +73,20 @@ fn names_are_those_of_the_contracts() {
         "read_summary",
         "write_summary",
         "delete_summary",
+        "upload_asset",
+        "get_asset",
+        "list_assets",
         "glob_search",
         "grep_search",
         "list_books",
+        "get_book_archive",
         // Extras.
         "query_memory",
         "list_repo_files",
         "add_best_practice",
+        "plan_build",
+        "batch_hashes",
+        "book_history",
     ];
     assert_eq!(names, expected);
 }
@@ -104,6 +111,9 @@ fn with_real_ids(library: &TestLibrary, example: &str) -> String {
         library.ok("write_content", json!({ "book_id": book, "path": lesson, "content": content }));
         library
             .ok("write_summary", json!({ "book_id": book, "chapter_id": "chapter-01", "content": content }));
+        let asset =
+            json!({ "book_id": book, "asset_type": "images", "filename": "diagram.png", "binary_data": "QUJD" });
+        library.ok("upload_asset", asset);
     }
     let user = library.user("alice", false);
     let collection = library.ok("create_collection_tool", json!({ "name": "contract" }))["id"].clone();

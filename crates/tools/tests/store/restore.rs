@@ -8,7 +8,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use shelf_engine::{Caller, FileAccess, Options, Pass};
+use shelf_engine::{Caller, FileAccess, Options};
 use shelf_testkit::{TestLibrary, error_of, tree};
 
 fn targets(reply: &Value, list: &str) -> Vec<String> {
@@ -180,7 +180,7 @@ fn a_folder_swapped_for_a_link_meanwhile_leads_nowhere() {
 
 #[test]
 fn over_http_only_export_roots_are_written() {
-    let remote = Caller { pass: Pass::owner(), file_access: FileAccess::Configured };
+    let remote = Caller { file_access: FileAccess::Configured, ..Caller::owner() };
     let closed = TestLibrary::new();
     closed.ok("add", json!({ "content": "x", "name": "a" }));
     let arguments = json!({ "collection": "default", "output_directory": closed.path("out") });

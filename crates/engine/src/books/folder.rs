@@ -1,0 +1,270 @@
+//! Books from and to folders: importing a tree of Markdown, and writing a book back as it came.
+
+use std::{
+    fs::File,
+    path::{Component, Path},
+};
+
+use cap_std::{ambient_authority, fs::Dir};
+use ignore::WalkBuilder;
+use serde_json::Value;
+use shelf_base::{
+    CallContext,
+    book_names::{PATH_BYTES, asset_name, is_asset_char, is_book_path, is_plain},
+};
+use shelf_catalog::{Filter, Metadata, PutState};
+
+use super::{Answer, BookError, check_book_id, failed, registry, stored_name};
+use crate::{
+    Caller, Error, Library, Result,
+    commit::{BookFolderDraft, BookSource},
+    ingest::Facts,
+};
+
+/// Files of a tree at most.
+const FILES: usize = 1_000_000;
+/// Files that one transaction writes.
+const AT_ONCE: usize = 256;
+/// Where a file stood in the tree that was imported.
+const ORIGINAL: &str = "original_path";
+/// Characters of a part of a path that is made from a name outside the rule.
+const PART: usize = 80;
+
+/// What became of the files of a folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FolderTally {
+    /// New files.
+    pub added: u64,
+    /// Files with a new version.
+    pub updated: u64,
+    /// Files that were as they are.
+    pub unchanged: u64,
+    /// Bytes of all.
+    pub bytes: u64,
+    /// What was left out, and why.
+    pub skipped: Vec<(String, String)>,
+}
+
+impl Library {
+    /// Makes a book of a folder: Markdown becomes lessons, media become assets, everything else is kept as it is. Where a
+    /// file stood is remembered, so that exporting the book gives the same tree.
+    pub fn import_book(
+        &self,
+        caller: &Caller,
+        book: &str,
+        folder: &Path,
+        call: &CallContext,
+    ) -> Answer<FolderTally> {
+        check_book_id(book)?;
+        let mut tally = FolderTally::default();
+        let run = |tally: &mut FolderTally| -> Result<()> {
+            caller.must_write()?;
+            let files = walk(folder, tally, call)?;
+            let total = files.len() as u64;
+            for (done, share) in files.chunks(AT_ONCE).enumerate() {
+                call.check()?;
+                call.report((done * AT_ONCE) as u64, Some(total), "importing");
+                let (actor, mut skipped) = (caller.pass.actor(), Vec::new());
+                let draft = BookFolderDraft { actor, book, files: share, skipped: &mut skipped };
+                for (state, size) in self.commit(draft, call)? {
+                    match state {
+                        PutState::Added => tally.added += 1,
+                        PutState::Updated => tally.updated += 1,
+                        PutState::Unchanged => tally.unchanged += 1,
+                    }
+                    tally.bytes += size;
+                }
+                tally.skipped.extend(skipped);
+            }
+            Ok(())
+        };
+        run(&mut tally).map_err(|error| failed(book, "", error))?;
+        let title = self.title_in_file(caller, book, call);
+        let title = title.map_err(|error| failed(book, registry::BOOK_FILE, error))?;
+        self.book_changed(caller.pass.actor(), book, title, true);
+        Ok(tally)
+    }
+
+    /// Writes a book to a folder, every file where it stood when it was imported. Files that are there are replaced;
+    /// others stay.
+    pub fn export_book(
+        &self,
+        caller: &Caller,
+        book: &str,
+        folder: &Path,
+        call: &CallContext,
+    ) -> Answer<FolderTally> {
+        let path = format!("books/{book}");
+        if self.own_book(caller, book)?.is_none() {
+            return Err(BookError::NotFound { path, what: "Book" });
+        }
+        let run = || -> Result<FolderTally> {
+            let shown = folder.display().to_string();
+            let denied = |error| Error::writing(&shown, error);
+            std::fs::create_dir_all(folder).map_err(denied)?;
+            let target = Dir::open_ambient_dir(folder, ambient_authority()).map_err(denied)?;
+            let filter = Filter { collection: Some(book.to_owned()), ..Filter::default() };
+            let numbers = self.catalog.numbers(caller.pass.scope(), &filter)?;
+            let mut tally = FolderTally::default();
+            for (done, share) in numbers.chunks(AT_ONCE).enumerate() {
+                call.check()?;
+                call.report((done * AT_ONCE) as u64, Some(numbers.len() as u64), "exporting");
+                for document in self.catalog.numbered(caller.pass.scope(), share)? {
+                    let original = document.metadata.get(ORIGINAL).and_then(Value::as_str);
+                    let place = original.filter(|place| is_inside(place)).unwrap_or(&document.path);
+                    let place = Path::new(place);
+                    if let Some(parent) = place.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+                        target.create_dir_all(parent).map_err(denied)?;
+                    }
+                    self.write_atomic(&target, place, &document.version, call, &document.path)?;
+                    tally.added += 1;
+                    tally.bytes += document.version.size;
+                }
+            }
+            Ok(tally)
+        };
+        run().map_err(|error| BookError::Engine { path, error })
+    }
+}
+
+/// Whether a path stays below the folder that it is relative to. It comes from metadata, which anybody who may write can
+/// set.
+fn is_inside(place: &str) -> bool {
+    !place.is_empty() && Path::new(place).components().all(|part| matches!(part, Component::Normal(_)))
+}
+
+/// The files of a tree with the paths that they get in the book. Links are not followed.
+fn walk(folder: &Path, tally: &mut FolderTally, call: &CallContext) -> Result<Vec<BookSource>> {
+    let shown = folder.display().to_string();
+    let mut files = Vec::new();
+    let tree = WalkBuilder::new(folder)
+        .standard_filters(false)
+        .sort_by_file_path(Path::cmp)
+        .filter_entry(|entry| entry.file_name() != ".git")
+        .build();
+    for entry in tree {
+        call.check()?;
+        let entry = entry.map_err(|error| Error::reading(&shown, std::io::Error::other(error)))?;
+        let relative = entry.path().strip_prefix(folder).unwrap_or(entry.path());
+        let kind = entry.file_type();
+        if kind.is_some_and(|kind| kind.is_dir()) || relative.as_os_str().is_empty() {
+            continue;
+        }
+        let Some(name) = relative.to_str() else {
+            tally.skipped.push((relative.display().to_string(), "its name is not valid UTF-8".into()));
+            continue;
+        };
+        if !kind.is_some_and(|kind| kind.is_file()) {
+            tally.skipped.push((name.to_owned(), "it is a link or a special file".into()));
+            continue;
+        }
+        if files.len() == FILES {
+            return Err(Error::TooLarge { what: shown, limit: format!("{FILES} files") });
+        }
+        let path = path_in_book(name);
+        let mut metadata = Metadata::new();
+        if path != name {
+            metadata.insert(ORIGINAL.into(), Value::String(name.to_owned()));
+        }
+        files.push(BookSource { file: entry.into_path(), path, metadata });
+    }
+    Ok(files)
+}
+
+/// Where a file of a tree goes in the book. What already stands where a book has it stays there.
+fn path_in_book(name: &str) -> String {
+    let is_placed = ["lessons/", "chapters/", "files/"].iter().any(|start| name.starts_with(start))
+        || asset_name(name).is_some()
+        || name == registry::BOOK_FILE;
+    if is_placed && is_book_path(name) {
+        return name.to_owned();
+    }
+    let extension = name.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+    let (start, allows): (&str, fn(char) -> bool) = match extension.as_str() {
+        "md" | "mdx" | "markdown" => ("lessons", is_plain),
+        "png" | "jpg" | "jpeg" | "gif" | "webp" | "svg" | "avif" | "ico" | "bmp" | "tiff" => {
+            ("assets/images", is_asset_char)
+        }
+        "pdf" | "pptx" | "ppt" | "odp" | "key" => ("assets/slides", is_asset_char),
+        "mp4" | "webm" | "mov" | "mkv" | "m4v" | "avi" => ("assets/videos", is_asset_char),
+        "mp3" | "wav" | "ogg" | "flac" | "m4a" | "opus" => ("assets/audio", is_asset_char),
+        _ => ("files", is_plain),
+    };
+    let parts: Vec<String> = name.split('/').map(|part| stored_name(part, allows)).collect();
+    let whole = format!("{start}/{}", parts.join("/"));
+    if is_book_path(&whole) {
+        return whole;
+    }
+    // Too long in all: the last part tells files apart by a hash over the whole name.
+    let last = parts.last().map(String::as_str).unwrap_or_default();
+    let kept = &last[last.ceil_char_boundary(last.len().saturating_sub(PART))..];
+    let mark = shelf_base::Digest::of(name.as_bytes()).to_string();
+    let short = format!("{start}/{}-{kept}", &mark[..32]);
+    debug_assert!(short.len() <= PATH_BYTES, "a shortened path fits");
+    short
+}
+
+impl BookSource {
+    /// Opens the file, as long as it is still one and not a link.
+    pub(crate) fn open(&self) -> std::io::Result<(File, Facts)> {
+        use std::os::unix::fs::OpenOptionsExt;
+        let mut options = std::fs::OpenOptions::new();
+        let file = options
+            .read(true)
+            .custom_flags(i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0))
+            .open(&self.file)?;
+        let facts = file.metadata()?;
+        if !facts.is_file() {
+            return Err(std::io::Error::other("it is not a regular file"));
+        }
+        Ok((file, Facts::of(&facts)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn files_go_where_a_book_has_them() {
+        for (name, path) in [
+            ("book.yaml", "book.yaml"),
+            ("lessons/a.md", "lessons/a.md"),
+            ("docs/intro.md", "lessons/docs/intro.md"),
+            ("README.md", "lessons/README.md"),
+            ("static/img/logo.png", "assets/images/static/img/logo.png"),
+            ("assets/images/größe.png", "assets/images/größe.png"),
+            ("mkdocs.yml", "files/mkdocs.yml"),
+            ("chapters/chapter-01/.summary.md", "chapters/chapter-01/.summary.md"),
+        ] {
+            assert_eq!(path_in_book(name), path);
+        }
+        assert!(path_in_book("docs/my page.md").starts_with("lessons/docs/my_page-"));
+    }
+
+    #[test]
+    fn places_outside_the_folder_are_not_places() {
+        for place in ["", "/etc/passwd", "../x", "a/../../x", "./a"] {
+            assert!(!is_inside(place), "{place}");
+        }
+        assert!(is_inside("docs/my page.md"));
+    }
+
+    proptest! {
+        #[test]
+        fn every_file_gets_a_path_of_a_book(name in "[^\\x00/]{1,40}(/[^\\x00/]{1,90}){0,6}(\\.md|\\.png|)") {
+            let path = path_in_book(&name);
+            prop_assert!(is_book_path(&path), "{}", path);
+        }
+
+        #[test]
+        fn different_files_get_different_paths(one in "[ab é*/.-]{1,5}\\.md", other in "[ab é*/.-]{1,5}\\.md") {
+            let is_name = |name: &str| name.split('/').all(|part| !matches!(part, "" | "." | ".."));
+            if is_name(&one) && is_name(&other) && one != other {
+                prop_assert_ne!(path_in_book(&one), path_in_book(&other));
+            }
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Lessons and summaries: text files of a book, written with compare-and-swap.
+
+use shelf_base::{CallContext, Digest, Moment};
+use shelf_catalog::{CollectionKind, Document, Expected, Metadata};
+
+use super::{Answer, BookDraft, BookError, check_path, failed, full_path, registry, summary_path};
+use crate::{
+    Caller, Error, Library, Result,
+    commit::{Content, DeleteDraft},
+};
+
+/// Bytes of a lesson at most.
+const CONTENT_BYTES: usize = 1 << 20;
+/// Bytes of a summary at most.
+const SUMMARY_BYTES: usize = 100 << 10;
+
+/// A text file of a book.
+#[derive(Clone, Debug)]
+pub struct BookFile {
+    /// Its full path.
+    pub path: String,
+    /// Its content.
+    pub content: String,
+    /// Its size in bytes.
+    pub size: u64,
+    /// When it was written.
+    pub modified_at: Moment,
+    /// The SHA-256 of its content.
+    pub hash: Digest,
+}
+
+/// What a write did.
+#[derive(Clone, Debug)]
+pub struct BookWritten {
+    /// The full path.
+    pub path: String,
+    /// The size in bytes.
+    pub size: u64,
+    /// The SHA-256 of the content.
+    pub hash: Digest,
+    /// Whether the file is new.
+    pub is_new: bool,
+}
+
+impl Library {
+    /// Reads a lesson.
+    pub fn read_book_content(
+        &self,
+        caller: &Caller,
+        book: &str,
+        path: &str,
+        call: &CallContext,
+    ) -> Answer<BookFile> {
+        check_path(book, path)?;
+        self.read_book_file(caller, book, path, "Content", call)
+    }
+
+    /// Reads the summary of a chapter.
+    pub fn read_book_summary(
+        &self,
+        caller: &Caller,
+        book: &str,
+        chapter: &str,
+        call: &CallContext,
+    ) -> Answer<BookFile> {
+        let path = summary_path(book, chapter)?;
+        self.read_book_file(caller, book, &path, "Summary", call)
+    }
+
+    /// Writes a lesson; with an expected hash only if the file has that hash now.
+    pub fn write_book_content(
+        &self,
+        caller: &Caller,
+        (book, path): (&str, &str),
+        content: &str,
+        expected: Option<&str>,
+        call: &CallContext,
+    ) -> Answer<BookWritten> {
+        check_path(book, path)?;
+        let expected = expected
+            .map(|hash| {
+                hash.parse::<Digest>().map(Expected::Content).map_err(|_| BookError::Validation {
+                    path: full_path(book, path),
+                    message: "file_hash must be 64 hexadecimal digits".into(),
+                })
+            })
+            .transpose()?;
+        self.write_book_file(
+            caller,
+            (book, path),
+            content,
+            (CONTENT_BYTES, expected.unwrap_or_default()),
+            call,
+        )
+    }
+
+    /// Writes the summary of a chapter.
+    pub fn write_book_summary(
+        &self,
+        caller: &Caller,
+        (book, chapter): (&str, &str),
+        content: &str,
+        call: &CallContext,
+    ) -> Answer<BookWritten> {
+        let path = summary_path(book, chapter)?;
+        self.write_book_file(caller, (book, &path), content, (SUMMARY_BYTES, Expected::Anything), call)
+    }
+
+    /// Deletes a lesson; its full path, and whether it was there.
+    pub fn delete_book_content(
+        &self,
+        caller: &Caller,
+        book: &str,
+        path: &str,
+        call: &CallContext,
+    ) -> Answer<(String, bool)> {
+        check_path(book, path)?;
+        self.delete_book_file(caller, book, path, call)
+    }
+
+    /// Deletes the summary of a chapter; its full path.
+    pub fn delete_book_summary(
+        &self,
+        caller: &Caller,
+        book: &str,
+        chapter: &str,
+        call: &CallContext,
+    ) -> Answer<String> {
+        let path = summary_path(book, chapter)?;
+        match self.delete_book_file(caller, book, &path, call)? {
+            (path, true) => Ok(path),
+            (path, false) => Err(BookError::NotFound { path, what: "Summary" }),
+        }
+    }
+
+    /// A document of a book, at exactly this path.
+    pub(super) fn book_document(&self, caller: &Caller, book: &str, path: &str) -> Result<Option<Document>> {
+        let scope = caller.pass.scope();
+        let Some(collection) = self.catalog.collection(scope, book)? else { return Ok(None) };
+        if collection.kind != CollectionKind::Book {
+            return Ok(None);
+        }
+        let found = self.catalog.named(scope, Some(book), path, 1)?;
+        Ok(found.into_iter().find(|document| document.path == path))
+    }
+
+    fn read_book_file(
+        &self,
+        caller: &Caller,
+        book: &str,
+        path: &str,
+        what: &'static str,
+        call: &CallContext,
+    ) -> Answer<BookFile> {
+        let full = full_path(book, path);
+        let read = || -> Result<Option<BookFile>> {
+            caller.must_read()?;
+            let Some(document) = self.book_document(caller, book, path)? else { return Ok(None) };
+            let bytes = self.blobs.read_blob(call, &document.version.hash)?;
+            let content = String::from_utf8(bytes)
+                .map_err(|_| Error::invalid("path", "does not name a text file; use get_asset"))?;
+            Ok(Some(BookFile {
+                path: full.clone(),
+                content,
+                size: document.version.size,
+                modified_at: document.version.indexed_at,
+                hash: document.version.hash,
+            }))
+        };
+        let found = read().map_err(|error| BookError::Engine { path: full.clone(), error })?;
+        found.ok_or(BookError::NotFound { path: full, what })
+    }
+
+    fn write_book_file(
+        &self,
+        caller: &Caller,
+        (book, path): (&str, &str),
+        content: &str,
+        (most, expected): (usize, Expected),
+        call: &CallContext,
+    ) -> Answer<BookWritten> {
+        let full = full_path(book, path);
+        if content.len() > most {
+            let message = format!("content has {} bytes; at most {most} are allowed", content.len());
+            return Err(BookError::Validation { path: full, message });
+        }
+        let draft = BookDraft {
+            actor: caller.pass.actor(),
+            book,
+            path,
+            content: Content::Bytes(content.as_bytes()),
+            metadata: Metadata::new(),
+            expected,
+            upload: None,
+        };
+        let written = caller.must_write().and_then(|()| self.commit(draft, call));
+        let written = written.map_err(|error| failed(book, path, error))?;
+        let title = (path == registry::BOOK_FILE).then(|| registry::title_of(content)).flatten();
+        self.book_changed(caller.pass.actor(), book, title, written.is_new);
+        Ok(BookWritten { path: full, size: written.size, hash: written.hash, is_new: written.is_new })
+    }
+
+    fn delete_book_file(
+        &self,
+        caller: &Caller,
+        book: &str,
+        path: &str,
+        call: &CallContext,
+    ) -> Answer<(String, bool)> {
+        let full = full_path(book, path);
+        let delete = || -> Result<bool> {
+            caller.must_write()?;
+            let Some(document) = self.book_document(caller, book, path)? else { return Ok(false) };
+            let (actor, scope) = (caller.pass.actor(), caller.pass.scope());
+            Ok(!self.commit(DeleteDraft { actor, scope, ids: &[document.id] }, call)?.is_empty())
+        };
+        let existed = delete().map_err(|error| failed(book, path, error))?;
+        Ok((full, existed))
+    }
+}

@@ -1,0 +1,96 @@
+//! Addresses in replies: where an asset, an upload or an archive is to be had.
+
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+
+use super::{Answer, Archive, Asset, BookError, Ticket, exports, full_path};
+use crate::{Caller, Library, Result, signing::Purpose};
+
+/// What is written as it is in the path of a URL: letters, digits and `-._~/`.
+const KEPT: AsciiSet = CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'#')
+    .add(b'%')
+    .add(b'<')
+    .add(b'>')
+    .add(b'?')
+    .add(b'[')
+    .add(b'\\')
+    .add(b']')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}')
+    .add(b'&')
+    .add(b'+')
+    .add(b';')
+    .add(b'=');
+
+/// A path as it stands in a URL.
+pub(super) fn encoded(path: &str) -> String {
+    utf8_percent_encode(path, &KEPT).to_string()
+}
+
+impl Library {
+    /// The address under which this caller reaches the server, if it reaches it by one.
+    pub fn address_for(&self, caller: &Caller) -> Option<String> {
+        let configured = self.options.links.public_url.clone();
+        configured.or_else(|| caller.base_url.as_deref().map(str::to_owned))
+    }
+
+    /// Addresses of assets, in their order. Without a server they are files; a list makes copies within a budget.
+    pub fn asset_urls(&self, caller: &Caller, assets: &[Asset]) -> Answer<Vec<String>> {
+        let Some(first) = assets.first() else { return Ok(Vec::new()) };
+        let failed = |error| BookError::Engine { path: first.full_path(), error };
+        if let Some(base) = &self.options.links.cdn_base_url {
+            let of_asset = |asset: &Asset| format!("{base}/{}", encoded(&asset.full_path()));
+            return Ok(assets.iter().map(of_asset).collect());
+        }
+        match self.address_for(caller) {
+            Some(base) => self.served(caller, &base, assets).map_err(failed),
+            None => {
+                let mut budget = exports::Budget::of_call(assets.len());
+                let export = |asset| self.exported(asset, &mut budget);
+                assets.iter().map(export).collect::<Result<_>>().map_err(failed)
+            }
+        }
+    }
+
+    fn served(&self, caller: &Caller, base: &str, assets: &[Asset]) -> Result<Vec<String>> {
+        let keys = self.url_keys()?;
+        let books = self.catalog.books(caller.pass.scope())?;
+        let of_asset = |asset: &Asset| {
+            let full = full_path(&asset.book, &asset.path);
+            let address = format!("{base}/cdn/{}", encoded(&full));
+            let is_public = books.iter().any(|book| book.name == asset.book && book.is_public);
+            match is_public {
+                true => address,
+                false => format!("{address}?k={}", keys.capability(Purpose::Asset, &full)),
+            }
+        };
+        Ok(assets.iter().map(of_asset).collect())
+    }
+
+    /// Where an asset will be once its content has arrived at `base`.
+    pub fn awaited_url(&self, caller: &Caller, base: &str, ticket: &Ticket) -> Answer<String> {
+        let asset = std::slice::from_ref(&ticket.asset);
+        let urls = match &self.options.links.cdn_base_url {
+            Some(_) => self.asset_urls(caller, asset)?,
+            None => self
+                .served(caller, base, asset)
+                .map_err(|error| BookError::Engine { path: ticket.path.clone(), error })?,
+        };
+        Ok(urls.into_iter().next().unwrap_or_default())
+    }
+
+    /// The address of an archive: on the server, or of the file itself.
+    pub fn archive_url(&self, caller: &Caller, archive: &Archive) -> String {
+        match self.address_for(caller) {
+            Some(base) => {
+                format!("{base}/archives/{}?k={}", encoded(&archive.name), archive.proof)
+            }
+            None => exports::file_url(&archive.file),
+        }
+    }
+}

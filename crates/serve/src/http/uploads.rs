@@ -1,0 +1,126 @@
+//! Uploads: the content of one asset, sent to the address that was given for it.
+
+use std::{pin::Pin, sync::Arc, time::Duration};
+
+use axum::{
+    Json,
+    body::{Body, BodyDataStream, Bytes},
+    extract::{Path, State},
+    response::{IntoResponse, Response},
+};
+use futures_core::Stream;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use serde_json::json;
+use shelf_base::Kind;
+use shelf_engine::{BookError, Caller, OpenUpload};
+use shelf_tools::Family;
+use tokio::time::{Instant, timeout_at};
+
+use super::{Shared, auth, rest};
+use crate::{App, app::Work};
+
+/// Uploads at once.
+pub(super) const AT_ONCE: usize = 16;
+/// How long an upload may pause, and how long it may take beside a second for every [`BYTES_PER_SECOND`].
+const PAUSE: Duration = Duration::from_secs(30);
+const ARRIVAL: Duration = Duration::from_secs(60);
+const BYTES_PER_SECOND: u64 = 128 << 10;
+/// Bytes that are gathered before they are written.
+const GATHERED: usize = 1 << 20;
+
+/// `PUT /uploads/{ticket}`.
+pub(super) async fn take(
+    State(shared): State<Shared>,
+    Path(ticket): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let Ok(_place) = shared.uploads.clone().try_acquire_owned() else {
+        let mut busy = rest::error(Kind::Busy, "too many uploads at once; try again in 5 s", &[]);
+        busy.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
+        return closed(busy);
+    };
+    let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    let opened = blocking(&shared, move |app| app.library.open_upload(&ticket, length)).await;
+    let upload = match opened {
+        Ok(upload) => upload,
+        Err(response) => return closed(*response),
+    };
+    let upload = match receive(&shared, upload, body.into_data_stream()).await {
+        Ok(upload) => upload,
+        Err(response) => return closed(*response),
+    };
+    let base_url = auth::base_url(&headers);
+    let completed = blocking(&shared, move |app| {
+        let asset = app.library.complete_upload(upload, &app.new_call())?;
+        let caller = Caller { base_url, ..Caller::owner() };
+        let url = app.library.asset_urls(&caller, std::slice::from_ref(&asset))?.pop().unwrap_or_default();
+        Ok((asset, url))
+    });
+    match completed.await {
+        Ok((asset, cdn_url)) => {
+            let body = json!({
+                "status": "success",
+                "method": "presigned",
+                "cdn_url": cdn_url,
+                "file_size": asset.size,
+                "mime_type": asset.mime,
+                "path": asset.full_path(),
+                "sha256": asset.hash.to_string(),
+            });
+            (StatusCode::CREATED, Json(body)).into_response()
+        }
+        Err(response) => *response,
+    }
+}
+
+/// Writes a body to the upload's file as it arrives.
+async fn receive(
+    shared: &Shared,
+    mut upload: OpenUpload,
+    mut body: BodyDataStream,
+) -> Result<OpenUpload, Box<Response>> {
+    let until = Instant::now() + ARRIVAL + Duration::from_secs(upload.size() / BYTES_PER_SECOND);
+    let mut gathered: Vec<u8> = Vec::new();
+    loop {
+        let next = std::future::poll_fn(|context| Pin::new(&mut body).poll_next(context));
+        let piece: Option<Bytes> = match timeout_at(until.min(Instant::now() + PAUSE), next).await {
+            Err(_) => {
+                let mut late = rest::error(Kind::TimedOut, "the content did not arrive in time", &[]);
+                *late.status_mut() = StatusCode::REQUEST_TIMEOUT;
+                return Err(Box::new(late));
+            }
+            Ok(Some(Err(_))) => {
+                let hints = ["send the whole content to the same URL".to_owned()];
+                return Err(Box::new(rest::error(Kind::Invalid, "the content broke off", &hints)));
+            }
+            Ok(None) => None,
+            Ok(Some(Ok(piece))) => Some(piece),
+        };
+        let is_end = piece.is_none();
+        gathered.extend_from_slice(&piece.unwrap_or_default());
+        if gathered.len() >= GATHERED || is_end {
+            let bytes = std::mem::take(&mut gathered);
+            upload = blocking(shared, move |_| upload.write(&bytes).map(|()| upload)).await?;
+        }
+        if is_end {
+            return Ok(upload);
+        }
+    }
+}
+
+/// What is left of a body is not read.
+fn closed(mut response: Response) -> Response {
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+async fn blocking<T: Send + 'static>(
+    shared: &Shared,
+    work: impl FnOnce(&Arc<App>) -> Result<T, BookError> + Send + 'static,
+) -> Result<T, Box<Response>> {
+    match shared.app.blocking(Work::Write, shared.app.new_call(), work).await {
+        Ok(outcome) => outcome.map_err(|error| Box::new(rest::of_family(&Family::Books.error(error)))),
+        Err(_) => Err(Box::new(rest::error(Kind::Busy, "the server is busy; nothing was stored", &[]))),
+    }
+}

@@ -1,0 +1,245 @@
+//! Books as such: their registry, their status, whose they are, and what happened to them.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use shelf_base::CallContext;
+use shelf_engine::{BookChange, BookStatus, Caller};
+use shelf_testkit::{TestLibrary, error_of, tree};
+
+const BOOK: &str = "ai-native-python";
+
+fn error(library: &TestLibrary, tool: &str, arguments: Value) -> Value {
+    serde_json::from_str(&error_of(library.call(tool, arguments))).unwrap()
+}
+
+fn write(library: &TestLibrary, path: &str, content: &str) -> Value {
+    library.ok("write_content", json!({ "book_id": BOOK, "path": path, "content": content }))
+}
+
+fn set(library: &TestLibrary, change: &BookChange) {
+    library.library.set_book(&Caller::owner(), BOOK, change, &CallContext::new()).unwrap();
+}
+
+#[test]
+fn a_closed_book_takes_no_writes_from_any_family() {
+    let library = TestLibrary::new();
+    write(&library, "lessons/a.md", "a");
+    let id = library.ok("list", json!({ "collection": BOOK }))["documents"][0]["document_id"].clone();
+    let collection = library.collection_of(&Caller::owner(), BOOK);
+    for status in [BookStatus::Archived, BookStatus::Migrating] {
+        set(&library, &BookChange { status: Some(status), ..BookChange::default() });
+        assert_eq!(library.ok("list_books", json!({}))[0]["status"], status.word());
+        let content = json!({ "book_id": BOOK, "path": "lessons/b.md", "content": "b" });
+        let asset = json!({ "book_id": BOOK, "asset_type": "images", "filename": "x.png", "binary_data": "QUJD" });
+        let large = json!({ "book_id": BOOK, "asset_type": "images", "filename": "x.png", "file_size": 20_000_000 });
+        let summary = json!({ "book_id": BOOK, "chapter_id": "chapter-01", "content": "b" });
+        for (tool, arguments) in [
+            ("write_content", content),
+            ("delete_content", json!({ "book_id": BOOK, "path": "lessons/a.md" })),
+            ("write_summary", summary),
+            ("upload_asset", asset),
+            ("upload_asset", large),
+        ] {
+            let refused = error(&library, tool, arguments);
+            assert_eq!(refused["error"], "ConflictError", "{tool}: {refused}");
+            assert!(refused["message"].as_str().unwrap().contains(status.word()), "{refused}");
+        }
+        for (tool, arguments) in [
+            ("add", json!({ "content": "x", "name": "lessons/c.md", "collection": BOOK })),
+            ("update", json!({ "name": "lessons/a.md", "metadata": { "k": "v" } })),
+            ("delete_by_name", json!({ "name": "lessons/a.md" })),
+            ("update_document_tool", json!({ "document_id": id, "title": "t" })),
+            ("store_document_tool", json!({ "title": "t", "content": "x", "collection_id": collection })),
+            ("delete_document_tool", json!({ "document_id": id })),
+            ("delete_collection_tool", json!({ "collection_id": collection })),
+        ] {
+            let refused = error_of(library.call(tool, arguments));
+            assert!(refused.contains(status.word()), "{tool}: {refused}");
+        }
+        assert_eq!(library.ok("read_content", json!({ "book_id": BOOK, "path": "lessons/a.md" }))["content"], "a");
+    }
+    set(&library, &BookChange { status: Some(BookStatus::Active), ..BookChange::default() });
+    write(&library, "lessons/b.md", "b");
+}
+
+#[test]
+fn other_families_keep_to_the_paths_of_a_book() {
+    let library = TestLibrary::new();
+    write(&library, "lessons/a.md", "a");
+    for name in ["lessons/my page.md", "../x.md", "lessons/é.md"] {
+        let refused = error_of(library.call("add", json!({ "content": "x", "name": name, "collection": BOOK })));
+        assert!(refused.contains("not a path of a book") || refused.contains("name"), "{refused}");
+    }
+    library.ok("add", json!({ "content": "from the store", "name": "lessons/c.md", "collection": BOOK }));
+    let read = library.ok("read_content", json!({ "book_id": BOOK, "path": "lessons/c.md" }));
+    assert_eq!(read["content"], "from the store");
+    let got = library.ok("get", json!({ "name": format!("books/{BOOK}/lessons/c.md"), "include_content": true }));
+    assert_eq!(got["content"], "from the store", "a file of a book answers to its full path");
+}
+
+#[test]
+fn an_id_belongs_to_one_account_of_the_library() {
+    let library = TestLibrary::new();
+    write(&library, "lessons/a.md", "secret");
+    library.user("alice", false);
+    let alice = library.caller("alice");
+    let place = json!({ "book_id": BOOK, "path": "lessons/a.md", "content": "mine" });
+    let refused: Value =
+        serde_json::from_str(&error_of(library.call_as(&alice, "write_content", place))).unwrap();
+    assert_eq!((&refused["error"], &refused["message"]), (&json!("ValidationError"), &json!("book_id is not available")));
+    let hers = json!({ "book_id": BOOK, "asset_type": "images", "filename": "x.png", "file_size": 20_000_000 });
+    let refused = error_of(library.call_as(&alice, "upload_asset", hers));
+    assert!(refused.contains("book_id is not available"), "{refused}");
+    for (tool, arguments) in [
+        ("read_content", json!({ "book_id": BOOK, "path": "lessons/a.md" })),
+        ("get_book_archive", json!({ "book_id": BOOK })),
+        ("book_history", json!({ "book_id": BOOK })),
+        ("plan_build", json!({ "book_id": BOOK })),
+    ] {
+        let unknown: Value = serde_json::from_str(&error_of(library.call_as(&alice, tool, arguments))).unwrap();
+        assert_eq!(unknown["error"], "ContentNotFoundError", "{tool}");
+    }
+    for tool in ["list_books", "list_assets", "glob_search", "grep_search"] {
+        let arguments = match tool {
+            "list_books" => json!({}),
+            "list_assets" => json!({ "book_id": BOOK }),
+            _ => json!({ "book_id": BOOK, "pattern": "*", "all_books": true }),
+        };
+        let arguments = if tool == "grep_search" { json!({ "book_id": BOOK, "pattern": "secret", "all_books": true }) } else { arguments };
+        assert_eq!(library.ok_as(&alice, tool, arguments), json!([]), "{tool}");
+    }
+    // A plain collection of hers may have the name, and never becomes a book.
+    library.ok_as(&alice, "create_collection_tool", json!({ "name": BOOK }));
+    let refused = error_of(library.call_as(&alice, "write_content", json!({ "book_id": BOOK, "path": "a.md", "content": "x" })));
+    assert!(refused.contains("ConflictError"), "{refused}");
+}
+
+#[test]
+fn the_registry_is_exported_and_taken_over_when_somebody_edits_it() {
+    let library = TestLibrary::new();
+    let file = library.path("library/registry.yaml");
+    assert!(!file.exists());
+    write(&library, "lessons/a.md", "a");
+    write(&library, "book.yaml", "title: \"Python: the AI way\"\nauthor: x\n");
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains("book_id: ai-native-python") && text.contains("Python: the AI way"), "{text}");
+    assert_eq!(library.ok("list_books", json!({}))[0]["title"], "Python: the AI way");
+    // What the library wrote itself is not imported.
+    set(&library, &BookChange { title: Some("Another".into()), ..BookChange::default() });
+    let list = |library: &shelf_engine::Library| library.books(&Caller::owner(), &CallContext::new()).unwrap();
+    assert_eq!(list(&library.reopen())[0].title, "Another");
+    let edited = "books:\n  - book_id: ai-native-python\n    title: Edited\n    status: archived\n  - book_id: second-book\n    title: Second\n    storage_backend: fs\n    created_at: \"2025-01-01T00:00:00Z\"\n    status: active\n  - book_id: NOT-VALID\n";
+    fs::write(&file, edited).unwrap();
+    let books = list(&library.reopen());
+    assert_eq!(books.len(), 2, "{books:?}");
+    assert_eq!((books[0].title.as_str(), books[0].status), ("Edited", BookStatus::Archived));
+    assert_eq!((books[1].title.as_str(), books[1].created_at.to_string().as_str()), ("Second", "2025-01-01T00:00:00Z"));
+    // Leaving a book out deletes nothing, and what cannot be read changes nothing.
+    fs::write(&file, "books: []\n").unwrap();
+    assert_eq!(list(&library.reopen()).len(), 2);
+    fs::write(&file, "books: [[[").unwrap();
+    assert_eq!(list(&library.reopen()).len(), 2);
+}
+
+#[test]
+fn every_change_is_told_with_who_made_it() {
+    let library = TestLibrary::new();
+    library.user("alice", false);
+    let alice = library.caller("alice");
+    let write = |content: &str| {
+        let arguments = json!({ "book_id": "her-book", "path": "lessons/a.md", "content": content });
+        library.ok_as(&alice, "write_content", arguments)["file_hash"].clone()
+    };
+    let first = write("one");
+    let second = write("two");
+    library.ok_as(&alice, "delete_content", json!({ "book_id": "her-book", "path": "lessons/a.md" }));
+    let history = library.ok_as(&alice, "book_history", json!({ "book_id": "her-book", "path": "lessons/a.md" }));
+    let told: Vec<(&str, &Value, &Value)> = history
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|change| (change["operation"].as_str().unwrap(), &change["previous_hash"], &change["new_hash"]))
+        .collect();
+    let none = Value::Null;
+    assert_eq!(told, [("deleted", &second, &none), ("updated", &first, &second), ("created", &none, &first)]);
+    assert!(history.as_array().unwrap().iter().all(|change| change["agent_id"] == "alice's"));
+    // A deleted file comes back from its history.
+    let call = CallContext::new();
+    let hash = first.as_str().unwrap();
+    library.library.restore_book_file(&alice, ("her-book", "lessons/a.md"), &hash[..12], &call).unwrap();
+    let read = library.ok_as(&alice, "read_content", json!({ "book_id": "her-book", "path": "lessons/a.md" }));
+    assert_eq!(read["content"], "one");
+    assert_eq!(library.library.audit().unwrap().1, Vec::<String>::new());
+}
+
+#[test]
+fn a_plan_tells_what_changed_since_a_build() {
+    let library = TestLibrary::new();
+    for (path, content) in [("lessons/a.md", "a"), ("lessons/b.md", "b"), ("lessons/c.md", "c")] {
+        write(&library, path, content);
+    }
+    let plan = |since: Option<&Value>| {
+        let mut arguments = json!({ "book_id": BOOK });
+        if let Some(since) = since {
+            arguments["manifest_hash"] = since.clone();
+        }
+        library.ok("plan_build", arguments)
+    };
+    let first = plan(None);
+    assert_eq!((first["added"].as_array().unwrap().len(), &first["complete"]), (3, &json!(true)));
+    let state = first["manifest_hash"].clone();
+    assert_eq!(plan(Some(&state))["unchanged"], 3);
+    write(&library, "lessons/a.md", "a2");
+    library.ok("delete_content", json!({ "book_id": BOOK, "path": "lessons/b.md" }));
+    write(&library, "lessons/d.md", "d");
+    let second = plan(Some(&state));
+    let paths = |list: &Value| -> Vec<String> {
+        list.as_array().unwrap().iter().map(|file| file["path"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(paths(&second["added"]), ["lessons/d.md"]);
+    assert_eq!(paths(&second["modified"]), ["lessons/a.md"]);
+    assert_eq!((&second["deleted"], &second["unchanged"]), (&json!(["lessons/b.md"]), &json!(1)));
+    assert_eq!(second["complete"], false);
+    let unknown = plan(Some(&json!("0".repeat(64))));
+    assert_eq!((&unknown["complete"], unknown["added"].as_array().unwrap().len()), (&json!(true), 3));
+    let hashes = library.ok("batch_hashes", json!({ "book_id": BOOK, "paths": ["lessons/a.md", "lessons/b.md"] }));
+    assert!(hashes["files"][0]["file_hash"].is_string() && hashes["files"][1]["file_hash"].is_null());
+    assert_eq!(hashes["manifest_hash"], second["manifest_hash"]);
+}
+
+#[test]
+fn a_tree_is_imported_and_exported_byte_for_byte() {
+    let library = TestLibrary::new();
+    for (name, bytes) in [
+        ("site/docs/intro.md", &b"# Intro\r\n![logo](../static/img/my logo.png)\n"[..]),
+        ("site/docs/Kapitel 1/\u{dc}berblick.md", b"umlaut"),
+        ("site/static/img/my logo.png", b"\x89PNG\r\n\x1a\n0000"),
+        ("site/mkdocs.yml", b"site_name: x\n"),
+        ("site/.hidden", b""),
+        ("site/book.yaml", b"title: From the file\n"),
+        ("site/lessons/part-1/a.md", b"stays"),
+        ("site/.git/config", b"not imported"),
+    ] {
+        library.write(name, bytes);
+    }
+    std::os::unix::fs::symlink("/etc/passwd", library.path("site/docs/passwd.md")).unwrap();
+    let (caller, call) = (Caller::owner(), CallContext::new());
+    let import = || library.library.import_book(&caller, BOOK, &library.path("site"), &call).unwrap();
+    let tally = import();
+    assert_eq!((tally.added, tally.skipped.len()), (7, 1), "{tally:?}");
+    assert!(tally.skipped[0].0.contains("passwd"));
+    assert_eq!(library.ok("list_books", json!({}))[0]["title"], "From the file");
+    assert_eq!(import().unchanged, 7, "importing again changes nothing");
+    let lessons = library.ok("glob_search", json!({ "book_id": BOOK, "pattern": "lessons/**/*.md" }));
+    assert_eq!(lessons.as_array().unwrap().len(), 3, "{lessons}");
+    assert_eq!(library.ok("list_assets", json!({ "book_id": BOOK })).as_array().unwrap().len(), 1);
+    library.library.export_book(&caller, BOOK, &library.path("out"), &call).unwrap();
+    let mut original = tree(&library.path("site"));
+    original.retain(|path, _| !path.starts_with(".git") && !path.ends_with("passwd.md"));
+    assert_eq!(tree(&library.path("out")), original);
+    // A place that somebody put into the metadata does not lead outside.
+    library.ok("update", json!({ "name": "files/mkdocs.yml", "metadata": { "original_path": "../../escaped" } }));
+    library.library.export_book(&caller, BOOK, &library.path("inside/out"), &call).unwrap();
+    assert!(!library.path("escaped").exists() && library.path("inside/out/files/mkdocs.yml").exists());
+}
