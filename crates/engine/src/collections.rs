@@ -43,6 +43,7 @@ impl Library {
         let scope = caller.pass.reach();
         let renamed =
             self.catalog.rename_collection(caller.pass.actor(), &scope, parsed, name, self.now())?;
+        self.export_registry(caller.pass.actor());
         renamed.ok_or_else(missing)
     }
 
@@ -53,7 +54,9 @@ impl Library {
         let parsed: CollectionId = id.parse().map_err(|_| missing())?;
         let scope = caller.pass.reach();
         let draft = DropCollectionDraft { actor: caller.pass.actor(), scope: &scope, id: parsed };
-        if self.commit(draft, call)? { Ok(()) } else { Err(missing()) }
+        let is_gone = self.commit(draft, call)?;
+        self.export_registry(caller.pass.actor());
+        if is_gone { Ok(()) } else { Err(missing()) }
     }
 
     /// The caller as it looks at one collection only, when it names one.

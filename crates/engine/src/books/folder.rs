@@ -14,7 +14,7 @@ use shelf_base::{
 };
 use shelf_catalog::{Filter, Metadata, PutState};
 
-use super::{Answer, BookError, check_book_id, failed, registry, stored_name};
+use super::{Answer, BookError, check_book_id, failed, registry, stored_name, unpack::unpack};
 use crate::{
     Caller, Error, Library, Result,
     commit::{BookFolderDraft, BookSource},
@@ -46,19 +46,34 @@ pub struct FolderTally {
 }
 
 impl Library {
+    /// Makes a book of a folder, or of the folder in a ZIP file.
+    pub fn import_book(
+        &self,
+        caller: &Caller,
+        book: &str,
+        source: &Path,
+        call: &CallContext,
+    ) -> Answer<FolderTally> {
+        check_book_id(book)?;
+        caller.must_write().map_err(|error| failed(book, "", error))?;
+        if !source.is_file() {
+            return self.import_folder(caller, book, source, call);
+        }
+        let unpacked = unpack(source, &self.folder().join("uploads"), call)?;
+        self.import_folder(caller, book, unpacked.folder(), call)
+    }
+
     /// Makes a book of a folder: Markdown becomes lessons, media become assets, everything else is kept as it is. Where a
     /// file stood is remembered, so that exporting the book gives the same tree.
-    pub fn import_book(
+    fn import_folder(
         &self,
         caller: &Caller,
         book: &str,
         folder: &Path,
         call: &CallContext,
     ) -> Answer<FolderTally> {
-        check_book_id(book)?;
         let mut tally = FolderTally::default();
         let run = |tally: &mut FolderTally| -> Result<()> {
-            caller.must_write()?;
             let files = walk(folder, tally, call)?;
             let total = files.len() as u64;
             for (done, share) in files.chunks(AT_ONCE).enumerate() {

@@ -15,6 +15,7 @@ mod links;
 mod names;
 mod registry;
 mod search;
+mod unpack;
 mod uploads;
 
 pub use archive::Archive;

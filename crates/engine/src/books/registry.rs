@@ -89,6 +89,9 @@ impl Library {
         let mut text = String::from("books:\n");
         let books = self.catalog.books(&Scope::Account(LOCAL_ACCOUNT))?;
         if books.is_empty() {
+            if !self.registry_file().exists() {
+                return Ok(());
+            }
             text = "books: []\n".into();
         }
         for book in books {

@@ -1,6 +1,6 @@
 //! Finding files of books by glob, and lines by pattern.
 
-use globset::GlobBuilder;
+use globset::{GlobBuilder, GlobMatcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, sinks::Lossy};
 use shelf_base::{CallContext, Digest, ErrorInfo, Kind};
@@ -47,12 +47,10 @@ impl Library {
         check_book_id(book)?;
         let path = format!("books/{book}");
         check_pattern(&path, pattern)?;
-        let glob = GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).build();
-        let glob = glob.map_err(|error| BookError::Validation {
+        let matcher = compile(pattern).map_err(|error| BookError::Validation {
             path: path.clone(),
             message: format!("invalid glob pattern: {}", error.kind()),
         })?;
-        let matcher = glob.compile_matcher();
         let look = || -> Result<Vec<String>> {
             let mut found = Vec::new();
             for book in self.books_meant(caller, book, all)? {
@@ -192,6 +190,11 @@ impl Library {
     }
 }
 
+fn compile(pattern: &str) -> Result<GlobMatcher, globset::Error> {
+    let glob = GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).build()?;
+    Ok(glob.compile_matcher())
+}
+
 fn check_pattern(path: &str, pattern: &str) -> Answer<()> {
     if !pattern.is_empty() && pattern.chars().count() <= PATTERN_CHARS {
         return Ok(());
@@ -223,5 +226,73 @@ fn needs(pattern: &str) -> (Needs, Vec<Word>) {
     match parser.multi_line(true).crlf(true).utf8(false).build().parse(pattern) {
         Ok(pattern) => (Needs::of(&pattern), needed_words(&pattern)),
         Err(_) => (Needs::Anything, Vec::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What a glob means, spelt out: part by part, character by character.
+    fn fits(pattern: &[&str], path: &[&str]) -> bool {
+        match pattern {
+            [] => path.is_empty(),
+            // At the end, everything below; elsewhere, any number of parts.
+            ["**"] => !path.is_empty(),
+            ["**", rest @ ..] => (0..=path.len()).any(|skipped| fits(rest, &path[skipped..])),
+            [part, rest @ ..] => match path {
+                [first, others @ ..] => fits_part(part.as_bytes(), first.as_bytes()) && fits(rest, others),
+                [] => false,
+            },
+        }
+    }
+
+    fn fits_part(pattern: &[u8], text: &[u8]) -> bool {
+        match (pattern, text) {
+            ([], []) => true,
+            ([b'*', rest @ ..], _) => {
+                fits_part(rest, text) || (!text.is_empty() && fits_part(pattern, &text[1..]))
+            }
+            ([b'?', rest @ ..], [_, others @ ..]) => fits_part(rest, others),
+            ([letter, rest @ ..], [first, others @ ..]) => letter == first && fits_part(rest, others),
+            _ => false,
+        }
+    }
+
+    #[test]
+    fn globs_know_alternatives_and_classes() {
+        for (pattern, path, is_match) in [
+            ("*.{md,png}", "a.png", true),
+            ("*.{md,png}", "a.txt", false),
+            ("[a-c]*.md", "beta.md", true),
+            ("[!a-c]*.md", "beta.md", false),
+            ("*.md", ".summary.md", true),
+            ("*.md", "a/b.md", false),
+            ("a?b", "a/b", false),
+            ("**/*.md", "a.md", true),
+            ("chapters/chapter-01/*", "chapters/chapter-01/.summary.md", true),
+        ] {
+            assert_eq!(compile(pattern).unwrap().is_match(path), is_match, "{pattern} {path}");
+        }
+        assert!(compile("[a").is_err() && compile("{a").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn globs_mean_what_the_reference_says(
+            pattern in proptest::collection::vec("(\\*\\*|[ab.?*]{1,4})", 1..5),
+            path in proptest::collection::vec("[ab.]{1,4}", 1..5),
+        ) {
+            // Two stars within a part are not a part of two stars.
+            let is_plain = |part: &String| part == "**" || !part.contains("**");
+            let pattern: Vec<String> = pattern.into_iter().filter(is_plain).collect();
+            prop_assume!(!pattern.is_empty());
+            let parts: Vec<&str> = pattern.iter().map(String::as_str).collect();
+            let steps: Vec<&str> = path.iter().map(String::as_str).collect();
+            let matcher = compile(&pattern.join("/")).unwrap();
+            prop_assert_eq!(matcher.is_match(path.join("/")), fits(&parts, &steps), "{:?} {:?}", pattern, path);
+        }
     }
 }

@@ -47,7 +47,7 @@ const TOOLS_TTL_MS: u64 = 60_000;
 const INSTRUCTIONS: &str = "Shelfmark is a library: store files and text once, find them again, and get them back byte for byte. \
 Start with `status` or `list` to see what is there. Use `add` to store a file, a folder, or text under a name; `get` to read a \
 document by hash or name (set include_content for its text); `search` to find documents by words and meaning; `grep` to find lines by regular expression; `update` for tags and metadata; `delete_by_name` to remove documents; `download` to store what a URL has. \
-For documents with a title, `store_document_tool` and `search_documents_tool`, which gives the passages that answer a question within a budget of tokens; collections and their access tokens have tools of their own. Every add makes a snapshot: `list_snapshots` shows them and `restore` writes one back into a folder. Errors say what to do next.";
+For documents with a title, `store_document_tool` and `search_documents_tool`, which gives the passages that answer a question within a budget of tokens; collections and their access tokens have tools of their own. For books, `read_content` and `write_content` with file_hash keep agents from overwriting each other; `upload_asset` stores media and `get_book_archive` gives the whole book. Every add makes a snapshot: `list_snapshots` shows them and `restore` writes one back into a folder. Errors say what to do next.";
 
 /// One connection's handler; clones share everything.
 #[derive(Clone)]

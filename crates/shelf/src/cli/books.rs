@@ -13,7 +13,7 @@ pub(crate) enum Books {
     List,
     /// Change the title, status or visibility of a book
     Set(Set),
-    /// Import a folder of Markdown and media as a book
+    /// Import a folder or ZIP file of Markdown and media as a book
     Import(Import),
     /// Write a book to a folder, with every file where it was when it was imported
     Export(Export),
@@ -61,7 +61,7 @@ pub(crate) struct Set {
 pub(crate) struct Import {
     /// Book identifier; the book is created if it does not exist
     pub book: String,
-    /// Folder to import
+    /// Folder or ZIP file to import
     pub folder: PathBuf,
     /// Title
     #[arg(long)]

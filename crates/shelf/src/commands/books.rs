@@ -104,9 +104,9 @@ fn list(library: &Library, output: &Output) -> Outcome {
 }
 
 fn import(command: &cli::Import, library: &Library, output: &Output) -> Outcome {
-    if !command.folder.is_dir() {
+    if !command.folder.exists() {
         let shown = command.folder.display();
-        return Err(CliError::new(Kind::NotFound, format!("'{shown}' is not a folder")));
+        return Err(CliError::new(Kind::NotFound, format!("there is no folder or ZIP file '{shown}'")));
     }
     let (caller, call) = (Caller::owner(), progress::call(output));
     let tally = library.import_book(&caller, &command.book, &command.folder, &call)?;

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod attack;
+mod books;
 mod cli;
 mod disk;
 mod http;

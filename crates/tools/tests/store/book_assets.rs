@@ -17,8 +17,7 @@ fn error(library: &TestLibrary, tool: &str, arguments: Value) -> Value {
 }
 
 fn upload(library: &TestLibrary, name: &str, data: &str) -> Value {
-    let arguments =
-        json!({ "book_id": BOOK, "asset_type": "images", "filename": name, "binary_data": data });
+    let arguments = json!({ "book_id": BOOK, "asset_type": "images", "filename": name, "binary_data": data });
     library.ok("upload_asset", arguments)
 }
 
@@ -91,9 +90,11 @@ fn names_are_cleaned_and_never_meet() {
             assert_eq!(std::fs::read(of_file_url(&got["cdn_url"])).unwrap(), name.as_bytes());
         }
     }
-    let before = library.ok("get_asset", json!({ "book_id": BOOK, "asset_type": "images", "filename": "a b.png" }));
+    let before =
+        library.ok("get_asset", json!({ "book_id": BOOK, "asset_type": "images", "filename": "a b.png" }));
     upload(&library, "a b.png", &STANDARD.encode("new"));
-    let after = library.ok("get_asset", json!({ "book_id": BOOK, "asset_type": "images", "filename": "a b.png" }));
+    let after =
+        library.ok("get_asset", json!({ "book_id": BOOK, "asset_type": "images", "filename": "a b.png" }));
     assert_eq!(before["filename"], after["filename"], "the same name is a new version");
     assert_ne!(before["sha256"], after["sha256"]);
 }
@@ -126,7 +127,12 @@ fn wrong_uploads_are_refused_with_the_contracts_names() {
             arguments[field] = value.clone();
         }
         let shown = change.to_string();
-        assert_eq!(error(&library, "upload_asset", arguments)["error"], name, "{}", &shown[..shown.len().min(80)]);
+        assert_eq!(
+            error(&library, "upload_asset", arguments)["error"],
+            name,
+            "{}",
+            &shown[..shown.len().min(80)]
+        );
     }
     assert_eq!(library.ok("list_books", json!({})), json!([]), "nothing was made");
     let agreeing = json!({
@@ -198,7 +204,10 @@ fn an_upload_url_takes_its_asset_once() {
     let mut broken = library.library.open_upload(&ticket, None).unwrap();
     broken.write(&bytes[..1_000]).unwrap();
     assert_eq!(parts(&library), 1);
-    assert_eq!(library.library.complete_upload(broken, &CallContext::new()).unwrap_err().name(), "ValidationError");
+    assert_eq!(
+        library.library.complete_upload(broken, &CallContext::new()).unwrap_err().name(),
+        "ValidationError"
+    );
     let mut longer = library.library.open_upload(&ticket, None).unwrap();
     longer.write(&bytes).unwrap();
     assert!(longer.write(b"x").is_err());
@@ -266,7 +275,9 @@ fn an_upload_of_a_deactivated_account_is_refused() {
 fn an_archive_holds_the_whole_book_and_is_made_once() {
     let library = TestLibrary::with_clock();
     let lesson = "# Ünïcode\r\n\ntrailing  \n";
-    for (path, content) in [("lessons/part-1/a.md", lesson), ("lessons/b.md", "b"), ("notes/x.md", "kept too")] {
+    for (path, content) in
+        [("lessons/part-1/a.md", lesson), ("lessons/b.md", "b"), ("notes/x.md", "kept too")]
+    {
         library.ok("write_content", json!({ "book_id": BOOK, "path": path, "content": content }));
     }
     library.ok("write_summary", json!({ "book_id": BOOK, "chapter_id": "chapter-01", "content": "summary" }));
@@ -320,5 +331,8 @@ fn an_archive_holds_the_whole_book_and_is_made_once() {
     library.library.clear_archives();
     assert_eq!(std::fs::read_dir(library.path("library/archives")).unwrap().count(), 0, "they are removed");
     let unknown = error(&library, "get_book_archive", json!({ "book_id": "no-such-book" }));
-    assert_eq!((&unknown["error"], &unknown["path"]), (&json!("ContentNotFoundError"), &json!("books/no-such-book")));
+    assert_eq!(
+        (&unknown["error"], &unknown["path"]),
+        (&json!("ContentNotFoundError"), &json!("books/no-such-book"))
+    );
 }

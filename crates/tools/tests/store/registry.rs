@@ -111,8 +111,7 @@ fn with_real_ids(library: &TestLibrary, example: &str) -> String {
         library.ok("write_content", json!({ "book_id": book, "path": lesson, "content": content }));
         library
             .ok("write_summary", json!({ "book_id": book, "chapter_id": "chapter-01", "content": content }));
-        let asset =
-            json!({ "book_id": book, "asset_type": "images", "filename": "diagram.png", "binary_data": "QUJD" });
+        let asset = json!({ "book_id": book, "asset_type": "images", "filename": "diagram.png", "binary_data": "QUJD" });
         library.ok("upload_asset", asset);
     }
     let user = library.user("alice", false);
