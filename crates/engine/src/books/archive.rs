@@ -131,7 +131,12 @@ impl Library {
         let (count, bytes) = (manifest.files.len() as u64 + u64::from(!has_own), bytes + made_bytes);
         if !file.exists() {
             // One at a time: a second caller finds what the first one made.
-            let _turn = self.archiving.lock();
+            let _turn = loop {
+                if let Some(turn) = self.archiving.try_lock_for(Duration::from_millis(50)) {
+                    break turn;
+                }
+                call.check()?;
+            };
             if !file.exists() {
                 self.make_room_for(bytes);
                 self.write_archive(&file, manifest, (!has_own).then_some(made.as_str()), call)?;

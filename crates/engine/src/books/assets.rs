@@ -7,7 +7,7 @@ use serde_json::Value;
 use shelf_base::{
     CallContext, Digest, Moment,
     book_names::{asset_name, is_book_path},
-    ids::LOCAL_ACCOUNT,
+    ids::{AccountId, LOCAL_ACCOUNT},
 };
 use shelf_catalog::{Actor, Document, Expected, Filter, Metadata, Order, Page, Scope, SortBy};
 
@@ -44,6 +44,8 @@ pub struct UploadRequest {
 pub struct Asset {
     /// Its book.
     pub book: String,
+    /// Whose book that is.
+    pub owner: AccountId,
     /// Its path in the book.
     pub path: String,
     /// Its type.
@@ -145,11 +147,13 @@ impl Library {
             metadata.insert(UPLOADER.into(), Value::String(uploaded_by.clone()));
             let expected = Expected::Anything;
             let draft = BookDraft { actor, book, path, content, metadata, expected, upload };
+            let is_known = self.has_book(actor, book)?;
             let written = self.commit(draft, call)?;
-            self.book_changed(actor, book, None, written.is_new);
+            self.book_changed(actor, book, None, !is_known);
             let (kind, name) = asset_name(path).unwrap_or_default();
             Ok(Asset {
                 book: book.to_owned(),
+                owner: actor.account,
                 path: path.to_owned(),
                 kind: kind.to_owned(),
                 name: name.to_owned(),
@@ -196,7 +200,7 @@ impl Library {
             found => found,
         };
         match (found, given) {
-            (Some(document), _) => Ok(described(book, document)),
+            (Some(document), _) => Ok(described(caller, book, document)),
             (None, Err(error)) if !is_book_path(&stored) => Err(error),
             (None, _) => Err(BookError::NotFound { path: full, what: "Asset" }),
         }
@@ -240,7 +244,7 @@ impl Library {
                 let wanted = listed.documents.into_iter().filter(|document| {
                     asset_name(&document.path).is_some_and(|(found, _)| kind.is_none_or(|kind| kind == found))
                 });
-                found.extend(wanted.map(|document| described(book, document)));
+                found.extend(wanted.map(|document| described(caller, book, document)));
                 if is_end {
                     return Ok(found);
                 }
@@ -257,10 +261,9 @@ impl Library {
         }
         let books = self.catalog.books(&Scope::Library)?;
         let Some(found) = books.into_iter().find(|known| known.name == book) else { return Ok(None) };
+        let what = proof_of(found.owner, &full_path(book, path));
         let proved = capability
-            .map(|given| {
-                Ok::<_, Error>(self.url_keys()?.opens(Purpose::Asset, &full_path(book, path), given))
-            })
+            .map(|given| Ok::<_, Error>(self.url_keys()?.opens(Purpose::Asset, &what, given)))
             .transpose()?;
         if !found.is_public && proved != Some(true) {
             return Ok(None);
@@ -283,11 +286,18 @@ impl Library {
     }
 }
 
-fn described(book: &str, document: Document) -> Asset {
+/// What the address of an asset proves the right to. The owner is part of it, so that the address opens nothing when
+/// somebody else gets the id of the book.
+pub(super) fn proof_of(owner: AccountId, full_path: &str) -> String {
+    format!("{owner} {full_path}")
+}
+
+fn described(caller: &Caller, book: &str, document: Document) -> Asset {
     let (kind, name) = asset_name(&document.path).unwrap_or_default();
     let uploaded_by = document.metadata.get(UPLOADER).and_then(Value::as_str).unwrap_or("system");
     Asset {
         book: book.to_owned(),
+        owner: caller.pass.account(),
         kind: kind.to_owned(),
         name: name.to_owned(),
         size: document.version.size,

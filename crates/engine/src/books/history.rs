@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use shelf_base::{CallContext, Digest, Moment, book_names::is_book_path};
 use shelf_catalog::{Operation, Record};
 
-use super::{Answer, BookDraft, BookError, archive::BookManifest, check_path, failed, full_path};
+use super::{Answer, BookDraft, BookError, archive::BookManifest, check_path, failed, full_path, registry};
 use crate::{Caller, Error, Library, Result, commit::Content};
 
 /// Journal records that are read at once.
@@ -167,7 +167,9 @@ impl Library {
         };
         let written = caller.must_write().and_then(|()| self.commit(draft, call));
         let written = written.map_err(|error| failed(book, path, error))?;
-        self.book_changed(caller.pass.actor(), book, None, written.is_new);
+        let title =
+            (path == registry::BOOK_FILE).then(|| registry::title_of(&String::from_utf8_lossy(&bytes)));
+        self.book_changed(caller.pass.actor(), book, title.flatten(), false);
         Ok((written.hash, written.size))
     }
 

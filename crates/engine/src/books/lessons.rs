@@ -193,10 +193,13 @@ impl Library {
             expected,
             upload: None,
         };
-        let written = caller.must_write().and_then(|()| self.commit(draft, call));
-        let written = written.map_err(|error| failed(book, path, error))?;
+        let write = || {
+            caller.must_write()?;
+            Ok((self.has_book(draft.actor, book)?, self.commit(draft, call)?))
+        };
+        let (is_known, written) = write().map_err(|error| failed(book, path, error))?;
         let title = (path == registry::BOOK_FILE).then(|| registry::title_of(content)).flatten();
-        self.book_changed(caller.pass.actor(), book, title, written.is_new);
+        self.book_changed(caller.pass.actor(), book, title, !is_known);
         Ok(BookWritten { path: full, size: written.size, hash: written.hash, is_new: written.is_new })
     }
 

@@ -2,7 +2,7 @@
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
-use super::{Answer, Archive, Asset, BookError, Ticket, exports, full_path};
+use super::{Answer, Archive, Asset, BookError, Ticket, assets, exports, full_path};
 use crate::{Caller, Library, Result, signing::Purpose};
 
 /// What is written as it is in the path of a URL: letters, digits and `-._~/`.
@@ -60,14 +60,16 @@ impl Library {
     fn served(&self, caller: &Caller, base: &str, assets: &[Asset]) -> Result<Vec<String>> {
         let keys = self.url_keys()?;
         let books = self.catalog.books(caller.pass.scope())?;
+        let public: Vec<&str> =
+            books.iter().filter(|book| book.is_public).map(|book| book.name.as_str()).collect();
         let of_asset = |asset: &Asset| {
             let full = full_path(&asset.book, &asset.path);
             let address = format!("{base}/cdn/{}", encoded(&full));
-            let is_public = books.iter().any(|book| book.name == asset.book && book.is_public);
-            match is_public {
-                true => address,
-                false => format!("{address}?k={}", keys.capability(Purpose::Asset, &full)),
+            if asset.owner == caller.pass.account() && public.contains(&asset.book.as_str()) {
+                return address;
             }
+            let proof = keys.capability(Purpose::Asset, &assets::proof_of(asset.owner, &full));
+            format!("{address}?k={proof}")
         };
         Ok(assets.iter().map(of_asset).collect())
     }

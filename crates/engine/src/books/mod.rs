@@ -27,7 +27,9 @@ pub use lessons::{BookFile, BookWritten};
 use names::{asset_path, check_asset_type, check_book_id, check_path, full_path, stored_name, summary_path};
 pub use search::BookMatch;
 use shelf_base::{CallContext, Digest, Moment};
-use shelf_catalog::{Actor, BookChange, BookStatus, Collection, Expected, Metadata, PutState, UploadUse};
+use shelf_catalog::{
+    Actor, BookChange, BookStatus, Collection, Expected, Metadata, PutState, Scope, UploadUse,
+};
 pub use uploads::{OpenUpload, Ticket};
 
 use crate::{
@@ -171,15 +173,20 @@ impl Library {
         Ok(set)
     }
 
+    /// Whether the actor's account has a book of this id.
+    fn has_book(&self, actor: &Actor, book: &str) -> Result<bool> {
+        Ok(self.catalog.collection(&Scope::Account(actor.account), book)?.is_some())
+    }
+
     /// Notes what a write may have changed of the book itself.
-    fn book_changed(&self, actor: &Actor, book: &str, title: Option<String>, is_new_file: bool) {
+    fn book_changed(&self, actor: &Actor, book: &str, title: Option<String>, is_new: bool) {
         if let Some(title) = title {
             let change = BookChange { title: Some(title), ..BookChange::default() };
             if let Err(error) = self.catalog.set_book(actor, book, &change, self.now()) {
                 tracing::warn!(book, %error, "the title of book.yaml could not be noted");
             }
             self.export_registry(actor);
-        } else if is_new_file {
+        } else if is_new {
             self.export_registry(actor);
         }
     }

@@ -6,6 +6,7 @@
 
 use std::{fmt::Write as _, fs, io, path::PathBuf};
 
+use parking_lot::Mutex;
 use serde::Deserialize;
 use shelf_base::{CallContext, Digest, Moment, book_names::is_book_id, ids::LOCAL_ACCOUNT};
 use shelf_catalog::{Actor, BookChange, BookStatus, Scope};
@@ -20,6 +21,8 @@ pub(super) const TITLE_CHARS: usize = 500;
 const MOST_BYTES: u64 = 8 << 20;
 /// Bytes of `book.yaml` that are looked at.
 const BOOK_FILE_BYTES: u64 = 64 << 10;
+/// Writers of this process take turns, since they share a temporary file.
+static WRITING: Mutex<()> = Mutex::new(());
 /// Keeps the hash of what was written last.
 const WRITTEN: &str = "registry_written";
 
@@ -84,6 +87,7 @@ impl Library {
     }
 
     fn write_registry(&self) -> Result<()> {
+        let _one_at_a_time = WRITING.lock();
         let owner = Caller::owner();
         let call = CallContext::new();
         let mut text = String::from("books:\n");

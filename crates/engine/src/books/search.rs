@@ -1,6 +1,7 @@
 //! Finding files of books by glob, and lines by pattern.
 
 use globset::{GlobBuilder, GlobMatcher};
+use grep_matcher::LineTerminator;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, sinks::Lossy};
 use shelf_base::{CallContext, Digest, ErrorInfo, Kind};
@@ -87,11 +88,7 @@ impl Library {
         let path = format!("books/{book}");
         check_pattern(&path, pattern)?;
         let mut builder = RegexMatcherBuilder::new();
-        builder
-            .line_terminator(Some(b'\n'))
-            .crlf(true)
-            .size_limit(PATTERN_BYTES)
-            .dfa_size_limit(PATTERN_BYTES);
+        builder.crlf(true).size_limit(PATTERN_BYTES).dfa_size_limit(PATTERN_BYTES);
         let matcher = builder.build(pattern).map_err(|error| BookError::Validation {
             path: path.clone(),
             message: format!("invalid regular expression: {error}"),
@@ -160,8 +157,11 @@ impl Library {
         most: usize,
         call: &CallContext,
     ) -> Result<Vec<BookMatch>> {
-        let mut searcher =
-            SearcherBuilder::new().line_number(true).binary_detection(BinaryDetection::none()).build();
+        let mut searcher = SearcherBuilder::new()
+            .line_number(true)
+            .line_terminator(LineTerminator::crlf())
+            .binary_detection(BinaryDetection::none())
+            .build();
         let mut reader = self.blobs.blocks.reader();
         let mut found: Vec<BookMatch> = Vec::new();
         for share in files.chunks(AT_ONCE) {

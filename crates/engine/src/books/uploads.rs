@@ -121,6 +121,7 @@ impl Library {
             let (kind, name) = shelf_base::book_names::asset_name(path).unwrap_or_default();
             let asset = Asset {
                 book: book.to_owned(),
+                owner: actor.account,
                 path: path.to_owned(),
                 kind: kind.to_owned(),
                 name: name.to_owned(),

@@ -19,7 +19,7 @@ use crate::{assert_sound, binary, http::Server, shelf, storm::rounds};
 const BOOK: &str = "ai-native-python";
 
 fn token(library: &Path) -> String {
-    let (code, out, err) = shelf(library, &["token", "create", "authoring", "--json"]);
+    let (code, out, err) = shelf(library, &["token", "create", "--label", "authoring", "--json"]);
     assert_eq!(code, 0, "{err}");
     serde_json::from_str::<Value>(&out).unwrap()["key"].as_str().unwrap().to_owned()
 }

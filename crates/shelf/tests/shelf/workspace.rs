@@ -270,7 +270,15 @@ fn extras_are_there_for_who_names_them() {
         let name = |tool: &Value| tool["name"].as_str().unwrap().to_owned();
         tools["result"]["tools"].as_array().unwrap().iter().map(name).collect::<Vec<_>>()
     };
-    let extras = ["query_memory", "list_repo_files", "add_best_practice"].map(str::to_owned);
+    let extras = [
+        "query_memory",
+        "list_repo_files",
+        "add_best_practice",
+        "plan_build",
+        "batch_hashes",
+        "book_history",
+    ]
+    .map(str::to_owned);
     assert!(extras.iter().all(|name| !names(&[]).contains(name)));
     assert!(names(&["--toolsets", "all,extras"]).ends_with(&extras));
     assert_eq!(names(&["--toolsets", "extras"]), extras);

@@ -27,7 +27,8 @@ fn over_http() -> Caller {
 }
 
 fn of_file_url(url: &Value) -> PathBuf {
-    PathBuf::from(url.as_str().unwrap().strip_prefix("file://").unwrap())
+    let path = url.as_str().unwrap().strip_prefix("file://").unwrap();
+    PathBuf::from(percent_encoding::percent_decode_str(path).decode_utf8().unwrap().into_owned())
 }
 
 #[test]
