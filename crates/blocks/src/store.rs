@@ -1,7 +1,7 @@
 //! The block store: verified reads from all packs, and the entry point for writing more.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     io,
     sync::Arc,
 };
@@ -12,12 +12,15 @@ use crate::{
     BlockId, BlockRef, Error,
     cache::Frames,
     frame::Codec,
-    objects::Objects,
+    objects::{self, ByteRange, Objects},
     pack::{BlockEntry, Index},
     presence::{Presence, Trust},
     reader::{Place, Reader},
     writing::Batch,
 };
+
+/// Raw bytes of frames that are read ahead at once, at most: the cache must still hold them when they are asked for.
+const AHEAD: usize = 2 << 20;
 
 /// Packs of blocks in object storage. Several processes may share one storage; each discovers the others' packs when a
 /// block is not found in the packs it has seen.
@@ -98,6 +101,53 @@ impl Store {
         self.try_holders(id).transpose()
     }
 
+    /// Reads the frames of these blocks that are not in the cache, with one call for each pack. What cannot be read is
+    /// left to whoever reads the block.
+    pub fn read_ahead(&self, ids: &[BlockId]) {
+        let mut room = AHEAD;
+        for (number, (pack, frames)) in self.frames_of(ids) {
+            let fits = |frame: &&u32| {
+                let raw = pack.frames[**frame as usize].raw as usize;
+                room = room.saturating_sub(raw);
+                room > 0
+            };
+            let frames: Vec<u32> = frames.iter().take_while(fits).copied().collect();
+            let ranges: Vec<ByteRange> = frames.iter().map(|frame| pack.range(*frame)).collect();
+            // A single frame is read as well by whoever needs it.
+            if frames.len() < 2 {
+                continue;
+            }
+            let Ok(stored) = self.objects.read(&pack.name, &ranges) else { continue };
+            for (frame, stored) in frames.into_iter().zip(stored) {
+                if let Ok(dictionary) = self.dictionary_for(number, &pack, frame)
+                    && let Ok(raw) = pack.unpack_frame(frame, &stored, dictionary.as_ref())
+                {
+                    self.frames.keep((number, frame), &Arc::new(raw));
+                }
+            }
+        }
+    }
+
+    /// The frames of blocks that are not in the cache, by pack.
+    fn frames_of(&self, ids: &[BlockId]) -> BTreeMap<u64, (Arc<Index>, BTreeSet<u32>)> {
+        let mut wanted: BTreeMap<u64, (Arc<Index>, BTreeSet<u32>)> = BTreeMap::new();
+        if self.ensure_listed().is_err() {
+            return wanted;
+        }
+        let packs = self.packs.read();
+        for id in ids {
+            let found =
+                packs.open.iter().rev().find_map(|(number, pack)| Some((number, pack, pack.find(id)?)));
+            if let Some((number, pack, entry)) = found
+                && self.frames.get((*number, entry.frame)).is_none()
+            {
+                let of_pack = wanted.entry(*number).or_insert_with(|| (pack.clone(), BTreeSet::new()));
+                of_pack.1.insert(entry.frame);
+            }
+        }
+        wanted
+    }
+
     /// Starts checking which blocks a write may omit. The caller holds the writers' lock until it has committed. Packs
     /// that other processes wrote since the last refresh may be missed: then a block is stored twice, which only costs
     /// space.
@@ -118,15 +168,22 @@ impl Store {
 
     /// Picks up new packs and drops deleted ones.
     pub fn refresh(&self) -> Result<(), Error> {
-        let names = self.objects.list().map_err(|source| storage("list", "packs", source))?;
-        let names: HashSet<String> = names.into_iter().filter(|name| name.ends_with(".pack")).collect();
+        let mut sizes: HashMap<String, u64> = HashMap::new();
+        for page in objects::pages(&*self.objects) {
+            let page = page.map_err(|source| storage("list", "packs", source))?.into_iter();
+            sizes.extend(
+                page.filter(|found| found.name.ends_with(".pack")).map(|found| (found.name, found.size)),
+            );
+        }
         let mut packs = self.packs.write();
         packs.listed = true;
-        packs.open.retain(|(_, pack)| names.contains(&pack.name));
-        packs.broken.retain(|name, _| names.contains(name));
-        let known: HashSet<String> = packs.open.iter().map(|(_, pack)| pack.name.clone()).collect();
-        for name in names.difference(&known) {
-            match Index::open(&*self.objects, name) {
+        packs.open.retain(|(_, pack)| sizes.contains_key(&pack.name));
+        packs.broken.retain(|name, _| sizes.contains_key(name));
+        for (_, known) in &packs.open {
+            sizes.remove(&known.name);
+        }
+        for (name, size) in &sizes {
+            match Index::open(&*self.objects, name, *size) {
                 Ok(index) => packs.add(index),
                 Err(Error::Storage { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => {

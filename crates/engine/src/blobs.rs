@@ -31,6 +31,9 @@ pub(crate) struct Fetched {
     loose: HashMap<BlockId, Vec<u8>>,
 }
 
+/// Blocks that are read ahead at once: half a megabyte, on average.
+const AHEAD: usize = 32;
+
 /// Bytes of all contents whose manifests are fetched together at most, and of those whose loose blocks are.
 const FETCHED_MANIFESTS: u64 = 256 << 20;
 const FETCHED_LOOSE: u64 = 4 << 20;
@@ -55,12 +58,16 @@ impl Blobs {
     ) -> Result<u64> {
         let mut digest = DigestWriter::new();
         let mut size = 0;
-        for block in &self.manifest(hash)?.blocks {
+        for blocks in self.manifest(hash)?.blocks.chunks(AHEAD) {
             call.check()?;
-            let bytes = self.block(&block.id)?;
-            digest.update(&bytes);
-            size += bytes.len() as u64;
-            take(&bytes)?;
+            self.blocks.read_ahead(&blocks.iter().map(|block| block.id).collect::<Vec<_>>());
+            for block in blocks {
+                call.check()?;
+                let bytes = self.block(&block.id)?;
+                digest.update(&bytes);
+                size += bytes.len() as u64;
+                take(&bytes)?;
+            }
         }
         if digest.finish() == *hash { Ok(size) } else { Err(Error::WrongHash(*hash)) }
     }
@@ -78,6 +85,17 @@ impl Blobs {
     /// A range of the content: only the blocks under it are read, each verified.
     pub(crate) fn read_range(&self, call: &CallContext, hash: &Digest, range: Range<u64>) -> Result<Vec<u8>> {
         self.read_blocks_under(call, &Fetched::default(), &self.manifest(hash)?.blocks, range)
+    }
+
+    /// Reads the next blocks ahead, as far as the bytes that are wanted of them go.
+    fn read_ahead(&self, blocks: &[BlockRef], mut wanted: u64) {
+        let mut is_wanted = |block: &&BlockRef| {
+            let is_wanted = wanted > 0;
+            wanted = wanted.saturating_sub(u64::from(block.length));
+            is_wanted
+        };
+        let next = blocks.iter().take(AHEAD).take_while(|block| is_wanted(block));
+        self.blocks.read_ahead(&next.map(|block| block.id).collect::<Vec<_>>());
     }
 
     /// The same for one of several contents, for which the catalog was asked at once.
@@ -132,10 +150,13 @@ impl Blobs {
     ) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let mut start = 0;
-        for block in blocks {
+        for (at, block) in blocks.iter().enumerate() {
             let end = start + u64::from(block.length);
             if end > range.start && start < range.end {
                 call.check()?;
+                if bytes.is_empty() || at % AHEAD == 0 {
+                    self.read_ahead(&blocks[at..], range.end - start);
+                }
                 let content = match fetched.block(&block.id) {
                     Some(content) => content,
                     None => self.block(&block.id)?,
