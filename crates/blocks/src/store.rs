@@ -7,10 +7,10 @@ use std::{
 };
 
 use parking_lot::RwLock;
+use shelf_base::Recent;
 
 use crate::{
     BlockId, BlockRef, Error,
-    cache::Frames,
     frame::Codec,
     objects::{self, ByteRange, Objects},
     pack::{BlockEntry, Index},
@@ -21,13 +21,17 @@ use crate::{
 
 /// Raw bytes of frames that are read ahead at once, at most: the cache must still hold them when they are asked for.
 const AHEAD: usize = 2 << 20;
+/// Bytes of decompressed frames that are kept.
+const KEPT: usize = 8 << 20;
 
 /// Packs of blocks in object storage. Several processes may share one storage; each discovers the others' packs when a
 /// block is not found in the packs it has seen.
 pub struct Store {
     objects: Arc<dyn Objects>,
     packs: RwLock<Packs>,
-    frames: Frames,
+    /// Decompressed frames, by the numbers of pack and frame. Searches read the same documents again and again, and a small
+    /// library fits in completely.
+    frames: Recent<(u64, u32), Arc<Vec<u8>>>,
     /// Blocks that were found damaged. They count as absent, so that storing their content again repairs them.
     damaged: RwLock<HashSet<BlockId>>,
 }
@@ -69,7 +73,7 @@ pub struct Problem {
 impl Store {
     /// A store over `objects`. Nothing is read until the first block is requested.
     pub fn new(objects: Arc<dyn Objects>) -> Self {
-        Self { objects, packs: RwLock::default(), frames: Frames::default(), damaged: RwLock::default() }
+        Self { objects, packs: RwLock::default(), frames: Recent::new(KEPT), damaged: RwLock::default() }
     }
 
     /// Releases cached frames, to save memory while the store is idle.
@@ -122,7 +126,8 @@ impl Store {
                 if let Ok(dictionary) = self.dictionary_for(number, &pack, frame)
                     && let Ok(raw) = pack.unpack_frame(frame, &stored, dictionary.as_ref())
                 {
-                    self.frames.keep((number, frame), &Arc::new(raw));
+                    let length = raw.len();
+                    self.frames.keep((number, frame), Arc::new(raw), length);
                 }
             }
         }
@@ -139,7 +144,7 @@ impl Store {
             let found =
                 packs.open.iter().rev().find_map(|(number, pack)| Some((number, pack, pack.find(id)?)));
             if let Some((number, pack, entry)) = found
-                && self.frames.get((*number, entry.frame)).is_none()
+                && !self.frames.contains(&(*number, entry.frame))
             {
                 let of_pack = wanted.entry(*number).or_insert_with(|| (pack.clone(), BTreeSet::new()));
                 of_pack.1.insert(entry.frame);
@@ -389,12 +394,12 @@ impl Store {
     }
 
     fn frame(&self, number: u64, pack: &Index, frame: u32) -> Result<Arc<Vec<u8>>, Error> {
-        if let Some(found) = self.frames.get((number, frame)) {
+        if let Some(found) = self.frames.get(&(number, frame)) {
             return Ok(found);
         }
         let dictionary = self.dictionary_for(number, pack, frame)?;
         let raw = Arc::new(pack.read_frame(&*self.objects, frame, dictionary.as_ref())?);
-        self.frames.keep((number, frame), &raw);
+        self.frames.keep((number, frame), raw.clone(), raw.len());
         Ok(raw)
     }
 
@@ -409,11 +414,11 @@ impl Store {
             return Ok(None);
         }
         let key = (number, pack.dictionaries().next().unwrap_or(frame));
-        if let Some(found) = self.frames.get(key) {
+        if let Some(found) = self.frames.get(&key) {
             return Ok(Some(found));
         }
         let raw = Arc::new(pack.read_dictionary(&*self.objects)?);
-        self.frames.keep(key, &raw);
+        self.frames.keep(key, raw.clone(), raw.len());
         Ok(Some(raw))
     }
 }
