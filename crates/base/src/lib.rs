@@ -2,8 +2,8 @@
 //!
 //! Every other crate depends on this one, so it contains only what all of them must agree on: how content is named
 //! ([`Digest`]), how objects are identified ([`ids`]), how times are written ([`Moment`]), how a place in a resource is
-//! cited ([`Address`]), how failures are classified ([`Kind`], [`ErrorInfo`]), and what accompanies a call
-//! ([`CallContext`]). It has no I/O and no async code. A change here rebuilds every other crate, so it stays small and
+//! cited ([`Address`]), how failures are classified ([`Kind`], [`ErrorInfo`]), what accompanies a call
+//! ([`CallContext`]), how often something may happen ([`RateWindow`]), and what is remembered ([`Recent`]). It has no I/O and no async code. A change here rebuilds every other crate, so it stays small and
 //! stable.
 
 pub mod address;
@@ -17,6 +17,8 @@ pub mod hex;
 pub mod ids;
 mod moment;
 mod near;
+mod rate;
+mod recent;
 mod secret;
 
 pub use address::{Address, NotAnAddress, Place};
@@ -26,4 +28,6 @@ pub use digest::{Digest, DigestWriter, NotADigest};
 pub use error_info::{ErrorInfo, Kind, Retry};
 pub use moment::{Clock, ManualClock, Moment, NotAMoment, SystemClock};
 pub use near::{distance, nearest};
+pub use rate::RateWindow;
+pub use recent::Recent;
 pub use secret::Secret;

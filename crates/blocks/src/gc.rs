@@ -5,12 +5,17 @@
 //! needs no lock and may take long. Deleting requires that no writer starts to rely on a pack meanwhile: the caller
 //! locks out writers and plans again with the blocks that are live by then; only packs in that plan are deleted.
 
-use std::collections::HashSet;
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+};
 
-use crate::{BlockId, BlockRef, Error, Store, Trust};
+use crate::{BlockId, BlockRef, Error, Store, Trust, frame::Codec, pack::Index};
 
 /// A pack is rewritten when less than this share of its raw bytes is live.
 const KEEP_ABOVE_PERCENT: u64 = 70;
+/// A wide dictionary takes up to a megabyte of each pack, so it is kept for so many bytes at least.
+const WORTHWHILE: u64 = 4 << 20;
 
 /// What garbage collection will do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -86,15 +91,27 @@ impl Plan {
         for name in self.rewrite.iter().chain(&self.delete) {
             target.forget(name);
         }
-        let batch = target.batch(Trust::Pack);
-        let mut writer = batch.writer()?;
-        for block in moves.iter().take_while(|_| go_on()) {
-            writer.put_alone(*block, &store.read(&block.id)?)?;
+        let mut written = HashSet::new();
+        for moves in &moves {
+            let batch = target.batch(Trust::Pack);
+            let mut writer = batch.writer()?;
+            if let Some(dictionary) = &moves.dictionary {
+                writer.use_wide(dictionary.read_dictionary(store.objects())?)?;
+            }
+            for block in moves.blocks.iter().take_while(|_| go_on()) {
+                let bytes = store.read(&block.id)?;
+                match moves.dictionary {
+                    // They are of one document, as far as anyone can tell.
+                    Some(_) => writer.put(*block, &bytes)?,
+                    None => writer.put_alone(*block, &bytes)?,
+                }
+            }
+            writer.finish()?;
+            let _sealed = batch.seal()?;
+            written.extend(batch.written());
         }
-        writer.finish()?;
-        let _sealed = batch.seal()?;
         store.refresh()?;
-        Ok(batch.written())
+        Ok(written)
     }
 
     /// Executes the plan. There must be no concurrent writers. New packs are durable before old ones are deleted, so an
@@ -111,26 +128,55 @@ impl Plan {
         Ok(())
     }
 
-    /// Live blocks of the packs to be rewritten that are in none of the packs that are kept.
-    fn moves(&self, store: &Store, live: &HashSet<BlockId>) -> Vec<BlockRef> {
+    /// Live blocks of the packs to be rewritten that are in none of the packs that are kept. Those of packs with the same
+    /// wide dictionary stay together and keep it, provided that enough of what it was made for is left.
+    fn moves(&self, store: &Store, live: &HashSet<BlockId>) -> Vec<Moves> {
         let rewritten: HashSet<&String> = self.rewrite.iter().collect();
         let doomed: HashSet<&String> = self.rewrite.iter().chain(&self.delete).collect();
         let packs = store.open_packs();
-        let mut moves: Vec<BlockRef> = Vec::new();
-        let mut wanted = HashSet::new();
+        let mut wanted: HashSet<BlockId> = HashSet::new();
         for pack in packs.iter().filter(|pack| rewritten.contains(&pack.name)) {
-            let living = pack.blocks.iter().filter(|block| live.contains(&block.id));
-            let mut first: Vec<_> = living.filter(|block| wanted.insert(block.id)).collect();
-            // In the order in which they were written: neighbours have most in common.
-            first.sort_by_key(|block| (block.frame, block.offset));
-            moves.extend(first.iter().map(|block| BlockRef { id: block.id, length: block.length }));
+            wanted.extend(pack.blocks.iter().map(|block| block.id).filter(|id| live.contains(id)));
         }
-        for pack in packs.iter().filter(|pack| !doomed.contains(&pack.name)) {
-            for block in &pack.blocks {
-                wanted.remove(&block.id);
+        for block in packs.iter().filter(|pack| !doomed.contains(&pack.name)).flat_map(|pack| &pack.blocks) {
+            wanted.remove(&block.id);
+        }
+        let mut by_dictionary: BTreeMap<Option<[u8; 32]>, Moves> = BTreeMap::new();
+        for pack in packs.iter().filter(|pack| rewritten.contains(&pack.name)) {
+            let mut own: Vec<_> = pack.blocks.iter().filter(|block| wanted.remove(&block.id)).collect();
+            // In the order in which they were written: neighbours have most in common.
+            own.sort_by_key(|block| (block.frame, block.offset));
+            let worded = own.iter().filter(|block| pack.frames[block.frame as usize].codec == Codec::Worded);
+            let worded: u64 = worded.map(|block| u64::from(block.length)).sum();
+            let wide = pack.is_wide().then(|| pack.read_dictionary(store.objects()).ok()).flatten();
+            let key = wide.as_ref().map(|raw| *blake3::hash(raw).as_bytes());
+            let moves = by_dictionary.entry(key).or_default();
+            moves.dictionary = wide.is_some().then(|| pack.clone());
+            moves.worded += worded;
+            moves.blocks.extend(own.iter().map(|block| BlockRef { id: block.id, length: block.length }));
+        }
+        let mut plain = Vec::new();
+        let mut moves = Vec::new();
+        for found in by_dictionary.into_values() {
+            if found.dictionary.is_some() && found.worded >= WORTHWHILE {
+                moves.push(found);
+            } else {
+                plain.extend(found.blocks);
             }
         }
-        moves.retain(|block| wanted.contains(&block.id));
+        if !plain.is_empty() {
+            moves.push(Moves { blocks: plain, ..Moves::default() });
+        }
         moves
     }
+}
+
+/// Blocks that move into the same new packs.
+#[derive(Default)]
+struct Moves {
+    /// A pack with the wide dictionary that they keep.
+    dictionary: Option<Arc<Index>>,
+    blocks: Vec<BlockRef>,
+    /// Bytes of the blocks that are compressed with the dictionary.
+    worded: u64,
 }

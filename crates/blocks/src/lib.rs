@@ -13,7 +13,6 @@
 //! Very small writes do not each create a pack: a [`Loose`] block is encoded here but stored by the caller (in the
 //! catalog's transaction, so that one sync covers both) until there are enough of them to fold into a pack.
 
-mod cache;
 pub mod cut;
 mod dictionary;
 mod error;

@@ -6,7 +6,7 @@ use crate::{
     BlockId, Error,
     dictionary::{self, Dictionary},
     frame::{self, Codec},
-    objects::Objects,
+    objects::{ByteRange, Objects},
 };
 
 const MAGIC: &[u8; 8] = b"SHELFPK1";
@@ -146,14 +146,17 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
 }
 
 impl Index {
-    /// Reads the trailer and index of the pack `name`.
-    pub(crate) fn open(objects: &dyn Objects, name: &str) -> Result<Self, Error> {
+    /// Reads the trailer and index of the pack `name`, which has `length` bytes.
+    pub(crate) fn open(objects: &dyn Objects, name: &str, length: u64) -> Result<Self, Error> {
         let storage =
             |source| Error::Storage { action: "read the index of", object: name.to_owned(), source };
         let damaged = |what: &str| Error::damaged(format!("pack {name}"), what);
-        let length = objects.length(name).map_err(storage)?;
         let body_end = length.checked_sub(TRAILER as u64).ok_or_else(|| damaged("it is too short"))?;
-        let trailer = objects.read(name, body_end, TRAILER).map_err(storage)?;
+        let read = |offset, length| {
+            let read = objects.read(name, &[ByteRange { offset, length }]).map_err(storage)?;
+            read.into_iter().next().ok_or_else(|| damaged("it could not be read"))
+        };
+        let trailer = read(body_end, TRAILER)?;
         if &trailer[56..] != MAGIC && &trailer[56..] != WIDE_MAGIC {
             return Err(damaged("it does not end with the magic bytes of a known version"));
         }
@@ -163,7 +166,7 @@ impl Index {
         if index_length != expected || index_offset.checked_add(index_length) != Some(body_end) {
             return Err(damaged("its trailer does not match its length"));
         }
-        let index = objects.read(name, index_offset, index_length as usize).map_err(storage)?;
+        let index = read(index_offset, index_length as usize)?;
         if blake3::hash(&index).as_bytes() != &trailer[24..56] {
             return Err(damaged("its index does not match its checksum"));
         }
@@ -222,6 +225,17 @@ impl Index {
             .fold(none, |found, frame| found.or_else(|_| self.read_frame(objects, frame, None)))
     }
 
+    /// Where a frame is stored.
+    pub(crate) fn range(&self, number: u32) -> ByteRange {
+        let frame = self.frames[number as usize];
+        ByteRange { offset: frame.offset, length: frame.stored as usize }
+    }
+
+    /// Whether it has a dictionary that is a part of a large document.
+    pub(crate) fn is_wide(&self) -> bool {
+        self.dictionaries().any(|frame| self.frames[frame as usize].raw as usize > frame::RAW_MAX)
+    }
+
     /// Reads and decompresses one frame.
     pub(crate) fn read_frame(
         &self,
@@ -229,11 +243,22 @@ impl Index {
         number: u32,
         dictionary: Option<&Arc<Vec<u8>>>,
     ) -> Result<Vec<u8>, Error> {
+        let stored = objects.read(&self.name, &[self.range(number)]);
+        let stored = stored
+            .map_err(|source| Error::Storage { action: "read", object: self.name.clone(), source })?
+            .pop();
+        self.unpack_frame(number, &stored.unwrap_or_default(), dictionary)
+    }
+
+    /// Decompresses one frame from its stored bytes.
+    pub(crate) fn unpack_frame(
+        &self,
+        number: u32,
+        stored: &[u8],
+        dictionary: Option<&Arc<Vec<u8>>>,
+    ) -> Result<Vec<u8>, Error> {
         let frame = self.frames[number as usize];
-        let stored = objects
-            .read(&self.name, frame.offset, frame.stored as usize)
-            .map_err(|source| Error::Storage { action: "read", object: self.name.clone(), source })?;
-        frame::unpack(frame.codec, dictionary, &stored, frame.raw as usize)
+        frame::unpack(frame.codec, dictionary, stored, frame.raw as usize)
             .map_err(|what| Error::damaged(format!("pack {}", self.name), what))
     }
 }

@@ -1,30 +1,37 @@
 //! The block store: verified reads from all packs, and the entry point for writing more.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     io,
     sync::Arc,
 };
 
 use parking_lot::RwLock;
+use shelf_base::Recent;
 
 use crate::{
     BlockId, BlockRef, Error,
-    cache::Frames,
     frame::Codec,
-    objects::Objects,
+    objects::{self, ByteRange, Objects},
     pack::{BlockEntry, Index},
     presence::{Presence, Trust},
     reader::{Place, Reader},
     writing::Batch,
 };
 
+/// Raw bytes of frames that are read ahead at once, at most: the cache must still hold them when they are asked for.
+const AHEAD: usize = 2 << 20;
+/// Bytes of decompressed frames that are kept.
+const KEPT: usize = 8 << 20;
+
 /// Packs of blocks in object storage. Several processes may share one storage; each discovers the others' packs when a
 /// block is not found in the packs it has seen.
 pub struct Store {
     objects: Arc<dyn Objects>,
     packs: RwLock<Packs>,
-    frames: Frames,
+    /// Decompressed frames, by the numbers of pack and frame. Searches read the same documents again and again, and a small
+    /// library fits in completely.
+    frames: Recent<(u64, u32), Arc<Vec<u8>>>,
     /// Blocks that were found damaged. They count as absent, so that storing their content again repairs them.
     damaged: RwLock<HashSet<BlockId>>,
 }
@@ -66,7 +73,7 @@ pub struct Problem {
 impl Store {
     /// A store over `objects`. Nothing is read until the first block is requested.
     pub fn new(objects: Arc<dyn Objects>) -> Self {
-        Self { objects, packs: RwLock::default(), frames: Frames::default(), damaged: RwLock::default() }
+        Self { objects, packs: RwLock::default(), frames: Recent::new(KEPT), damaged: RwLock::default() }
     }
 
     /// Releases cached frames, to save memory while the store is idle.
@@ -98,6 +105,54 @@ impl Store {
         self.try_holders(id).transpose()
     }
 
+    /// Reads the frames of these blocks that are not in the cache, with one call for each pack. What cannot be read is
+    /// left to whoever reads the block.
+    pub fn read_ahead(&self, ids: &[BlockId]) {
+        let mut room = AHEAD;
+        for (number, (pack, frames)) in self.frames_of(ids) {
+            let fits = |frame: &&u32| {
+                let raw = pack.frames[**frame as usize].raw as usize;
+                room = room.saturating_sub(raw);
+                room > 0
+            };
+            let frames: Vec<u32> = frames.iter().take_while(fits).copied().collect();
+            let ranges: Vec<ByteRange> = frames.iter().map(|frame| pack.range(*frame)).collect();
+            // A single frame is read as well by whoever needs it.
+            if frames.len() < 2 {
+                continue;
+            }
+            let Ok(stored) = self.objects.read(&pack.name, &ranges) else { continue };
+            for (frame, stored) in frames.into_iter().zip(stored) {
+                if let Ok(dictionary) = self.dictionary_for(number, &pack, frame)
+                    && let Ok(raw) = pack.unpack_frame(frame, &stored, dictionary.as_ref())
+                {
+                    let length = raw.len();
+                    self.frames.keep((number, frame), Arc::new(raw), length);
+                }
+            }
+        }
+    }
+
+    /// The frames of blocks that are not in the cache, by pack.
+    fn frames_of(&self, ids: &[BlockId]) -> BTreeMap<u64, (Arc<Index>, BTreeSet<u32>)> {
+        let mut wanted: BTreeMap<u64, (Arc<Index>, BTreeSet<u32>)> = BTreeMap::new();
+        if self.ensure_listed().is_err() {
+            return wanted;
+        }
+        let packs = self.packs.read();
+        for id in ids {
+            let found =
+                packs.open.iter().rev().find_map(|(number, pack)| Some((number, pack, pack.find(id)?)));
+            if let Some((number, pack, entry)) = found
+                && !self.frames.contains(&(*number, entry.frame))
+            {
+                let of_pack = wanted.entry(*number).or_insert_with(|| (pack.clone(), BTreeSet::new()));
+                of_pack.1.insert(entry.frame);
+            }
+        }
+        wanted
+    }
+
     /// Starts checking which blocks a write may omit. The caller holds the writers' lock until it has committed. Packs
     /// that other processes wrote since the last refresh may be missed: then a block is stored twice, which only costs
     /// space.
@@ -118,15 +173,22 @@ impl Store {
 
     /// Picks up new packs and drops deleted ones.
     pub fn refresh(&self) -> Result<(), Error> {
-        let names = self.objects.list().map_err(|source| storage("list", "packs", source))?;
-        let names: HashSet<String> = names.into_iter().filter(|name| name.ends_with(".pack")).collect();
+        let mut sizes: HashMap<String, u64> = HashMap::new();
+        for page in objects::pages(&*self.objects) {
+            let page = page.map_err(|source| storage("list", "packs", source))?.into_iter();
+            sizes.extend(
+                page.filter(|found| found.name.ends_with(".pack")).map(|found| (found.name, found.size)),
+            );
+        }
         let mut packs = self.packs.write();
         packs.listed = true;
-        packs.open.retain(|(_, pack)| names.contains(&pack.name));
-        packs.broken.retain(|name, _| names.contains(name));
-        let known: HashSet<String> = packs.open.iter().map(|(_, pack)| pack.name.clone()).collect();
-        for name in names.difference(&known) {
-            match Index::open(&*self.objects, name) {
+        packs.open.retain(|(_, pack)| sizes.contains_key(&pack.name));
+        packs.broken.retain(|name, _| sizes.contains_key(name));
+        for (_, known) in &packs.open {
+            sizes.remove(&known.name);
+        }
+        for (name, size) in &sizes {
+            match Index::open(&*self.objects, name, *size) {
                 Ok(index) => packs.add(index),
                 Err(Error::Storage { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => {
@@ -332,12 +394,12 @@ impl Store {
     }
 
     fn frame(&self, number: u64, pack: &Index, frame: u32) -> Result<Arc<Vec<u8>>, Error> {
-        if let Some(found) = self.frames.get((number, frame)) {
+        if let Some(found) = self.frames.get(&(number, frame)) {
             return Ok(found);
         }
         let dictionary = self.dictionary_for(number, pack, frame)?;
         let raw = Arc::new(pack.read_frame(&*self.objects, frame, dictionary.as_ref())?);
-        self.frames.keep((number, frame), &raw);
+        self.frames.keep((number, frame), raw.clone(), raw.len());
         Ok(raw)
     }
 
@@ -352,11 +414,11 @@ impl Store {
             return Ok(None);
         }
         let key = (number, pack.dictionaries().next().unwrap_or(frame));
-        if let Some(found) = self.frames.get(key) {
+        if let Some(found) = self.frames.get(&key) {
             return Ok(Some(found));
         }
         let raw = Arc::new(pack.read_dictionary(&*self.objects)?);
-        self.frames.keep(key, &raw);
+        self.frames.keep(key, raw.clone(), raw.len());
         Ok(Some(raw))
     }
 }

@@ -105,7 +105,8 @@ impl<'a> Batch<'a> {
         objects
             .put(&finished.name, &[&finished.body, &finished.index])
             .map_err(|source| storage("write", &finished.name, source))?;
-        self.store.admit(Index::open(objects, &finished.name)?);
+        let length = (finished.body.len() + finished.index.len()) as u64;
+        self.store.admit(Index::open(objects, &finished.name, length)?);
         self.written.lock().insert(finished.name);
         Ok(())
     }
@@ -174,6 +175,14 @@ impl PackWriter<'_, '_> {
         }
         self.lookback.take(&self.raw);
         self.flush()
+    }
+
+    /// Compresses all that follows with a wide dictionary from another pack, which becomes the batch's.
+    pub(crate) fn use_wide(&mut self, raw: Vec<u8>) -> Result<(), Error> {
+        let dictionary = Arc::new(Dictionary::from_raw(raw).map_err(compressing)?);
+        self.packer.learn_wide(&dictionary).map_err(compressing)?;
+        *self.batch.dictionary.lock() = Some(dictionary);
+        Ok(())
     }
 
     /// Adds a block whose document is unknown, as a document of its own.

@@ -150,9 +150,12 @@ pub trait Catalog: Accounts + Books {
 
     /// A blob's size and manifest.
     fn blob(&self, hash: &Digest) -> Result<Option<BlobRow>>;
+    /// The size and manifest of those of these blobs that there are, in no particular order. A query takes a bounded number of
+    /// them, so a long list takes several.
+    fn blobs(&self, hashes: &[Digest]) -> Result<Vec<(Digest, BlobRow)>>;
     /// Blobs with their hashes.
     fn blobs_from(&self, position: &Position) -> Result<Chunk<(Digest, BlobRow)>>;
-    /// Loose blocks among `ids`.
+    /// Loose blocks among `ids`, in no particular order, and queried in the same way.
     fn loose(&self, ids: &[[u8; 32]]) -> Result<Vec<LooseBlock>>;
     /// Number and bytes of all loose blocks.
     fn loose_figures(&self) -> Result<(u64, u64)>;

@@ -124,6 +124,12 @@ fn documents_have_versions(catalog: &dyn Catalog) {
     let versions = catalog.versions(&scope(), first.id).expect("versions");
     assert_eq!(versions.iter().map(|version| version.number).collect::<Vec<_>>(), [1, 2]);
     assert_eq!(catalog.blob(&Digest::of(b"one")).expect("a read").expect("a blob").manifest, b"one");
+    let mut asked: Vec<Digest> = (0..1_000_u32).map(|number| Digest::of(&number.to_le_bytes())).collect();
+    asked.insert(700, Digest::of(b"one"));
+    let found = catalog.blobs(&asked).expect("a read");
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].0, &found[0].1.manifest[..]), (Digest::of(b"one"), &b"one"[..]));
+    assert!(catalog.blobs(&[]).expect("a read").is_empty());
 }
 
 fn a_failed_put_leaves_nothing(catalog: &dyn Catalog) {

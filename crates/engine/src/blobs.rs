@@ -1,9 +1,9 @@
 //! Reading blobs: from packs, from the catalog's loose blocks, always verified.
 
-use std::{ops::Range, sync::Arc};
+use std::{collections::HashMap, ops::Range, sync::Arc};
 
 use shelf_base::{CallContext, Digest, DigestWriter};
-use shelf_blocks::{BlockId, Loose, Manifest, Reader, Store};
+use shelf_blocks::{BlockId, BlockRef, Loose, Manifest, Reader, Store};
 use shelf_catalog::Catalog;
 
 use crate::{
@@ -23,6 +23,20 @@ pub(crate) enum Given<'a> {
     /// It is too large for that.
     Large,
 }
+
+/// What the catalog was asked for at once: manifests, and loose blocks.
+#[derive(Default)]
+pub(crate) struct Fetched {
+    manifests: HashMap<Digest, Blocks>,
+    loose: HashMap<BlockId, Vec<u8>>,
+}
+
+/// Blocks that are read ahead at once: half a megabyte, on average.
+const AHEAD: usize = 32;
+
+/// Bytes of all contents whose manifests are fetched together at most, and of those whose loose blocks are.
+const FETCHED_MANIFESTS: u64 = 256 << 20;
+const FETCHED_LOOSE: u64 = 4 << 20;
 
 /// Reads content by its hash.
 #[derive(Clone)]
@@ -44,12 +58,16 @@ impl Blobs {
     ) -> Result<u64> {
         let mut digest = DigestWriter::new();
         let mut size = 0;
-        for block in &self.manifest(hash)?.blocks {
+        for blocks in self.manifest(hash)?.blocks.chunks(AHEAD) {
             call.check()?;
-            let bytes = self.block(&block.id)?;
-            digest.update(&bytes);
-            size += bytes.len() as u64;
-            take(&bytes)?;
+            self.blocks.read_ahead(&blocks.iter().map(|block| block.id).collect::<Vec<_>>());
+            for block in blocks {
+                call.check()?;
+                let bytes = self.block(&block.id)?;
+                digest.update(&bytes);
+                size += bytes.len() as u64;
+                take(&bytes)?;
+            }
         }
         if digest.finish() == *hash { Ok(size) } else { Err(Error::WrongHash(*hash)) }
     }
@@ -66,13 +84,83 @@ impl Blobs {
 
     /// A range of the content: only the blocks under it are read, each verified.
     pub(crate) fn read_range(&self, call: &CallContext, hash: &Digest, range: Range<u64>) -> Result<Vec<u8>> {
+        self.read_blocks_under(call, &Fetched::default(), &self.manifest(hash)?.blocks, range)
+    }
+
+    /// Reads the next blocks ahead, as far as the bytes that are wanted of them go.
+    fn read_ahead(&self, blocks: &[BlockRef], mut wanted: u64) {
+        let mut is_wanted = |block: &&BlockRef| {
+            let is_wanted = wanted > 0;
+            wanted = wanted.saturating_sub(u64::from(block.length));
+            is_wanted
+        };
+        let next = blocks.iter().take(AHEAD).take_while(|block| is_wanted(block));
+        self.blocks.read_ahead(&next.map(|block| block.id).collect::<Vec<_>>());
+    }
+
+    /// The same for one of several contents, for which the catalog was asked at once.
+    pub(crate) fn read_fetched(
+        &self,
+        call: &CallContext,
+        fetched: &Fetched,
+        hash: &Digest,
+        range: Range<u64>,
+    ) -> Result<Vec<u8>> {
+        if let Some(blocks) = fetched.manifests.get(hash) {
+            match self.read_blocks_under(call, fetched, blocks.all(), range.clone()) {
+                // It may have been collected and stored anew, cut in another way.
+                Err(error) if !matches!(error, Error::Stopped(_)) => self.manifests.forget(hash),
+                read => return read,
+            }
+        }
+        self.read_range(call, hash, range)
+    }
+
+    /// Asks the catalog at once for what reading these contents needs of it, each given with its size.
+    pub(crate) fn fetch(&self, contents: impl Iterator<Item = (Digest, u64)>) -> Result<Fetched> {
+        let sizes: HashMap<Digest, u64> = contents.collect();
+        let hashes = within(FETCHED_MANIFESTS, sizes.iter().map(|(hash, size)| (*hash, *size)));
+        let blocks = self.blocks_of(&hashes)?;
+        let known = hashes.into_iter().zip(blocks).filter_map(|(hash, blocks)| Some((hash, blocks?)));
+        let manifests: HashMap<Digest, Blocks> = known.collect();
+        let small = within(FETCHED_LOOSE, manifests.keys().map(|hash| (*hash, sizes[hash])));
+        let blocks = small.iter().flat_map(|hash| manifests[hash].all()).map(|block| block.id);
+        let loose = self.fetch_loose(blocks.collect())?;
+        Ok(Fetched { manifests, loose })
+    }
+
+    /// Those of the blocks that are loose and in no pack that is known.
+    fn fetch_loose(&self, ids: Vec<BlockId>) -> Result<HashMap<BlockId, Vec<u8>>> {
+        let places = self.blocks.places(ids.iter().copied())?;
+        let wanted = ids.iter().zip(&places).filter(|(_, place)| place.is_none());
+        let wanted: HashMap<[u8; 32], BlockId> = wanted.map(|(id, _)| (*id.as_bytes(), *id)).collect();
+        if wanted.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let loose = self.catalog.loose(&wanted.keys().copied().collect::<Vec<_>>())?.into_iter();
+        Ok(loose.filter_map(|loose| Some((*wanted.get(&loose.id)?, loose.bytes))).collect())
+    }
+
+    fn read_blocks_under(
+        &self,
+        call: &CallContext,
+        fetched: &Fetched,
+        blocks: &[BlockRef],
+        range: Range<u64>,
+    ) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let mut start = 0;
-        for block in &self.manifest(hash)?.blocks {
+        for (at, block) in blocks.iter().enumerate() {
             let end = start + u64::from(block.length);
             if end > range.start && start < range.end {
                 call.check()?;
-                let content = self.block(&block.id)?;
+                if bytes.is_empty() || at % AHEAD == 0 {
+                    self.read_ahead(&blocks[at..], range.end - start);
+                }
+                let content = match fetched.block(&block.id) {
+                    Some(content) => content,
+                    None => self.block(&block.id)?,
+                };
                 let from = range.start.saturating_sub(start) as usize;
                 let to = (range.end.min(end) - start) as usize;
                 bytes.extend_from_slice(&content[from..to]);
@@ -135,6 +223,10 @@ impl Blobs {
             first += blocks(at).len();
         }
         order.sort_by_key(|(first, _)| places.get(*first));
+        // Few blocks are loose at any time: a few megabytes of them are folded into a pack.
+        let loose = (0..hashes.len()).flat_map(blocks).zip(&places).filter(|(_, place)| place.is_none());
+        let loose = self.fetch_loose(loose.map(|(block, _)| block.id).collect())?;
+        let fetched = Fetched { loose, ..Fetched::default() };
         let mut whole = Vec::new();
         for (first, at) in order {
             call.check()?;
@@ -152,8 +244,12 @@ impl Blobs {
             whole.clear();
             let known = manifests[at].is_some()
                 && blocks.iter().zip(&places[first..]).all(|(block, place)| {
-                    let read = place.and_then(|place| reader.read(&block.id, place).ok());
-                    read.map(|bytes| whole.extend_from_slice(bytes)).is_some()
+                    if let Some(bytes) = place.and_then(|place| reader.read(&block.id, place).ok()) {
+                        whole.extend_from_slice(bytes);
+                        return true;
+                    }
+                    let loose = fetched.block(&block.id);
+                    loose.map(|bytes| whole.extend_from_slice(&bytes)).is_some()
                 });
             let read = if known { Ok(true) } else { self.read_anew(call, &hashes[at], &mut whole) };
             take(at, read.map(|is_whole| if is_whole { Given::Whole(&whole) } else { Given::Large }))?;
@@ -187,14 +283,21 @@ impl Blobs {
     /// The blocks of each content; `None` when the catalog does not say.
     fn blocks_of(&self, hashes: &[Digest]) -> Result<Vec<Option<Blocks>>> {
         let mut found = self.manifests.get(hashes.iter());
-        for (found, hash) in found.iter_mut().zip(hashes).filter(|(found, _)| found.is_none()) {
-            if let Some(row) = self.catalog.blob(hash)?
-                && let Ok(manifest) = Manifest::decode(&row.manifest)
-            {
+        let unknown = hashes.iter().zip(&found).filter(|(_, found)| found.is_none());
+        let unknown: Vec<Digest> = unknown.map(|(hash, _)| *hash).collect();
+        if unknown.is_empty() {
+            return Ok(found);
+        }
+        let mut read = HashMap::with_capacity(unknown.len());
+        for (hash, row) in self.catalog.blobs(&unknown)? {
+            if let Ok(manifest) = Manifest::decode(&row.manifest) {
                 let blocks = Blocks::of(&manifest.blocks);
-                self.manifests.keep(*hash, &blocks);
-                *found = Some(blocks);
+                self.manifests.keep(hash, &blocks);
+                read.insert(hash, blocks);
             }
+        }
+        for (found, hash) in found.iter_mut().zip(hashes).filter(|(found, _)| found.is_none()) {
+            *found = read.get(hash).cloned();
         }
         Ok(found)
     }
@@ -220,11 +323,25 @@ impl Blobs {
     }
 }
 
+impl Fetched {
+    /// A block that was fetched and is whole.
+    fn block(&self, id: &BlockId) -> Option<Vec<u8>> {
+        let bytes = self.loose.get(id)?.clone();
+        Loose { id: *id, bytes }.decode().ok()
+    }
+}
+
+/// The contents that fit into so many bytes.
+fn within(mut room: u64, contents: impl Iterator<Item = (Digest, u64)>) -> Vec<Digest> {
+    let mut fits = |size: u64| room.checked_sub(size).map(|left| room = left).is_some();
+    contents.filter(|(_, size)| fits(*size)).map(|(hash, _)| hash).collect()
+}
+
 /// A content that is read from its beginning to its end, one block in memory at a time.
 pub(crate) struct BlobReader<'a> {
     blobs: &'a Blobs,
     call: &'a CallContext,
-    blocks: std::vec::IntoIter<shelf_blocks::BlockRef>,
+    blocks: std::vec::IntoIter<BlockRef>,
     block: Vec<u8>,
     at: usize,
 }

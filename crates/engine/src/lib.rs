@@ -54,7 +54,7 @@ pub use get::{Content, GetRequest, Got, Window};
 pub use grep::{GrepFile, GrepLine, GrepReply, GrepRequest, GrepShow};
 pub use indexing::{EndpointSettings, IndexFigures};
 pub use ingest::{AddReply, AddRequest, FailedFile, What};
-pub use library::{Caller, FileAccess, Idle, Library, LinkSettings, Options};
+pub use library::{Caller, FileAccess, Idle, Library, LinkSettings, Options, Ports};
 pub use list::{ListReply, ListRequest};
 pub use restore::{RestoreReply, RestoreRequest, Restored};
 pub use search::{

@@ -80,6 +80,16 @@ pub enum FileAccess {
     Configured,
 }
 
+/// What a library stands on.
+pub struct Ports {
+    /// The catalog.
+    pub catalog: Arc<dyn Catalog>,
+    /// The packs.
+    pub objects: Arc<dyn Objects>,
+    /// The locks.
+    pub coordination: Arc<dyn Coordination>,
+}
+
 /// For how long nobody has asked for anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Idle {
@@ -207,8 +217,14 @@ impl Library {
         options: Options,
     ) -> Result<Self> {
         must_have_catalog(folder, &*objects)?;
-        let catalog: Arc<dyn Catalog> = Arc::new(SqliteCatalog::open(folder)?);
-        let coordination: Arc<dyn Coordination> = Arc::new(FolderLocks::new(folder));
+        let catalog = Arc::new(SqliteCatalog::open(folder)?);
+        let ports = Ports { catalog, objects, coordination: Arc::new(FolderLocks::new(folder)) };
+        Self::over(folder, ports, clock, options)
+    }
+
+    /// Opens the library that lies behind these ports, with what is derived from it in `folder`.
+    pub fn over(folder: &Path, ports: Ports, clock: Arc<dyn Clock>, options: Options) -> Result<Self> {
+        let Ports { catalog, objects, coordination } = ports;
         let locks = Locks::new(coordination.clone());
         let blocks = Arc::new(Store::new(objects));
         let blobs = Blobs {

@@ -1,17 +1,15 @@
 //! Manifests that were read lately, in memory.
 //!
 //! A manifest belongs to a hash and does not change; asking the catalog for it costs as much as reading a small
-//! document. Kept are those of documents of a few blocks, in two generations: when the young one is full it becomes the
-//! old one, and what is asked for again becomes young again.
+//! document. Kept are those of documents of a few blocks.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
-use parking_lot::Mutex;
-use shelf_base::Digest;
+use shelf_base::{Digest, Recent};
 use shelf_blocks::BlockRef;
 
-/// Manifests of one generation: two of them take about 12 MB.
-const GENERATION: usize = 1 << 16;
+/// Manifests that are kept: they take about 15 MB.
+const KEPT: usize = 100_000;
 /// Blocks that a kept manifest has at most; a larger document takes long to read anyway.
 const BLOCKS: usize = 8;
 
@@ -41,56 +39,34 @@ impl Blocks {
 }
 
 /// Manifests by hash.
-#[derive(Default)]
-pub(crate) struct Manifests(Mutex<Kept>);
+pub(crate) struct Manifests(Recent<Digest, Blocks>);
 
-#[derive(Default)]
-struct Kept {
-    young: HashMap<Digest, Blocks>,
-    old: HashMap<Digest, Blocks>,
+impl Default for Manifests {
+    fn default() -> Self {
+        Self(Recent::new(KEPT))
+    }
 }
 
 impl Manifests {
     /// What is known of each of these.
     pub(crate) fn get<'a>(&self, hashes: impl Iterator<Item = &'a Digest>) -> Vec<Option<Blocks>> {
-        let mut kept = self.0.lock();
-        hashes.map(|hash| kept.get(hash)).collect()
+        hashes.map(|hash| self.0.get(hash)).collect()
     }
 
     /// Lets all go.
     pub(crate) fn clear(&self) {
-        *self.0.lock() = Kept::default();
+        self.0.clear();
     }
 
     pub(crate) fn keep(&self, hash: Digest, blocks: &Blocks) {
         if blocks.all().len() <= BLOCKS {
-            self.0.lock().keep(hash, blocks.clone());
+            self.0.keep(hash, blocks.clone(), 1);
         }
     }
 
     /// Forgets one that did not lead to its blocks: its content may have been collected and stored anew.
     pub(crate) fn forget(&self, hash: &Digest) {
-        let mut kept = self.0.lock();
-        kept.young.remove(hash);
-        kept.old.remove(hash);
-    }
-}
-
-impl Kept {
-    fn get(&mut self, hash: &Digest) -> Option<Blocks> {
-        if let Some(found) = self.young.get(hash) {
-            return Some(found.clone());
-        }
-        let found = self.old.remove(hash)?;
-        self.keep(*hash, found.clone());
-        Some(found)
-    }
-
-    fn keep(&mut self, hash: Digest, blocks: Blocks) {
-        if self.young.len() >= GENERATION {
-            self.old = std::mem::take(&mut self.young);
-        }
-        self.young.insert(hash, blocks);
+        self.0.forget(hash);
     }
 }
 
@@ -112,7 +88,7 @@ mod tests {
         let (first, second) = (number(0), number(1));
         manifests.keep(first.0, &first.1);
         manifests.keep(second.0, &second.1);
-        for more in 2..2 * GENERATION as u32 {
+        for more in 2..KEPT as u32 + 1 {
             let (hash, blocks) = number(more);
             manifests.keep(hash, &blocks);
             assert_eq!(get(first.0).as_ref(), Some(&first.1));

@@ -4,10 +4,10 @@
 //! encodings) is read when it is stored or indexed, whichever comes first, and taken from the derived data by whoever
 //! needs its text afterwards. Without that data, a content is read again.
 
-use std::{collections::VecDeque, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
 
 use parking_lot::Mutex;
-use shelf_base::{CallContext, Digest};
+use shelf_base::{CallContext, Digest, Recent};
 use shelf_index::{Derived, DerivedKey};
 use shelf_reading::{Markup, Text, extension_of};
 
@@ -60,12 +60,12 @@ impl Origin<'_> {
 /// The readings of a library.
 pub(crate) struct Readings {
     log: Derived,
-    unpacked: Mutex<VecDeque<(DerivedKey, Arc<Text<'static>>)>>,
+    unpacked: Recent<DerivedKey, Arc<Text<'static>>>,
 }
 
 impl Readings {
     pub(crate) fn in_folder(folder: &Path) -> Self {
-        Self { log: Derived::new(folder.join("derived.log")), unpacked: Mutex::default() }
+        Self { log: Derived::new(folder.join("derived.log")), unpacked: Recent::new(UNPACKED) }
     }
 
     /// The text of a content whose bytes are at hand; `None` when it has none. A converted text comes with its key.
@@ -99,8 +99,8 @@ impl Readings {
         blobs: &Blobs,
         call: &CallContext,
     ) -> Result<Option<Arc<Text<'static>>>> {
-        if let Some((_, text)) = self.unpacked.lock().iter().find(|(known, _)| known == key) {
-            return Ok(Some(text.clone()));
+        if let Some(text) = self.unpacked.get(key) {
+            return Ok(Some(text));
         }
         let text = match self.known(key) {
             Some(text) => text,
@@ -112,14 +112,14 @@ impl Readings {
         };
         let text = text.map(Arc::new);
         if let Some(text) = &text {
-            self.remember(*key, text);
+            self.unpacked.keep(*key, text.clone(), text.text.len());
         }
         Ok(text)
     }
 
     /// Forgets texts that were unpacked.
     pub(crate) fn release_memory(&self) {
-        self.unpacked.lock().clear();
+        self.unpacked.clear();
     }
 
     /// Drops the readings of contents that are not kept.
@@ -169,19 +169,6 @@ impl Readings {
     fn known(&self, key: &DerivedKey) -> Option<Option<Text<'static>>> {
         let record = self.log.get(key).ok().flatten()?;
         if record.is_empty() { Some(None) } else { decode(&record).map(Some) }
-    }
-
-    fn remember(&self, key: DerivedKey, text: &Arc<Text<'static>>) {
-        if text.text.len() > UNPACKED {
-            return;
-        }
-        let mut unpacked = self.unpacked.lock();
-        unpacked.push_front((key, text.clone()));
-        let mut bytes = 0;
-        unpacked.retain(|(_, text)| {
-            bytes += text.text.len();
-            bytes <= UNPACKED
-        });
     }
 }
 

@@ -3,8 +3,9 @@
 
 use std::collections::HashSet;
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 use serde_json::Value;
+use tokio::sync::Notify;
 
 /// Bytes of answers that may wait before nothing more is asked of the library for this client.
 const MOST_BYTES: usize = 2 << 20;
@@ -23,7 +24,7 @@ struct Waiting {
 pub(crate) struct Backlog {
     most_requests: usize,
     waiting: Mutex<Waiting>,
-    room: Condvar,
+    room: Notify,
 }
 
 impl Default for Backlog {
@@ -41,7 +42,7 @@ impl Waiting {
 impl Backlog {
     /// For a client with so many unanswered requests at most.
     pub(crate) fn of(most_requests: usize) -> Self {
-        Self { most_requests, waiting: Mutex::default(), room: Condvar::new() }
+        Self { most_requests, waiting: Mutex::default(), room: Notify::new() }
     }
 
     /// A line on its way to the client.
@@ -50,7 +51,7 @@ impl Backlog {
         waiting.bytes += line.len();
         if let Some(id) = answered(line) {
             waiting.requests.remove(&id);
-            self.room.notify_all();
+            self.room.notify_waiters();
         }
     }
 
@@ -58,7 +59,7 @@ impl Backlog {
     pub(crate) fn taken(&self, bytes: usize) {
         let mut waiting = self.waiting.lock();
         waiting.bytes = waiting.bytes.saturating_sub(bytes);
-        self.room.notify_all();
+        self.room.notify_waiters();
     }
 
     /// A message of the client: a request will be answered, unless a later message cancels it.
@@ -68,7 +69,7 @@ impl Backlog {
             Message::Request(id) => drop(waiting.requests.insert(id.clone())),
             Message::Cancellation(id) => {
                 waiting.requests.remove(id);
-                self.room.notify_all();
+                self.room.notify_waiters();
             }
             Message::Other => {}
         }
@@ -79,18 +80,22 @@ impl Backlog {
         self.waiting.lock().is_full(self.most_requests)
     }
 
-    /// Waits until the client has read enough; on a thread that may block.
-    pub(crate) fn wait_for_room(&self) {
-        let mut waiting = self.waiting.lock();
-        while waiting.is_full(self.most_requests) {
-            self.room.wait(&mut waiting);
+    /// Waits until the client has read enough.
+    pub(crate) async fn wait_for_room(&self) {
+        loop {
+            // Made before the look, so that room which appears in between is not missed.
+            let notified = self.room.notified();
+            if !self.is_full() {
+                return;
+            }
+            notified.await;
         }
     }
 
     /// The client will read no more.
     pub(crate) fn end(&self) {
         self.waiting.lock().is_over = true;
-        self.room.notify_all();
+        self.room.notify_waiters();
     }
 }
 

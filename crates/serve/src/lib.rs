@@ -10,6 +10,7 @@ pub mod http;
 mod idle;
 mod lines;
 mod mcp;
+mod standard;
 pub mod stdio;
 
 pub use app::{App, BLOCKING_THREADS, Setup, Timeouts};

@@ -94,6 +94,11 @@ impl StdioClient {
         reply["result"]["structuredContent"].clone()
     }
 
+    /// The server's input, for a client that sends without reading.
+    pub fn take_input(&mut self) -> ChildStdin {
+        self.input.take().expect("an open pipe")
+    }
+
     /// The process id.
     pub fn id(&self) -> u32 {
         self.child.id()

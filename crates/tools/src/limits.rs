@@ -1,29 +1,34 @@
 //! Rate limits: calls per minute, for each identity and tool, in this process.
 
-use std::collections::{HashMap, VecDeque};
+use std::{collections::HashMap, time::Duration};
 
-use parking_lot::Mutex;
-use shelf_base::{Moment, ids::AccountId};
+use shelf_base::{Moment, RateWindow, ids::AccountId};
 use shelf_engine::Caller;
 
 use crate::{Tool, family::ToolError};
 
-const MINUTE_MICROS: i64 = 60_000_000;
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// Identifies one identity's calls of one tool.
 type Key = (AccountId, Option<String>, &'static str);
 
 /// Calls per minute by tool, and the calls of the last minute.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Limits {
     per_minute: HashMap<String, u32>,
-    calls: Mutex<HashMap<Key, VecDeque<Moment>>>,
+    calls: RateWindow<Key>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self::new(HashMap::new())
+    }
 }
 
 impl Limits {
     /// Limits by tool name; 0 means no limit.
     pub fn new(per_minute: HashMap<String, u32>) -> Self {
-        Self { per_minute, calls: Mutex::default() }
+        Self { per_minute, calls: RateWindow::new(MINUTE) }
     }
 
     /// Counts one call, or fails with the time until the next one is allowed.
@@ -33,22 +38,10 @@ impl Limits {
             return Ok(());
         }
         let actor = caller.pass.actor();
-        let mut calls = self.calls.lock();
-        let calls = calls.entry((actor.account, actor.token.clone(), tool.name)).or_default();
-        while calls.front().is_some_and(|call| now.micros() - call.micros() >= MINUTE_MICROS) {
-            calls.pop_front();
-        }
-        match calls.front() {
-            Some(oldest) if calls.len() >= per_minute as usize => {
-                let wait = MINUTE_MICROS - (now.micros() - oldest.micros());
-                let retry_after_seconds = wait.unsigned_abs().div_ceil(1_000_000).max(1);
-                Err(ToolError::RateLimited { tool: tool.name, per_minute, retry_after_seconds })
-            }
-            _ => {
-                calls.push_back(now);
-                Ok(())
-            }
-        }
+        let now = Duration::from_micros(now.micros().max(0).unsigned_abs());
+        self.calls.take((actor.account, actor.token.clone(), tool.name), per_minute, now).map_err(
+            |retry_after_seconds| ToolError::RateLimited { tool: tool.name, per_minute, retry_after_seconds },
+        )
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use super::{Disk, Object, Objects, RealDisk};
+use super::{ByteRange, Disk, LIST_PAGE, Listed, Object, Objects, RealDisk};
 
 const UNFINISHED: &str = ".part";
 
@@ -87,8 +87,18 @@ impl<D: Disk> Objects for Folder<D> {
         self.disk.sync_folder(&self.path)
     }
 
-    fn read(&self, name: &str, offset: u64, length: usize) -> io::Result<Vec<u8>> {
-        self.disk.read(&self.path.join(name), offset, length)
+    fn read(&self, name: &str, ranges: &[ByteRange]) -> io::Result<Vec<Vec<u8>>> {
+        let path = self.path.join(name);
+        if let [one] = ranges {
+            return Ok(vec![self.disk.read(&path, one.offset, one.length)?]);
+        }
+        let file = self.disk.open(&path)?;
+        let read = |range: &ByteRange| {
+            let mut bytes = vec![0; range.length];
+            file.read_at(range.offset, &mut bytes)?;
+            Ok(bytes)
+        };
+        ranges.iter().map(read).collect()
     }
 
     fn open(&self, name: &str) -> io::Result<Box<dyn Object + '_>> {
@@ -99,10 +109,23 @@ impl<D: Disk> Objects for Folder<D> {
         self.disk.length(&self.path.join(name))
     }
 
-    fn list(&self) -> io::Result<Vec<String>> {
+    fn list(&self, after: &str) -> io::Result<Vec<Listed>> {
         let mut names = self.disk.list(&self.path)?;
-        names.retain(|name| !name.ends_with(UNFINISHED));
-        Ok(names)
+        names.retain(|name| !name.ends_with(UNFINISHED) && name.as_str() > after);
+        names.sort_unstable();
+        let mut page = Vec::with_capacity(names.len().min(LIST_PAGE));
+        for name in names {
+            match self.disk.length(&self.path.join(&name)) {
+                Ok(size) => page.push(Listed { name, size }),
+                // It has been deleted since the folder was read.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+            if page.len() == LIST_PAGE {
+                break;
+            }
+        }
+        Ok(page)
     }
 
     fn delete(&self, name: &str) -> io::Result<()> {

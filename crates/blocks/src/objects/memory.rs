@@ -1,10 +1,10 @@
 //! Objects in memory, for tests and temporary libraries.
 
-use std::{collections::BTreeMap, io, sync::Arc};
+use std::{collections::BTreeMap, io, ops::Bound, sync::Arc};
 
 use parking_lot::RwLock;
 
-use super::{Object, Objects};
+use super::{ByteRange, LIST_PAGE, Listed, Object, Objects};
 
 /// A map of objects; clones share it.
 #[derive(Clone, Default)]
@@ -29,12 +29,15 @@ impl Objects for Memory {
         Ok(())
     }
 
-    fn read(&self, name: &str, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+    fn read(&self, name: &str, ranges: &[ByteRange]) -> io::Result<Vec<Vec<u8>>> {
         let objects = self.0.read();
-        let bytes = objects.get(name).ok_or_else(|| absent(name))?;
-        let start = usize::try_from(offset).unwrap_or(usize::MAX);
-        let end = start.saturating_add(length);
-        bytes.get(start..end).map(<[u8]>::to_vec).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+        let object = objects.get(name).ok_or_else(|| absent(name))?;
+        let read = |range: &ByteRange| {
+            let start = usize::try_from(range.offset).unwrap_or(usize::MAX);
+            let found = object.get(start..start.saturating_add(range.length));
+            found.map(<[u8]>::to_vec).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+        };
+        ranges.iter().map(read).collect()
     }
 
     fn open(&self, name: &str) -> io::Result<Box<dyn Object + '_>> {
@@ -45,8 +48,12 @@ impl Objects for Memory {
         self.0.read().get(name).map(|bytes| bytes.len() as u64).ok_or_else(|| absent(name))
     }
 
-    fn list(&self) -> io::Result<Vec<String>> {
-        Ok(self.0.read().keys().cloned().collect())
+    fn list(&self, after: &str) -> io::Result<Vec<Listed>> {
+        let objects = self.0.read();
+        let rest = objects.range::<str, _>((Bound::Excluded(after), Bound::Unbounded));
+        let listed =
+            |(name, bytes): (&String, &Vec<u8>)| Listed { name: name.clone(), size: bytes.len() as u64 };
+        Ok(rest.map(listed).take(LIST_PAGE).collect())
     }
 
     fn delete(&self, name: &str) -> io::Result<()> {

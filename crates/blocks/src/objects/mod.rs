@@ -1,7 +1,8 @@
 //! Object storage for packs: immutable objects, written once as a whole.
 //!
-//! The trait requires only what every kind of storage offers (put if absent, ranged read, list, delete), so that a
-//! bucket can replace a folder. Mutable state lives in the catalog, never here.
+//! The trait requires only what every kind of storage offers (put, ranged reads, a list in pages, delete), so that a
+//! bucket can replace a folder: what may be asked for in one request is one call, and an object that is deleted may be
+//! gone at once. Mutable state lives in the catalog, never here.
 
 mod disk;
 mod folder;
@@ -14,7 +15,28 @@ pub use disk::{Disk, DiskFile, RealDisk};
 pub use folder::Folder;
 pub use memory::Memory;
 
-/// An open object.
+/// Part of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ByteRange {
+    /// Where it begins.
+    pub offset: u64,
+    /// How many bytes it has.
+    pub length: usize,
+}
+
+/// An object as a list names it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Listed {
+    /// Its name.
+    pub name: String,
+    /// Its size in bytes.
+    pub size: u64,
+}
+
+/// Objects on one page of a list, at most.
+pub const LIST_PAGE: usize = 1_000;
+
+/// An object that is read many times.
 pub trait Object {
     /// Fills `bytes` from `offset`; fails if the object ends before `bytes` is full.
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()>;
@@ -37,21 +59,34 @@ pub trait Objects: Send + Sync {
     /// is damaged and gets replaced.
     fn put(&self, name: &str, parts: &[&[u8]]) -> io::Result<()>;
 
-    /// Reads `length` bytes at `offset`; fails if the object has fewer.
-    fn read(&self, name: &str, offset: u64, length: usize) -> io::Result<Vec<u8>>;
+    /// Reads several parts of an object, in the order in which they are asked for; fails if the object ends before one
+    /// of them does.
+    fn read(&self, name: &str, ranges: &[ByteRange]) -> io::Result<Vec<Vec<u8>>>;
 
-    /// Opens an object for many reads; it stays readable while open, even if it is deleted meanwhile.
+    /// Prepares to read an object many times. Reads may fail as soon as the object is deleted.
     fn open(&self, name: &str) -> io::Result<Box<dyn Object + '_>>;
 
     /// The length of an object.
     fn length(&self, name: &str) -> io::Result<u64>;
 
-    /// The names of all objects, in no particular order.
-    fn list(&self) -> io::Result<Vec<String>>;
+    /// The first objects, up to [`LIST_PAGE`] of them, whose names are greater than `after`, in the order of names. A page
+    /// with fewer is the last. Objects that come and go while pages are read may be on one or not.
+    fn list(&self, after: &str) -> io::Result<Vec<Listed>>;
 
     /// Deletes an object; it is not an error if the object does not exist.
     fn delete(&self, name: &str) -> io::Result<()>;
 
     /// Removes what interrupted writes left behind. The caller must ensure that no write is in progress.
     fn sweep(&self) -> io::Result<u64>;
+}
+
+/// All pages of a list, one after the other; the last item is the first error, if there is one.
+pub fn pages(objects: &dyn Objects) -> impl Iterator<Item = io::Result<Vec<Listed>>> + '_ {
+    let mut after = Some(String::new());
+    std::iter::from_fn(move || {
+        let page = objects.list(after.as_deref()?);
+        let next = page.as_ref().ok().filter(|page| page.len() == LIST_PAGE).and_then(|page| page.last());
+        after = next.map(|last| last.name.clone());
+        Some(page)
+    })
 }

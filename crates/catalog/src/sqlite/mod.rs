@@ -25,13 +25,20 @@ use std::{
     io,
     os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
 use parking_lot::Mutex;
 pub use recovery::CopyNote;
-use rusqlite::{Connection, FileControl, OpenFlags, config::DbConfig};
+use rusqlite::{
+    Connection, FileControl, OpenFlags,
+    config::DbConfig,
+    trace::{TraceEvent, TraceEventCodes},
+};
 use shelf_base::{
     Digest, Moment,
     ids::{CollectionId, DocumentId},
@@ -58,6 +65,8 @@ pub struct SqliteCatalog {
     /// How often another file was found in the place of the one that was open.
     incarnation: AtomicU64,
     counts: documents::Counts,
+    /// Counts the statements of queries.
+    counter: Option<Arc<AtomicU64>>,
 }
 
 impl SqliteCatalog {
@@ -83,7 +92,28 @@ impl SqliteCatalog {
             writer,
             incarnation: AtomicU64::new(0),
             counts: documents::Counts::default(),
+            counter: None,
         })
+    }
+
+    /// The same catalog, counting the statements that its queries run: what a test holds a use to.
+    pub fn counting(mut self) -> (Self, Arc<AtomicU64>) {
+        let counter = Arc::new(AtomicU64::new(0));
+        self.counter = Some(counter.clone());
+        self.readers.get_mut().clear();
+        (self, counter)
+    }
+
+    /// A connection for queries.
+    fn reader(&self) -> Result<Connection> {
+        let mut connection = connect(&self.path)?;
+        if let Some(counter) = self.counter.clone() {
+            let count = move |_: TraceEvent<'_>| {
+                counter.fetch_add(1, Ordering::Relaxed);
+            };
+            connection.trace_v2(TraceEventCodes::SQLITE_TRACE_STMT, Some(count))?;
+        }
+        Ok(connection)
     }
 
     /// Runs a query on a read connection.
@@ -97,7 +127,7 @@ impl SqliteCatalog {
         } else {
             kept
         };
-        let connection = kept.map_or_else(|| connect(&self.path), Ok)?;
+        let connection = kept.map_or_else(|| self.reader(), Ok)?;
         let outcome = patiently(|| query(&connection));
         let mut readers = self.readers.lock();
         if readers.len() < KEPT_READERS {
@@ -379,6 +409,10 @@ impl Catalog for SqliteCatalog {
 
     fn blob(&self, hash: &Digest) -> Result<Option<BlobRow>> {
         self.read(|connection| read::blob(connection, hash))
+    }
+
+    fn blobs(&self, hashes: &[Digest]) -> Result<Vec<(Digest, BlobRow)>> {
+        self.read(|connection| read::blobs_of(connection, hashes))
     }
 
     fn blobs_from(&self, position: &Position) -> Result<Chunk<(Digest, BlobRow)>> {

@@ -472,17 +472,16 @@ fn make_snapshot(turn: &Turn<'_>, put: &Put, place: &Place, draft: &SnapshotDraf
     record.new = Some(draft.listing);
     record.state = state::of_snapshot(turn.connection, at.micros())?;
     turn.record(record)?;
-    let name =
-        turn.connection
-            .query_row("SELECT name FROM collections WHERE id = ?1", [place.row], |row| row.get(0))?;
+    let mut find = turn.connection.prepare_cached("SELECT name FROM collections WHERE id = ?1")?;
+    let name = find.query_row([place.row], |row| row.get(0))?;
     Ok(Snapshot { at, collection: place.id, collection_name: name, draft: draft.clone() })
 }
 
 /// The id of a snapshot made now: after the newest, unless that one was made by a clock that ran far ahead.
 fn free_moment(turn: &Turn<'_>, now: i64) -> Result<i64> {
     const SKEW: i64 = 2_000_000;
-    let newest: Option<i64> =
-        turn.connection.query_row("SELECT MAX(at) FROM snapshots", [], |row| row.get(0))?;
+    let mut last = turn.connection.prepare_cached("SELECT MAX(at) FROM snapshots")?;
+    let newest: Option<i64> = last.query_row([], |row| row.get(0))?;
     match newest {
         Some(newest) if newest >= now && newest - now < SKEW => return Ok(newest + 1),
         Some(newest) if newest >= now => {}

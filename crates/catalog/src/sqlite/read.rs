@@ -1,7 +1,7 @@
 //! Reads that are not about single documents: collections, snapshots, blobs, the journal.
 
 use rusqlite::{Connection, OptionalExtension, params};
-use shelf_base::Digest;
+use shelf_base::{Digest, hex};
 
 use super::{
     documents::position_values,
@@ -14,6 +14,9 @@ use crate::{
     BlobRow, BookStatus, Chunk, Collection, CollectionKind, CollectionSummary, Error, LooseBlock, Operation,
     Position, Record, Result, Scope, Snapshot, SnapshotDraft, SnapshotFilter, TypeFigures,
 };
+
+/// Keys that one query takes at most.
+const AT_ONCE: usize = 256;
 
 pub(super) const COLLECTION: &str =
     "c.uuid, a.uuid, c.name, c.kind, c.created_at, c.model, c.title, c.status, c.is_public";
@@ -170,6 +173,25 @@ pub(super) fn blob(connection: &Connection, hash: &Digest) -> Result<Option<Blob
     Ok(row.optional()?)
 }
 
+pub(super) fn blobs_of(connection: &Connection, hashes: &[Digest]) -> Result<Vec<(Digest, BlobRow)>> {
+    let mut query = connection.prepare_cached(
+        "SELECT b.hash, b.size, b.manifest FROM json_each(?1) wanted CROSS JOIN blobs b ON b.hash = unhex(wanted.value)",
+    )?;
+    let mut found = Vec::with_capacity(hashes.len());
+    for hashes in hashes.chunks(AT_ONCE) {
+        found.extend(collect(query.query([keys(hashes.iter().map(Digest::as_bytes))])?, |row| {
+            Ok((digest(row, 0)?, BlobRow { size: row.get(1)?, manifest: row.get(2)? }))
+        })?);
+    }
+    Ok(found)
+}
+
+/// Keys of one query, as SQLite takes a list.
+fn keys<'a>(keys: impl Iterator<Item = &'a [u8; 32]>) -> String {
+    let keys: Vec<String> = keys.map(|key| format!("\"{}\"", hex::encode(key))).collect();
+    format!("[{}]", keys.join(","))
+}
+
 pub(super) fn blobs(connection: &Connection, position: &Position) -> Result<Chunk<(Digest, BlobRow)>> {
     let mut query = connection
         .prepare_cached("SELECT id, hash, size, manifest FROM blobs WHERE id > ?1 ORDER BY id LIMIT ?2")?;
@@ -186,10 +208,16 @@ fn read_loose(row: &rusqlite::Row<'_>) -> Result<LooseBlock> {
 }
 
 pub(super) fn loose(connection: &Connection, ids: &[[u8; 32]]) -> Result<Vec<LooseBlock>> {
-    let mut query = connection.prepare_cached("SELECT id, bytes FROM loose_blocks WHERE id = ?1")?;
+    if let [id] = ids {
+        let mut query = connection.prepare_cached("SELECT id, bytes FROM loose_blocks WHERE id = ?1")?;
+        return collect(query.query([id])?, read_loose);
+    }
+    let mut query = connection.prepare_cached(
+        "SELECT l.id, l.bytes FROM json_each(?1) wanted CROSS JOIN loose_blocks l ON l.id = unhex(wanted.value)",
+    )?;
     let mut found = Vec::new();
-    for id in ids {
-        found.extend(collect(query.query([id])?, read_loose)?);
+    for ids in ids.chunks(AT_ONCE) {
+        found.extend(collect(query.query([keys(ids.iter())])?, read_loose)?);
     }
     Ok(found)
 }

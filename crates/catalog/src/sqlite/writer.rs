@@ -1,4 +1,6 @@
-//! One writer thread a process. Jobs that arrive while a commit is being synced share the next one: a group commit.
+//! One connection a process writes. Whoever finds it free writes at once, on its own thread, because handing a small
+//! write to another thread and back costs as much as half its sync. Jobs that arrive while a commit is being synced go
+//! to a writer thread and share the next one: a group commit.
 
 use std::{
     cell::RefCell,
@@ -7,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc::{self, Receiver, Sender},
     },
     thread::{self, JoinHandle},
@@ -15,7 +17,10 @@ use std::{
 
 use parking_lot::Mutex;
 use rusqlite::{Connection, ErrorCode, ffi};
-use rustix::fs::{FlockOperation, flock};
+use rustix::{
+    fs::{FlockOperation, flock},
+    io::Errno,
+};
 use shelf_base::Digest;
 
 use super::{PATIENCE, connect, has_moved, patiently, read};
@@ -89,11 +94,24 @@ type Deliver = Box<dyn FnOnce(Option<ffi::Error>) + Send>;
 /// Runs in the turn it is given, or not at all when there is none; gives back what tells its caller.
 type Job = Box<dyn FnOnce(Option<&Turn<'_>>) -> Deliver + Send>;
 
-/// The queue to the writer thread, which starts with the first write.
+/// The connection that writes, and the queue to the writer thread, which starts when a write finds it taken.
 pub(super) struct Writer {
     path: PathBuf,
     lock: PathBuf,
+    shared: Arc<Shared>,
     queue: Mutex<Option<(Sender<Job>, JoinHandle<()>)>>,
+}
+
+/// What the writer thread and those who write at once share.
+#[derive(Default)]
+struct Shared {
+    /// Opened by the first who needs it.
+    connection: Mutex<Option<Connection>>,
+    /// Jobs that the thread has been given and has not finished. Nobody overtakes them.
+    queued: AtomicUsize,
+    /// Whether the last commit of the thread was of several jobs. Then all jobs go to the thread: one that ran at once
+    /// would have a sync to itself, and the others would wait for two.
+    is_crowded: AtomicBool,
 }
 
 impl Drop for Writer {
@@ -105,7 +123,7 @@ impl Drop for Writer {
 
 impl Writer {
     pub(super) fn start(path: PathBuf, lock: PathBuf) -> Self {
-        Self { path, lock, queue: Mutex::default() }
+        Self { path, lock, shared: Arc::default(), queue: Mutex::default() }
     }
 
     /// Lets the thread finish what it has and go, with its connection and all that the connection remembers. The next
@@ -116,6 +134,7 @@ impl Writer {
             drop(sender);
             let _ = thread.join();
         }
+        drop(self.shared.connection.lock().take());
     }
 
     /// Runs `work` in a transaction; returns when it is durable.
@@ -123,6 +142,10 @@ impl Writer {
         &self,
         work: impl FnOnce(&Turn<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
+        let work = match self.write_at_once(work) {
+            Ok(outcome) => return outcome,
+            Err(work) => work,
+        };
         let (reply, outcome) = mpsc::sync_channel(1);
         // Set by whoever is first: the thread that begins with the job, or the caller who gave up waiting for it.
         let taken = Arc::new(AtomicBool::new(false));
@@ -147,6 +170,25 @@ impl Writer {
         }
     }
 
+    /// Runs `work` on this thread if nobody else is writing; gives it back if somebody is.
+    fn write_at_once<T, F: FnOnce(&Turn<'_>) -> Result<T>>(
+        &self,
+        work: F,
+    ) -> std::result::Result<Result<T>, F> {
+        let Shared { queued, is_crowded, .. } = &*self.shared;
+        if is_crowded.load(Ordering::Relaxed) || queued.load(Ordering::Acquire) > 0 {
+            return Err(work);
+        }
+        let Some(mut kept) = self.shared.connection.try_lock() else { return Err(work) };
+        // Without it a waiting process would be waited for, and longer than a caller may have patience.
+        let Ok(Some(_turn_of_process)) = try_turn(&self.lock) else { return Err(work) };
+        // Taken out, so that a connection on which work ended by a defect is closed, and its transaction undone.
+        let Ok(connection) = current(kept.take(), &self.path) else { return Err(work) };
+        let outcome = append(&connection, work);
+        *kept = Some(connection);
+        Ok(outcome)
+    }
+
     /// Runs `work` in one of the next transactions and does not wait for it; nobody hears of a failure.
     pub(super) fn post(&self, work: impl FnOnce(&Turn<'_>) -> Result<()> + Send + 'static) -> Result<()> {
         self.send(Box::new(move |turn| {
@@ -168,19 +210,24 @@ impl Writer {
     fn send(&self, job: Job) -> Result<()> {
         let mut queue = self.queue.lock();
         if queue.is_none() {
-            let connection = open(&self.path)?;
+            // A catalog that cannot be opened is told to the first who writes.
+            let mut kept = self.shared.connection.lock();
+            *kept = Some(current(kept.take(), &self.path)?);
+            drop(kept);
             let (sender, jobs) = mpsc::channel();
-            let (path, lock) = (self.path.clone(), self.lock.clone());
+            let (path, lock, shared) = (self.path.clone(), self.lock.clone(), self.shared.clone());
             let thread = thread::Builder::new()
                 .name("catalog-writer".into())
-                .spawn(move || run(connection, &path, &lock, &jobs))
+                .spawn(move || run(&shared, &path, &lock, &jobs))
                 .map_err(Error::Files)?;
             *queue = Some((sender, thread));
         }
+        self.shared.queued.fetch_add(1, Ordering::AcqRel);
         let sent = queue.as_ref().ok_or(Error::Closed)?.0.send(job);
         if sent.is_err() {
             // The thread died of a defect; the next write starts another.
             *queue = None;
+            self.shared.queued.store(0, Ordering::Release);
         }
         sent.map_err(|_| Error::Closed)
     }
@@ -191,7 +238,7 @@ pub(super) fn append<T>(connection: &Connection, work: impl FnOnce(&Turn<'_>) ->
     let turn = patiently(|| begin(connection))?;
     let outcome = work(&turn);
     let ended = match outcome {
-        Ok(value) => connection.execute_batch("COMMIT").map(|()| value).map_err(Error::from),
+        Ok(value) => run_cached(connection, "COMMIT").map(|()| value),
         Err(error) => Err(error),
     };
     // A full disk has rolled back already.
@@ -211,16 +258,30 @@ fn open(path: &Path) -> Result<Connection> {
     Ok(connection)
 }
 
-fn run(mut connection: Connection, path: &Path, lock: &Path, jobs: &Receiver<Job>) {
+/// The connection that is open, or another if a recovery has set its file aside: what is written to that file would be
+/// lost.
+fn current(kept: Option<Connection>, path: &Path) -> Result<Connection> {
+    kept.filter(|connection| !has_moved(connection)).map_or_else(|| open(path), Ok)
+}
+
+fn run(shared: &Shared, path: &Path, lock: &Path, jobs: &Receiver<Job>) {
     while let Ok(first) = jobs.recv() {
-        // What is written to a file that a recovery has set aside would be lost.
-        if has_moved(&connection)
-            && let Ok(fresh) = open(path)
-        {
-            connection = fresh;
-        }
+        let mut kept = shared.connection.lock();
         let mut waiting = Vec::new();
-        let failure = group(&connection, lock, first, jobs, &mut waiting).err();
+        let failure = match current(kept.take(), path) {
+            Ok(connection) => {
+                let failure = group(&connection, lock, first, jobs, &mut waiting).err();
+                *kept = Some(connection);
+                failure
+            }
+            Err(error) => {
+                waiting.push(first(None));
+                Some(code_of(&error))
+            }
+        };
+        drop(kept);
+        shared.is_crowded.store(waiting.len() > 1, Ordering::Relaxed);
+        shared.queued.fetch_sub(waiting.len(), Ordering::AcqRel);
         for deliver in waiting {
             deliver(failure);
         }
@@ -254,10 +315,16 @@ fn group(
         waiting.push(next(Some(&turn)));
         still_open(connection)?;
     }
-    connection.execute_batch("COMMIT").map_err(|error| {
+    run_cached(connection, "COMMIT").map_err(|error| {
         let _ = connection.execute_batch("ROLLBACK");
-        code_of(&error.into())
+        code_of(&error)
     })
+}
+
+/// Runs a statement of every write, which is parsed only once.
+fn run_cached(connection: &Connection, statement: &str) -> Result<()> {
+    connection.prepare_cached(statement)?.execute([])?;
+    Ok(())
 }
 
 /// Some failures (a full disk among them) make SQLite roll the whole transaction back by itself. Then nothing of the
@@ -271,18 +338,18 @@ fn still_open(connection: &Connection) -> std::result::Result<(), ffi::Error> {
 
 fn in_savepoint<T>(turn: &Turn<'_>, work: impl FnOnce(&Turn<'_>) -> Result<T>) -> Result<T> {
     let end = *turn.end.borrow();
-    turn.connection.prepare_cached("SAVEPOINT job")?.execute([])?;
+    run_cached(turn.connection, "SAVEPOINT job")?;
     let result = work(turn);
     if result.is_err() {
         *turn.end.borrow_mut() = end;
-        turn.connection.prepare_cached("ROLLBACK TO job")?.execute([])?;
+        run_cached(turn.connection, "ROLLBACK TO job")?;
     }
-    turn.connection.prepare_cached("RELEASE job")?.execute([])?;
+    run_cached(turn.connection, "RELEASE job")?;
     result
 }
 
 fn begin(connection: &Connection) -> Result<Turn<'_>> {
-    connection.execute_batch("BEGIN IMMEDIATE")?;
+    run_cached(connection, "BEGIN IMMEDIATE")?;
     match read::journal_end(connection) {
         Ok(end) => Ok(Turn { connection, end: RefCell::new(end) }),
         Err(error) => {
@@ -301,18 +368,27 @@ fn code_of(error: &Error) -> ffi::Error {
 
 /// Waits for this process's turn to write. The kernel lines waiters up; the lock falls when the file is dropped.
 pub(super) fn take_turn(lock: &Path) -> Result<File> {
-    let file = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .mode(0o600)
-        .open(lock)
-        .map_err(Error::Files)?;
+    let file = open_lock(lock)?;
     loop {
         match flock(&file, FlockOperation::LockExclusive) {
             Ok(()) => return Ok(file),
-            Err(rustix::io::Errno::INTR) => {}
+            Err(Errno::INTR) => {}
             Err(error) => return Err(Error::Files(error.into())),
         }
     }
+}
+
+/// This process's turn, if no other process is writing.
+fn try_turn(lock: &Path) -> Result<Option<File>> {
+    let file = open_lock(lock)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(file)),
+        Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(None),
+        Err(error) => Err(Error::Files(error.into())),
+    }
+}
+
+fn open_lock(lock: &Path) -> Result<File> {
+    let opened = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(lock);
+    opened.map_err(Error::Files)
 }

@@ -117,7 +117,7 @@ pub struct AddReply {
 pub(crate) struct AddOptions {
     /// Name of the collection.
     pub name: String,
-    /// The collection, when it exists already.
+    /// The collection, when it is known to exist. Looking it up is left to the transaction of a single document.
     pub collection: Option<Collection>,
     pub tags: BTreeSet<String>,
     pub metadata: Metadata,
@@ -140,12 +140,15 @@ impl Library {
     pub fn add(&self, caller: &Caller, request: &AddRequest, call: &CallContext) -> Result<AddReply> {
         caller.must_write()?;
         call.check()?;
-        let options = self.options(caller, request)?;
+        let mut options = self.options(caller, request)?;
         match &request.what {
             What::Content { name, bytes } => self.add_content(caller, &options, name, bytes, call),
             What::Path(path) => {
                 let source = Source::open(self, caller.file_access, path)?;
                 if source.is_folder() {
+                    if options.collection.is_none() {
+                        options.collection = self.catalog.collection(caller.pass.scope(), &options.name)?;
+                    }
                     self.add_folder(caller, request, &options, &source, call)
                 } else {
                     self.add_file(caller, &options, &source, call)
@@ -188,7 +191,7 @@ impl Library {
         }
         let name = name.unwrap_or("default");
         validate::collection(name)?;
-        Ok((name.to_owned(), self.catalog.collection(scope, name)?))
+        Ok((name.to_owned(), None))
     }
 }
 

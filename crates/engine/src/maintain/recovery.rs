@@ -63,8 +63,10 @@ pub(crate) fn must_have_catalog(folder: &Path, objects: &dyn Objects) -> Result<
         Ok(_) => "empty",
         Err(_) => "missing",
     };
-    let is_pack = |name: &String| name.ends_with(".pack");
-    let has_packs = objects.list().is_ok_and(|names| names.iter().any(is_pack));
+    let has_packs = shelf_blocks::objects::pages(objects)
+        .map_while(io::Result::ok)
+        .flatten()
+        .any(|object| object.name.ends_with(".pack"));
     if has_packs || copy_path(folder).exists() {
         return Err(shelf_catalog::Error::Missing(state).into());
     }

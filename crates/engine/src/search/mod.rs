@@ -23,7 +23,7 @@ pub use shelf_index::{Correction, Kind as SearchKind};
 use shelf_index::{Filter as IndexFilter, Hit, Question, Search, Span, Unit, View, Wanted};
 pub use snippet::{Snippet, SnippetLine};
 
-use crate::{Caller, Error, Library, Result, follow::Follower, pattern::Patterns, validate};
+use crate::{Caller, Error, Library, Result, blobs::Fetched, follow::Follower, pattern::Patterns, validate};
 
 /// Documents with the same hash that are told at most.
 const HASH_HITS: usize = 1_000;
@@ -265,6 +265,13 @@ impl Library {
         let documents = self.catalog.numbered(caller.pass.scope(), &numbers)?;
         let mut documents: HashMap<i64, Document> =
             documents.into_iter().map(|document| (document.number, document)).collect();
+        let fetched = if request.show {
+            let stored = hits.iter().filter(|hit| search.text_key(hit).is_none());
+            let stored = stored.filter_map(|hit| documents.get(&hit.number));
+            self.blobs.fetch(stored.map(|document| (document.version.hash, document.version.size)))?
+        } else {
+            Fetched::default()
+        };
         let mut shown = Vec::with_capacity(hits.len());
         for (rank, hit) in (from..).zip(hits) {
             call.check()?;
@@ -277,7 +284,9 @@ impl Library {
             }
             let span = (hit.span.end > hit.span.start).then_some(hit.span);
             let snippet = match span {
-                Some(span) if request.show => self.snippet(request, search, hit, &document, span, call)?,
+                Some(span) if request.show => {
+                    self.snippet(request, search, hit, (&document, &fetched), span, call)?
+                }
                 _ => Snippet::default(),
             };
             shown.push(SearchHit {
@@ -325,12 +334,14 @@ impl Library {
         let seen = self.seen(caller, request)?;
         found.retain(|(document, _)| !seen.contains(&document.number));
         let has_more = found.len() > request.limit;
+        found.truncate(request.limit);
+        let fetched = self.blobs.fetch(found.iter().map(|(_, version)| (version.hash, version.size)))?;
         let mut hits = Vec::new();
-        for (rank, (mut document, version)) in (seen.len()..).zip(found.into_iter().take(request.limit)) {
+        for (rank, (mut document, version)) in (seen.len()..).zip(found) {
             call.check()?;
             document.version = version;
             let snippet = if document.is_text && request.show {
-                self.opening(&document, call)?
+                self.opening((&document, &fetched), call)?
             } else {
                 Snippet::default()
             };

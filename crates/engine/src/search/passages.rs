@@ -128,6 +128,9 @@ impl Library {
         let documents = self.catalog.numbered(caller.pass.scope(), &numbers)?;
         let documents: HashMap<i64, Document> =
             documents.into_iter().map(|document| (document.number, document)).collect();
+        let stored = hits.iter().filter(|hit| search.text_key(hit).is_none());
+        let stored = stored.filter_map(|hit| Some((hit.hash, documents.get(&hit.number)?.version.size)));
+        let fetched = self.blobs.fetch(stored)?;
         let mut passages = Vec::with_capacity(hits.len());
         for hit in hits {
             let Some(document) = documents.get(&hit.number) else { continue };
@@ -139,7 +142,7 @@ impl Library {
                 }
                 (None, Some(span)) => {
                     let range = u64::from(span.start)..u64::from(span.end);
-                    let bytes = self.blobs.read_range(call, &hit.hash, range)?;
+                    let bytes = self.blobs.read_fetched(call, &fetched, &hit.hash, range)?;
                     String::from_utf8_lossy(&bytes).into_owned()
                 }
             };

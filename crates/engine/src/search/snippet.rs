@@ -8,7 +8,7 @@ use shelf_index::{Hit, Resolved, Search, Span};
 use shelf_reading::Text;
 
 use super::SearchRequest;
-use crate::{Library, Result, readings::Origin};
+use crate::{Library, Result, blobs::Fetched, readings::Origin};
 
 /// Characters of a preview, about.
 const PREVIEW: usize = 240;
@@ -65,7 +65,7 @@ impl Library {
         request: &SearchRequest,
         search: &Search<'_>,
         hit: &Hit,
-        document: &Document,
+        (document, fetched): (&Document, &Fetched),
         span: Span,
         call: &CallContext,
     ) -> Result<Snippet> {
@@ -75,7 +75,7 @@ impl Library {
                 passage: span.start as usize..span.end as usize,
                 text: text.text.clone().into_owned(),
             },
-            None => self.stored_region(request, document, span, call)?,
+            None => self.stored_region(request, (document, fetched), span, call)?,
         };
         Ok(cut(request, &search.resolved, &region))
     }
@@ -97,7 +97,7 @@ impl Library {
     fn stored_region(
         &self,
         request: &SearchRequest,
-        document: &Document,
+        (document, fetched): (&Document, &Fetched),
         span: Span,
         call: &CallContext,
     ) -> Result<Region> {
@@ -108,7 +108,7 @@ impl Library {
         let whole = if request.before + request.after > 0 { WHOLE_WITH_CONTEXT } else { WHOLE };
         let range =
             if size <= whole { 0..size } else { start.saturating_sub(around)..(end + around).min(size) };
-        let bytes = self.blobs.read_range(call, &document.version.hash, range.clone())?;
+        let bytes = self.blobs.read_fetched(call, fetched, &document.version.hash, range.clone())?;
         let before = &bytes[..(start - range.start) as usize];
         let first_line =
             span.first_line.saturating_sub(before.iter().filter(|byte| **byte == b'\n').count() as u32);
@@ -126,9 +126,13 @@ impl Library {
     }
 
     /// The first lines of a document.
-    pub(super) fn opening(&self, document: &Document, call: &CallContext) -> Result<Snippet> {
+    pub(super) fn opening(
+        &self,
+        (document, fetched): (&Document, &Fetched),
+        call: &CallContext,
+    ) -> Result<Snippet> {
         let length = document.version.size.min(AROUND);
-        let bytes = self.blobs.read_range(call, &document.version.hash, 0..length)?;
+        let bytes = self.blobs.read_fetched(call, fetched, &document.version.hash, 0..length)?;
         let text = String::from_utf8_lossy(&bytes);
         let mut room = PREVIEW;
         let mut lines = Vec::new();

@@ -6,3 +6,4 @@ mod model;
 mod model_elsewhere;
 mod passages;
 mod power;
+mod statements;

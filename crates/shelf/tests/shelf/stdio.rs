@@ -1,6 +1,12 @@
 //! MCP over stdio: the handshake, bad input, the end of input.
 
-use std::time::{Duration, Instant};
+use std::{
+    fs::File,
+    io::{BufRead, BufReader, Read, Write},
+    os::{fd::OwnedFd, unix::net::UnixStream},
+    process::Command,
+    time::{Duration, Instant},
+};
 
 use serde_json::{Value, json};
 use shelf_testkit::StdioClient;
@@ -268,4 +274,101 @@ fn prompts_are_listed_got_and_completed() {
         }),
     );
     assert_eq!(completed["result"]["completion"]["values"], json!(["notes/a.md"]));
+}
+
+/// The lines that a server answers to a handshake and a few calls, over the given ends of its stdin and stdout.
+fn talk(mut child: std::process::Child, input: impl Write, output: impl Read) {
+    let mut input = input;
+    let parameters = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": { "name": "test", "version": "1" },
+    });
+    let mut lines = BufReader::new(output).lines();
+    let mut ask = |id: u64, method: &str, parameters: Value| -> Value {
+        let line = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": parameters });
+        writeln!(input, "{line}").unwrap();
+        serde_json::from_str(&lines.next().expect("an answer").unwrap()).unwrap()
+    };
+    assert_eq!(ask(1, "initialize", parameters)["id"], 1);
+    let added = json!({ "name": "add", "arguments": { "content": "x".repeat(300_000), "name": "a.txt" } });
+    assert_eq!(ask(2, "tools/call", added)["result"]["isError"], false);
+    let got = ask(
+        3,
+        "tools/call",
+        json!({ "name": "get", "arguments": { "name": "a.txt", "include_content": true } }),
+    );
+    assert!(got["result"]["structuredContent"]["content"].as_str().unwrap().len() > 1_000);
+    drop(input);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn sockets_serve_as_well_as_pipes() {
+    // Node gives its children sockets.
+    let folder = tempfile::tempdir().unwrap();
+    let ((input, child_input), (output, child_output)) =
+        (UnixStream::pair().unwrap(), UnixStream::pair().unwrap());
+    let child = Command::new(binary())
+        .args(["--data-dir".as_ref(), folder.path().as_os_str(), "serve".as_ref()])
+        .stdin(OwnedFd::from(child_input))
+        .stdout(OwnedFd::from(child_output))
+        .spawn()
+        .unwrap();
+    talk(child, input, output);
+}
+
+#[test]
+fn files_serve_as_well_as_pipes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (requests, answers) = (folder.path().join("requests"), folder.path().join("answers"));
+    let lines = [
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } } }),
+        json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+        json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" }),
+    ];
+    std::fs::write(&requests, lines.map(|line| format!("{line}\n")).concat()).unwrap();
+    let status = Command::new(binary())
+        .args(["--data-dir".as_ref(), folder.path().join("library").as_os_str(), "serve".as_ref()])
+        .stdin(File::open(&requests).unwrap())
+        .stdout(File::create(&answers).unwrap())
+        .status()
+        .unwrap();
+    assert_eq!(status.code(), Some(0));
+    let answers = std::fs::read_to_string(&answers).unwrap();
+    let ids: Vec<Value> =
+        answers.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["id"].clone()).collect();
+    assert_eq!(ids, [json!(1), json!(2)]);
+}
+
+#[test]
+fn a_client_that_does_not_read_is_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut client = StdioClient::start(binary(), folder.path());
+    client.call("add", json!({ "content": "word ".repeat(4_000), "name": "a.txt" }));
+    let id = client.id();
+    let memory = || {
+        let facts = std::fs::read_to_string(format!("/proc/{id}/statm")).unwrap();
+        facts.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4_096
+    };
+    let before = memory();
+    // 20,000 answers of more than 40 KB each, and as many to lines that are no requests, would be 800 MB.
+    let input = client.take_input();
+    let sender = std::thread::spawn(move || {
+        let mut input = input;
+        for id in 1_000..21_000 {
+            let call = json!({ "name": "get", "arguments": { "name": "a.txt", "include_content": true } });
+            let line = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": call });
+            if writeln!(input, "{line}\nno request").is_err() {
+                return;
+            }
+        }
+    });
+    std::thread::sleep(Duration::from_millis(1_500));
+    assert!(!sender.is_finished(), "the server took all requests of a client that reads no answers");
+    let grown = memory().saturating_sub(before);
+    assert!(grown < 48 << 20, "{grown} bytes more");
+    client.kill();
+    sender.join().unwrap();
 }
