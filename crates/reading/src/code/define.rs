@@ -50,7 +50,7 @@ impl<'a> Walk<'a> {
             SymbolKind::Method if !in_type => SymbolKind::Function,
             kind => kind,
         };
-        let outer = outermost(node, self.language);
+        let outer = self.outermost(node);
         let bytes = offset(outer.start_byte())..offset(outer.end_byte());
         let lines = (line_of(outer), end_line_of(outer));
         let place = self.facts.definitions.len() as u32;
@@ -129,7 +129,7 @@ impl<'a> Walk<'a> {
         // `struct name *pointer` mentions a structure; only one with a body defines it.
         let has_body = self.field(node, "body").is_some() || node.kind() == "preproc_function_def";
         let mut name = self.field_text(node, "name");
-        let parent = node.parent().filter(|parent| parent.kind() == "type_definition");
+        let parent = self.parent().filter(|parent| parent.kind() == "type_definition");
         if name.is_empty()
             && let Some(declared) = parent.and_then(|parent| self.declared(parent))
         {
@@ -291,24 +291,22 @@ impl<'a> Walk<'a> {
     pub(super) fn define_value(&mut self, name: &'a str, node: Node<'a>) {
         self.open(SymbolKind::Function, name, None, node);
     }
-}
 
-/// A definition begins with what decorates or exports it.
-fn outermost(node: Node<'_>, language: Language) -> Node<'_> {
-    let Some(parent) = node.parent() else { return node };
-    match (language, parent.kind()) {
-        (_, "decorated_definition" | "export_statement" | "template_declaration") => parent,
-        (Language::Go, "type_declaration") if parent.named_child_count() == 1 => parent,
-        (Language::C | Language::Cpp, "type_definition") => parent,
-        (Language::JavaScript | Language::TypeScript, "lexical_declaration" | "variable_declaration")
-            if parent.named_child_count() == 1 =>
-        {
-            match parent.parent().filter(|outer| outer.kind() == "export_statement") {
-                Some(outer) => outer,
-                None => parent,
+    /// A definition begins with what decorates or exports it.
+    fn outermost(&self, node: Node<'a>) -> Node<'a> {
+        let Some(parent) = self.parent() else { return node };
+        match (self.language, parent.kind()) {
+            (_, "decorated_definition" | "export_statement" | "template_declaration") => parent,
+            (Language::Go, "type_declaration") if parent.named_child_count() == 1 => parent,
+            (Language::C | Language::Cpp, "type_definition") => parent,
+            (Language::JavaScript | Language::TypeScript, "lexical_declaration" | "variable_declaration")
+                if parent.named_child_count() == 1 =>
+            {
+                let outer = self.around.iter().rev().nth(1).copied();
+                outer.filter(|outer| outer.kind() == "export_statement").unwrap_or(parent)
             }
+            _ => node,
         }
-        _ => node,
     }
 }
 

@@ -115,7 +115,7 @@ impl<'a> Walk<'a> {
     fn variable_typed(&mut self, node: Node<'a>) {
         let said = self.field(node, "type").and_then(|found| self.type_path(found));
         let is_field = node.kind() == "field_declaration"
-            || node.parent().is_some_and(|parent| parent.kind() == "field_declaration");
+            || self.parent().is_some_and(|parent| parent.kind() == "field_declaration");
         for declarator in children(node) {
             if declarator.kind() != "variable_declarator" {
                 continue;

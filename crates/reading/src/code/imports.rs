@@ -169,7 +169,7 @@ impl<'a> Walk<'a> {
         let argument = self.field(node, "arguments").and_then(|list| list.named_child(0));
         let Some(argument) = argument.filter(|argument| argument.kind() == "string") else { return };
         let source = self.text(argument).trim_matches(['"', '\'', '`']);
-        let declarator = node.parent().filter(|parent| parent.kind() == "variable_declarator");
+        let declarator = self.parent().filter(|parent| parent.kind() == "variable_declarator");
         let Some(pattern) = declarator.and_then(|declarator| self.field(declarator, "name")) else {
             return self.add_import(ImportKind::Named, source, "", "", node);
         };

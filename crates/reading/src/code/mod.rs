@@ -31,7 +31,9 @@ pub use crate::facts::Language;
 /// Bytes of a file that are parsed; what follows is left out. A tree takes about fifteen times the memory of its text.
 const PARSED_BYTES: usize = 2 << 20;
 /// A text that takes longer than this has no facts.
-const LONGEST_PARSE: Duration = Duration::from_secs(10);
+const LONGEST_PARSE: Duration = Duration::from_secs(2);
+/// Brackets within brackets, at most: no program that somebody wrote comes near it, and parsers are slow beyond.
+const DEEPEST: usize = 2_000;
 
 /// The language of a file, by its name and type.
 pub fn language_of(path: &str, mime: &str) -> Option<Language> {
@@ -71,7 +73,7 @@ pub fn read(language: Language, path: &str, text: &str) -> Facts {
     let parsed = if whole { text } else { cut.rfind('\n').map_or(cut, |end| &cut[..=end]) };
     let with_markup = extension_of(path).ends_with('x');
     let grammar = kinds::grammar(language, with_markup);
-    let tree = parse(grammar, parsed);
+    let tree = if is_too_deep(parsed) { None } else { parse(grammar, parsed) };
     let mut walk = Walk::new(language, grammar, parsed);
     match &tree {
         Some(tree) => walk.run(tree),
@@ -86,7 +88,7 @@ fn parse(grammar: &Grammar, text: &str) -> Option<Tree> {
         static PARSER: std::cell::RefCell<Parser> = std::cell::RefCell::new(Parser::new());
     }
     // Reports come after every hundred steps; ordinary code takes about one step for four bytes.
-    let (mut reports, most) = (0usize, 1_000 + text.len() / 16);
+    let (mut reports, most) = (0usize, 1_000 + text.len() / 100);
     let begun = Instant::now();
     let mut go_on = |_: &tree_sitter::ParseState| {
         reports += 1;
@@ -100,6 +102,19 @@ fn parse(grammar: &Grammar, text: &str) -> Option<Tree> {
         let tree = parser.parse_with_options(&mut |at, _| &bytes[at.min(bytes.len())..], None, Some(options));
         parser.reset();
         tree
+    })
+}
+
+/// Whether brackets are nested too deeply. Those in strings and comments count, so the bound is a generous one.
+fn is_too_deep(text: &str) -> bool {
+    let mut depth = 0usize;
+    text.bytes().any(|byte| {
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth > DEEPEST
     })
 }
 
@@ -130,6 +145,8 @@ struct Walk<'a> {
     fields: HashMap<(String, &'a str), String>,
     known_uses: HashMap<UseKey<'a>, usize>,
     depth: u32,
+    /// The nodes around the present one, outermost first: asking a node for its parent takes a walk from the root.
+    around: Vec<Node<'a>>,
 }
 
 impl<'a> Walk<'a> {
@@ -143,6 +160,7 @@ impl<'a> Walk<'a> {
             fields: HashMap::new(),
             known_uses: HashMap::new(),
             depth: 0,
+            around: Vec::new(),
         }
     }
 
@@ -159,6 +177,7 @@ impl<'a> Walk<'a> {
             }
             if action != Action::Skip && cursor.goto_first_child() {
                 self.depth += 1;
+                self.around.push(node);
                 continue;
             }
             while !cursor.goto_next_sibling() {
@@ -166,6 +185,7 @@ impl<'a> Walk<'a> {
                     return;
                 }
                 self.depth -= 1;
+                self.around.pop();
             }
         }
     }
@@ -199,6 +219,11 @@ impl<'a> Walk<'a> {
 
     fn field_text(&self, node: Node<'a>, name: &str) -> &'a str {
         self.field(node, name).map_or("", |field| self.text(field))
+    }
+
+    /// The node around the present one.
+    fn parent(&self) -> Option<Node<'a>> {
+        self.around.last().copied()
     }
 
     fn definition(&self) -> Option<u32> {

@@ -145,7 +145,7 @@ impl<'a> Walk<'a> {
 
     /// A type that is named. What is defined, constructed or inherited from is told elsewhere.
     pub(super) fn mention(&mut self, node: Node<'a>) {
-        let is_told = node.parent().is_some_and(|parent| {
+        let is_told = self.parent().is_some_and(|parent| {
             let is_name = parent.child_by_field_name("name").is_some_and(|name| name.id() == node.id());
             let kind = parent.kind();
             is_name
