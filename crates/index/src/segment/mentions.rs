@@ -108,26 +108,19 @@ impl Mentions {
         (number(4 + at * ROW), number(8 + at * ROW))
     }
 
-    /// Keys are hashes, so their place can be guessed: a few steps find one among millions.
+    /// Keys are hashes, so their place can be guessed: the search begins around it.
     fn place(&self, key: u32) -> Option<usize> {
-        let (mut low, mut high) = (0, self.keys);
         let guess = (u64::from(key) * self.keys as u64 >> 32) as usize;
-        let mut step = 16;
-        if guess < high && self.row(guess).0 < key {
-            low = guess + 1;
-            while low + step < high && self.row(low + step).0 < key {
-                low += step + 1;
-                step *= 2;
+        let mut reach = 32;
+        let (mut low, mut high) = loop {
+            let (low, high) = (guess.saturating_sub(reach), (guess + reach).min(self.keys));
+            let holds_low = low == 0 || self.row(low).0 <= key;
+            let holds_high = high == self.keys || self.row(high).0 > key;
+            if holds_low && holds_high {
+                break (low, high);
             }
-            high = high.min(low + step + 1);
-        } else {
-            high = high.min(guess + 1);
-            while high > step && self.row(high - step).0 > key {
-                high -= step;
-                step *= 2;
-            }
-            low = high.saturating_sub(step);
-        }
+            reach *= 4;
+        };
         while low < high {
             let middle = low.midpoint(high);
             match self.row(middle).0.cmp(&key) {

@@ -8,6 +8,7 @@
 //! for a bound is said by [`Facts::is_cut`].
 
 mod encoding;
+mod package;
 mod sketch;
 
 use std::ops::Range;
@@ -349,6 +350,9 @@ pub fn facts(path: &str, mime: &str, text: &Text<'_>, page: Option<&[u8]>) -> Fa
         Some(language) => code::read(language, path, &text.text),
         None => links::read(path, mime, text, page),
     };
+    if let Some(package) = package::name(path, &text.text) {
+        facts.package = package;
+    }
     links::citations(&text.text, &mut facts);
     facts.sketch = Sketch::of(&text.text);
     facts
