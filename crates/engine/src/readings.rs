@@ -158,8 +158,13 @@ impl Readings {
         read.map(|text| (text, Some(key)))
     }
 
+    /// A record that somebody else keeps beside the texts.
+    pub(crate) fn record(&self, key: &DerivedKey) -> Option<Vec<u8>> {
+        self.log.get(key).ok().flatten()
+    }
+
     /// Derived data is a convenience: without room for it, contents are read again.
-    fn keep(&self, key: &DerivedKey, record: &[u8]) {
+    pub(crate) fn keep(&self, key: &DerivedKey, record: &[u8]) {
         if let Err(error) = self.log.put(key, record) {
             tracing::warn!(%error, "a text was not kept");
         }

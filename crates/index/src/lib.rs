@@ -4,6 +4,7 @@
 mod bits;
 mod derived;
 mod error;
+mod linked;
 mod manifest;
 mod pages;
 mod remote_vectors;
@@ -18,6 +19,7 @@ mod view;
 pub use bits::Bits;
 pub use derived::{Derived, DerivedKey};
 pub use error::Error;
+pub use linked::{Known, Linked, Place};
 pub use remote_vectors::{Cosines, Missing, RemoteVectors};
 pub use search::{Correction, Hit, Hits, Kind, Question, Resolved, Search, Unit, Wanted, folded};
 pub use segment::{Builder, Built, Entry, EntryPassage, Grep, Part, Span};

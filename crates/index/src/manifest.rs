@@ -14,8 +14,8 @@ use crate::{Error, Followed, Result};
 
 const NAME: &str = "manifest";
 /// The version of the index as a whole; an older index is rebuilt. Version 2 indexes large documents in pieces; version
-/// 1 ignored everything after their first 32 MiB.
-const FORMAT: u32 = 3;
+/// 1 ignored everything after their first 32 MiB; version 4 adds facts and mentions.
+const FORMAT: u32 = 4;
 
 /// The content of the manifest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +39,9 @@ pub(crate) struct SegmentNote {
     pub text_bytes: u64,
     /// The model that made its vectors.
     pub model: String,
+    /// The version of the readers that made its facts.
+    #[serde(default)]
+    pub reader: u32,
     /// Rows of documents that were replaced or deleted, in ascending order.
     pub dead: Vec<u32>,
     /// The file's metadata when its bytes were known to be correct. If it has changed, the file is verified against its

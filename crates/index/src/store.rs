@@ -109,6 +109,7 @@ struct State {
 pub struct Index {
     folder: PathBuf,
     model: &'static str,
+    reader: u32,
     coordination: Arc<dyn Coordination>,
     state: Mutex<State>,
 }
@@ -117,7 +118,12 @@ impl Index {
     /// The index in `folder`, with vectors of `model`. Who may write it is decided by the lock `index` of `coordination`.
     /// Nothing is read yet.
     pub fn new(folder: PathBuf, model: &'static str, coordination: Arc<dyn Coordination>) -> Self {
-        Self { folder, model, coordination, state: Mutex::default() }
+        Self { folder, model, reader: 0, coordination, state: Mutex::default() }
+    }
+
+    /// The same index with facts of this version of their readers; segments with others are rebuilt.
+    pub fn with_reader(self, reader: u32) -> Self {
+        Self { reader, ..self }
     }
 
     /// The current view: what is on disk now, and this process's tail.
@@ -302,6 +308,7 @@ impl Index {
             documents: built.documents,
             text_bytes: built.text_bytes,
             model: self.model.to_owned(),
+            reader: self.reader,
             dead: Vec::new(),
             stamp: FileStamp::of(&path).ok(),
         })
@@ -364,8 +371,8 @@ impl Index {
                 return Ok(());
             }
             let mut manifest = Manifest::read(&self.folder)?;
-            if manifest.segments.iter().any(|note| note.model != self.model) {
-                // Vectors of a different model: rebuild everything.
+            if manifest.segments.iter().any(|note| note.model != self.model || note.reader != self.reader) {
+                // Vectors of a different model or facts of other readers: rebuild everything.
                 manifest = Manifest::default();
             }
             match self.open_all(&manifest, state) {

@@ -201,7 +201,8 @@ impl View {
         let sum = |prefix: &str| self.segments.iter().map(|placed| placed.segment.sizes(prefix)).sum();
         let all: u64 = sum("");
         let (words, vectors, trigrams) = (sum("words/") + sum("stems"), sum("vector."), sum("trigrams"));
-        Sizes { words, vectors, trigrams, tables: all - words - vectors - trigrams }
+        let graph = sum("facts") + sum("mentions");
+        Sizes { words, vectors, trigrams, graph, tables: all - words - vectors - trigrams - graph }
     }
 
     /// The number of segments.
@@ -224,6 +225,8 @@ pub struct Sizes {
     pub vectors: u64,
     /// Trigram lists.
     pub trigrams: u64,
+    /// Facts of documents and what they mention.
+    pub graph: u64,
     /// Tables of documents and passages.
     pub tables: u64,
 }

@@ -11,12 +11,18 @@
 //! **Passages** ([`passages()`]). The pieces that are searched and shown: about four hundred tokens each, split at
 //! natural boundaries, with exact line numbers.
 //!
+//! **Facts** ([`facts()`](facts::facts)). What a document defines, imports, calls and links to: definitions of ten
+//! programming languages ([`code`]), links and headings of prose ([`links`]), as names that are resolved later.
+//!
 //! This crate reads no files and keeps no state.
 
+pub mod code;
 mod decode;
 mod detect;
 mod docx;
+pub mod facts;
 mod html;
+pub mod links;
 mod passages;
 mod pdf;
 mod text;

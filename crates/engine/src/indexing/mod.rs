@@ -27,6 +27,7 @@ use remote::OtherModel;
 use shelf_base::{CallContext, Coordination, ErrorInfo, Kind};
 use shelf_catalog::Changed;
 use shelf_embed::BUILT_IN;
+use shelf_reading::facts::FACTS_VERSION;
 use shelf_index::{Builder, Change, Followed, Index, Lease, Sizes, Staged, View};
 
 use crate::{Error, Idle, Library, Result, blobs::Blobs, follow::Follower};
@@ -83,7 +84,7 @@ impl Indexing {
     ) -> Result<Self> {
         Ok(Self {
             other: remote::open_other(&folder, model)?,
-            index: Index::new(folder, BUILT_IN, coordination),
+            index: Index::new(folder, BUILT_IN, coordination).with_reader(FACTS_VERSION),
             blobs,
             catching: Mutex::default(),
             verified: Mutex::default(),

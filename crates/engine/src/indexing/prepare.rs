@@ -1,5 +1,7 @@
 //! From a stored document to what the index takes of it: text, passages, vectors, bytes for patterns.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use shelf_base::{CallContext, Digest};
 use shelf_catalog::Changed;
 use shelf_embed::Tokens;
@@ -9,6 +11,7 @@ use shelf_reading::{Passage, Text};
 use crate::{
     Result,
     blobs::Blobs,
+    graph::keys,
     readings::{EXTRACTED_BYTES, Origin, Readings},
 };
 
@@ -133,7 +136,14 @@ impl Preparing {
             text_start => Part::Later { text_start, first_ordinal: pieces.ordinal },
         };
         let count = passages.len() as u32;
+        // The facts of a large text are those of its first piece.
+        let (facts, mentions) = match start {
+            0 => facts(document, Some(&text), bytes, true),
+            _ => (Vec::new(), Vec::new()),
+        };
         let entry = Entry {
+            facts: &facts,
+            mentions: &mentions,
             number: document.number,
             hash: document.hash,
             collection: document.collection,
@@ -168,7 +178,10 @@ impl Preparing {
             true if decoded || bytes.len() as u64 != document.size => Grep::Always,
             true => Grep::Bytes(bytes),
         };
+        let (facts, mentions) = facts(document, text.as_ref(), bytes, !is_whole);
         let entry = Entry {
+            facts: &facts,
+            mentions: &mentions,
             number: document.number,
             hash: document.hash,
             collection: document.collection,
@@ -190,6 +203,19 @@ impl Preparing {
         let passages = shelf_reading::passages(text, &self.tokens.starts);
         passages.iter().map(|passage| entry_passage(passage, &self.tokens.ids)).collect()
     }
+}
+
+/// What a document says of itself and of others, and the keys by which that is found.
+fn facts(document: &Changed, text: Option<&Text<'_>>, bytes: &[u8], is_cut: bool) -> (Vec<u8>, Vec<u32>) {
+    let read = |text: &Text<'_>| {
+        let facts = || shelf_reading::facts::facts(&document.path, &document.mime, text, Some(bytes));
+        // A parser that fails takes the facts of this document with it, nothing else.
+        catch_unwind(AssertUnwindSafe(facts)).unwrap_or_default()
+    };
+    let mut facts = text.map(read).unwrap_or_default();
+    facts.is_cut |= is_cut && text.is_some();
+    let keys = keys::of(&document.path, &document.title, &document.hash, &facts);
+    (facts.encode(), keys)
 }
 
 /// How far a large document has been indexed.

@@ -8,6 +8,7 @@ use tantivy::{IndexBuilder, SingleSegmentIndexWriter, directory::RamDirectory};
 use super::{
     Segment,
     archive::{Archive, Content, Parts, words_from_memory},
+    mentions::MentionsBuilder,
     tables::{ALWAYS, CONVERTED, DocumentRow, FIRST_PIECE, LATER_PIECE, PATTERNS, PassageRow, Span, WORDED},
 };
 use crate::{
@@ -88,6 +89,10 @@ pub struct Entry<'a> {
     pub grep: Grep<'a>,
     /// Which part of its document it is.
     pub part: Part,
+    /// What was read from it beside its text, as a record that the index does not look into.
+    pub facts: &'a [u8],
+    /// Keys of what it mentions.
+    pub mentions: &'a [u32],
 }
 
 /// Collects documents into a segment.
@@ -101,6 +106,7 @@ pub struct Builder {
     passage_count: u32,
     paths: Vec<u8>,
     trigrams: TrigramsBuilder,
+    mentions: MentionsBuilder,
     vectors: VectorsBuilder,
     text_bytes: usize,
 }
@@ -124,6 +130,7 @@ impl Builder {
             passage_count: 0,
             paths: Vec::new(),
             trigrams: TrigramsBuilder::default(),
+            mentions: MentionsBuilder::default(),
             vectors: VectorsBuilder::default(),
             text_bytes: 0,
         })
@@ -165,6 +172,7 @@ impl Builder {
             flags |= WORDED;
         }
         self.trigrams.add(bytes);
+        self.mentions.add(entry.facts, entry.mentions.iter().copied());
         if entry.text_variant.is_some() {
             flags |= CONVERTED;
         }
@@ -192,7 +200,7 @@ impl Builder {
     /// Whether the segment is large enough to be written, judged by the memory it takes.
     pub fn is_full(&self) -> bool {
         let vectors = self.passage_count as usize * DIMENSIONS;
-        let memory = self.words.mem_usage() + 2 * self.trigrams.memory() + vectors;
+        let memory = self.words.mem_usage() + 2 * self.trigrams.memory() + self.mentions.memory() + vectors;
         memory > FULL || self.documents.len() as u32 >= MOST_DOCUMENTS / 2
     }
 
@@ -205,7 +213,7 @@ impl Builder {
         let names = super::word_files(&index)?;
         words_from_memory(&self.directory, &names, &mut parts)?;
         let mut keep = |name: &str, bytes| parts.insert(name.to_owned(), Content::Bytes(bytes));
-        for (name, bytes) in self.vectors.finish() {
+        for (name, bytes) in self.vectors.finish().into_iter().chain(self.mentions.finish()) {
             keep(name, bytes);
         }
         keep("trigrams", self.trigrams.finish());

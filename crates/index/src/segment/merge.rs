@@ -14,6 +14,7 @@ use super::{
     Built, Segment,
     archive::{Content, Parts, words_from_folder, words_from_memory},
     build::{numbers, place, stems},
+    mentions::Mentions,
     tables::DocumentRow,
     word_files,
 };
@@ -42,6 +43,8 @@ pub(crate) fn merge(segments: &[(&Segment, &Bits)], folder: &Path) -> Result<Opt
     let tables = Merged::of(segments)?;
     let lists: Vec<&Trigrams> = segments.iter().map(|(segment, _)| &segment.trigrams).collect();
     let trigrams = Trigrams::merge(&lists, &tables.places, live as u32);
+    let mentions: Vec<&Mentions> = segments.iter().map(|(segment, _)| &segment.mentions).collect();
+    let mentions = Mentions::merge(&mentions, &tables.places);
     let mut keep = |name: &str, bytes| parts.insert(name.to_owned(), Content::Bytes(bytes));
     keep("trigrams", trigrams);
     keep("passages", tables.passages);
@@ -50,7 +53,7 @@ pub(crate) fn merge(segments: &[(&Segment, &Bits)], folder: &Path) -> Result<Opt
     let mut rows = Vec::new();
     tables.documents.iter().for_each(|row| row.write(&mut rows));
     keep("documents", rows);
-    for (name, bytes) in tables.vectors.finish() {
+    for (name, bytes) in tables.vectors.finish().into_iter().chain(mentions) {
         keep(name, bytes);
     }
     Ok(Some(Built { parts, documents: live as u32, text_bytes: tables.text_bytes, folder: scratch }))

@@ -5,6 +5,7 @@
 
 pub(crate) mod archive;
 mod build;
+mod mentions;
 mod merge;
 mod tables;
 #[cfg(test)]
@@ -15,6 +16,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use archive::Archive;
 pub use build::{Builder, Built, Entry, EntryPassage, Grep, Part};
+use mentions::Mentions;
 pub(crate) use merge::merge;
 use parking_lot::Mutex;
 use shelf_base::ids::CollectionId;
@@ -56,6 +58,7 @@ pub(crate) struct Segment {
     numbers: OwnedBytes,
     paths: OwnedBytes,
     trigrams: Trigrams,
+    pub(crate) mentions: Mentions,
     pub(crate) vectors: Vectors,
     pub(crate) stems: Stems,
     plain: Gathered,
@@ -83,7 +86,14 @@ impl Segment {
         if numbers.len() != 12 * tables.documents() {
             return Err(Error::damaged("numbers", "its length does not match the number of documents"));
         }
+        let mentions = Mentions::open(
+            archive.part("facts")?,
+            archive.part("facts.ends")?,
+            archive.part("mentions")?,
+            tables.documents(),
+        )?;
         Ok(Self {
+            mentions,
             fields: text::schema().1,
             index,
             reader,
@@ -164,6 +174,13 @@ impl Segment {
             return live.count();
         }
         live.iter().filter(|row| !self.tables.later.has(*row)).count()
+    }
+
+    /// Keeps only one row of each document.
+    pub(crate) fn drop_later_pieces(&self, documents: &mut Bits) {
+        if self.tables.has_pieces {
+            self.tables.later.iter().for_each(|row| documents.clear(row));
+        }
     }
 
     /// The inverted index of passage bodies.

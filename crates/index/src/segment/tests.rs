@@ -44,6 +44,8 @@ fn segment(texts: &[String], passage: usize) -> Segment {
             passages,
             grep: Grep::Bytes(text.as_bytes()),
             part: super::Part::Whole,
+            facts: &[],
+            mentions: &[],
         };
         builder.add(&entry).unwrap();
     }

@@ -132,6 +132,12 @@ impl Vectors {
         float_at(&self.scales, at)
     }
 
+    /// One vector as it can be read back.
+    pub(crate) fn plain(&self, at: usize) -> [f32; DIMENSIONS] {
+        let (row, scale) = (self.row(at), self.scale(at));
+        std::array::from_fn(|dimension| f32::from(row[dimension] as i8) * scale)
+    }
+
     /// The cosine of one vector with the query.
     pub(crate) fn cosine(&self, query: &Query, at: usize) -> f32 {
         kernels::dot(&query.vector, self.row(at)) * self.scale(at)

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use shelf_engine::{GetRequest, Got, Window};
+use shelf_engine::{GetRequest, Got, Related, Window};
 
 use crate::{
     Family, Hints, Tool, arguments,
@@ -17,7 +17,7 @@ pub(crate) const TOOL: Tool = Tool {
     name: "get",
     title: "Get a document",
     description: "Retrieve a document by its content hash (full, or a unique prefix of at least 8 digits) or by name: its \
-                  details, optionally its content or part of it, or a copy written to outputPath. Use list to find \
+                  details, optionally its content or part of it, related documents, or a copy written to outputPath. Use list to find \
                   documents by type, tag or time.",
     family: Family::Store,
     audience: Audience::Personal,
@@ -28,11 +28,10 @@ pub(crate) const TOOL: Tool = Tool {
     output: schema::of::<Reply>,
     run: |context, arguments| {
         let arguments: Arguments = arguments::read(arguments)?;
-        // The tool `graph`, which finds related documents, does not exist yet. Fail rather than ignore the request.
-        if arguments.graph {
-            return Err(ToolError::argument("graph is not supported in this version; omit it"));
+        let (graph, depth) = (arguments.graph, arguments.depth);
+        if depth.is_some_and(|depth| !(1..=5).contains(&depth)) {
+            return Err(ToolError::argument("depth must be between 1 and 5"));
         }
-        let _ = arguments.depth;
         let request = GetRequest {
             hash: arguments.hash,
             name: arguments.name,
@@ -50,6 +49,15 @@ pub(crate) const TOOL: Tool = Tool {
             policy::must_write(&context.caller.pass, context.selection)?;
         }
         match context.library.get(context.caller, &request, context.call)? {
+            Some(got) if graph => {
+                let library = context.library;
+                let related = library.related(context.caller, &got.document, depth, RELATED, context.call)?;
+                reply(&Reply {
+                    related: Some(related.0.iter().map(RelatedView::of).collect()),
+                    related_truncated: Some(related.1),
+                    ..found(got)
+                })
+            }
             Some(got) => reply(&found(got)),
             None => reply(&Reply::default()),
         }
@@ -73,7 +81,7 @@ struct Arguments {
     /// Include full document content in response
     #[serde(default)]
     include_content: bool,
-    /// Include related documents in response; not supported in this version
+    /// Include related documents in response: those it links to, imports, calls or cites, and those that do so with it
     #[serde(default)]
     graph: bool,
     /// Graph traversal depth (1-5)
@@ -119,6 +127,41 @@ fn found(got: Got) -> Reply {
         next_offset: content.as_ref().and_then(|content| content.next_offset),
         total_lines: content.as_ref().and_then(|content| content.total_lines),
         content: content.map(|content| content.text),
+        related: None,
+        related_truncated: None,
+    }
+}
+
+/// Related documents in one reply.
+const RELATED: usize = 50;
+
+#[derive(Serialize, JsonSchema)]
+struct RelatedView {
+    /// Document UUID
+    document_id: String,
+    /// Path of the document
+    path: String,
+    /// Title
+    title: String,
+    /// SHA-256 of the current content
+    hash: String,
+    /// Number of steps between the documents
+    distance: u32,
+    /// Relation of the last step
+    relation: String,
+}
+
+impl RelatedView {
+    fn of(related: &Related) -> Self {
+        let document = &related.document;
+        Self {
+            document_id: document.id.to_string(),
+            path: document.path.clone(),
+            title: document.title.clone(),
+            hash: document.version.hash.to_string(),
+            distance: related.distance,
+            relation: related.relation.to_owned(),
+        }
     }
 }
 
@@ -196,4 +239,10 @@ struct Reply {
     /// Number of lines of the whole document, when lines were requested
     #[serde(skip_serializing_if = "Option::is_none")]
     total_lines: Option<u64>,
+    /// Related documents, the nearest first, with graph
+    #[serde(skip_serializing_if = "Option::is_none")]
+    related: Option<Vec<RelatedView>>,
+    /// Whether there are more related documents; use the tool graph for all of them
+    #[serde(skip_serializing_if = "Option::is_none")]
+    related_truncated: Option<bool>,
 }

@@ -5,6 +5,7 @@ mod common;
 mod delete_by_name;
 mod download;
 mod get;
+mod graph;
 mod grep;
 mod grep_output;
 mod list;
@@ -25,6 +26,7 @@ pub(crate) const TOOLS: &[Tool] = &[
     add::TOOL,
     grep::TOOL,
     get::TOOL,
+    graph::TOOL,
     update::TOOL,
     status::TOOL,
     list::TOOL,

@@ -68,6 +68,7 @@ fn details(status: &StatusReply, snapshots: u64) -> Details {
             vector_bytes: index.sizes.vectors,
             trigram_bytes: index.sizes.trigrams,
             text_bytes: status.storage.map_or(0, |storage| storage.derived_bytes),
+            graph_bytes: index.sizes.graph,
             table_bytes: index.sizes.tables,
         }),
         queue: status.storage.map(|storage| QueueView { pending: storage.loose.0 }),
@@ -154,6 +155,8 @@ struct IndexView {
     trigram_bytes: u64,
     /// Bytes of extracted texts
     text_bytes: u64,
+    /// Bytes of facts for the knowledge graph and what documents mention
+    graph_bytes: u64,
     /// Bytes of tables
     table_bytes: u64,
 }

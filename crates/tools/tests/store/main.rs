@@ -9,6 +9,7 @@ mod delete;
 mod documents;
 mod download;
 mod get;
+mod graph;
 mod grep;
 mod hostile;
 mod identities;

@@ -39,6 +39,7 @@ fn names_are_those_of_the_contracts() {
         "add",
         "grep",
         "get",
+        "graph",
         "update",
         "status",
         "list",
