@@ -28,6 +28,8 @@ pub enum Operation {
     DeleteCollection,
     /// A collection is searched with another model from now on.
     SetModel,
+    /// A document got another map.
+    SetMap,
     /// An account was made.
     CreateAccount,
     /// An account was changed.
@@ -52,7 +54,7 @@ pub enum Operation {
 
 impl Operation {
     /// Every operation.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Add,
         Self::Replace,
         Self::Update,
@@ -63,6 +65,7 @@ impl Operation {
         Self::RenameCollection,
         Self::DeleteCollection,
         Self::SetModel,
+        Self::SetMap,
         Self::CreateAccount,
         Self::UpdateAccount,
         Self::DeleteAccount,
@@ -88,6 +91,7 @@ impl Operation {
             Self::RenameCollection => "rename_collection",
             Self::DeleteCollection => "delete_collection",
             Self::SetModel => "set_model",
+            Self::SetMap => "set_map",
             Self::CreateAccount => "create_account",
             Self::UpdateAccount => "update_account",
             Self::DeleteAccount => "delete_account",

@@ -11,6 +11,7 @@ mod accounts;
 mod chunk;
 mod error;
 mod journal;
+mod maps;
 mod model;
 pub mod sqlite;
 pub mod suite;
@@ -22,6 +23,7 @@ pub use accounts::{
 pub use chunk::{Chunk, Position, chunks};
 pub use error::{EngineError, Error};
 pub use journal::{Operation, Record};
+pub use maps::{GivenMap, Maps, NewMap};
 pub use model::{
     Actor, BlobRow, BlocksOf, Changed, Changes, Chosen, Collection, CollectionKind, CollectionSummary,
     Document, DocumentChange, Expected, Filter, Listed, LooseBlock, Metadata, NewContent, NewType, Order,
@@ -42,7 +44,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What the rest of the program asks of a catalog. All methods may be called from many threads and many processes at once; each
 /// read sees every write that any process had acknowledged before it started.
-pub trait Catalog: Accounts {
+pub trait Catalog: Accounts + Maps {
     /// The collections in scope with their figures, by name.
     fn collections(&self, scope: &Scope) -> Result<Vec<CollectionSummary>>;
     /// A collection in scope by name.

@@ -6,6 +6,7 @@
 mod accounts;
 mod audit;
 mod documents;
+mod maps;
 mod put;
 mod read;
 mod recovery;

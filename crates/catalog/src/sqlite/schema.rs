@@ -185,6 +185,7 @@ const STEPS: &[&str] = &[
     CREATE INDEX documents_by_title ON documents (title)
         WHERE deleted_at IS NULL AND title <> replace(path, rtrim(path, replace(path, '/', '')), '');
     ",
+    super::maps::STEP,
 ];
 
 /// The newest version that this program knows.
