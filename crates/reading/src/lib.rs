@@ -11,6 +11,9 @@
 //! **Passages** ([`passages()`]). The pieces that are searched and shown: about four hundred tokens each, split at
 //! natural boundaries, with exact line numbers.
 //!
+//! **Facts** ([`facts()`](facts::facts)). What a document defines, imports, calls and links to: definitions of ten
+//! programming languages ([`code`]), links and headings of prose ([`links`]), as names that are resolved later.
+//!
 //! **Maps** ([`map`]). The tree of nodes of a document, made from its headings, symbols, keys, pages, chapters or cues,
 //! each with its exact place. [`cut_pages`], [`crop`] and [`media::cut_clip`] cut out what is at a place.
 //!
@@ -18,11 +21,14 @@
 
 mod archive;
 mod book;
+pub mod code;
 mod decode;
 mod detect;
 mod docx;
+pub mod facts;
 mod html;
 mod layout;
+pub mod links;
 pub mod map;
 pub mod media;
 mod passages;

@@ -4,9 +4,11 @@
 //! and the stream provides both. Without a tree there is no depth that could overflow the stack, the cost does not
 //! depend on the structure of the page, and tag soup needs no special handling.
 
+mod links;
 mod tags;
 mod writer;
 
+pub(crate) use links::{inline_links, links};
 use tags::{Tags, Token};
 use writer::{Gap, Writer};
 
@@ -16,7 +18,7 @@ pub(crate) fn to_markdown(page: &str) -> String {
     for token in Tags::new(page) {
         match token {
             Token::Text(text) => walk.text(&text),
-            Token::Open { name, alternative } => walk.open(&name, alternative.as_deref()),
+            Token::Open { name, alternative, .. } => walk.open(&name, alternative.as_deref()),
             Token::Close { name } => walk.close(&name),
         }
     }

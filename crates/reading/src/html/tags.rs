@@ -15,6 +15,8 @@ pub(super) enum Token<'a> {
         name: String,
         /// The alternative text of an image.
         alternative: Option<String>,
+        /// The whole tag.
+        tag: &'a str,
     },
     /// The end of an element.
     Close {
@@ -92,7 +94,7 @@ impl<'a> Tags<'a> {
         if HIDDEN.contains(&name.as_str()) && !tag.ends_with("/>") && self.hidden.is_none() {
             self.hidden = Some((name.clone(), 0));
         }
-        Token::Open { name, alternative }
+        Token::Open { name, alternative, tag }
     }
 
     fn skip_raw(&mut self, name: &str) {
@@ -165,7 +167,7 @@ fn tag_length(rest: &str) -> usize {
     rest.len()
 }
 
-fn attribute(tag: &str, wanted: &str) -> Option<String> {
+pub(super) fn attribute(tag: &str, wanted: &str) -> Option<String> {
     let mut rest = tag;
     while let Some(at) = rest.find('=') {
         let name =

@@ -82,6 +82,11 @@ impl Writer {
         self.gap(Gap::Block);
     }
 
+    /// What has been written so far.
+    pub(super) fn written(&self) -> &str {
+        &self.text
+    }
+
     fn settle(&mut self) {
         let gap = std::mem::take(&mut self.gap);
         if !self.text.is_empty() {

@@ -94,6 +94,21 @@ fn data_files_by_keys() {
 }
 
 #[test]
+fn code_by_symbols() {
+    let rust = "use std::io;\n\nstruct Shelf {\n    a: u8,\n}\n\nimpl Shelf {\n    fn open() {\n    }\n}\n\nmod inner {\n    fn f() {}\n}\n";
+    let map = map_of("a.rs", "text/x-rust", rust);
+    is_sound(&map);
+    assert_eq!(shown(&map), ["shelf 3-5", "shelf_open 8-9", "inner 12-14", "inner.f 13"]);
+    assert_eq!((map.nodes[1].title.as_str(), map.nodes[1].kind.as_ref()), ("Shelf::open", DEFINITION));
+    assert_eq!(map.nodes[1].summary.as_deref(), Some("fn open() {"));
+    let python = "class A:\n    def b(self):\n        pass\n\ndef c():\n    return 1\n";
+    let map = map_of("a.py", "text/x-python", python);
+    is_sound(&map);
+    assert_eq!(shown(&map), ["a 1-3", "a.b 2-3", "c 5-6"]);
+    assert_eq!(shown(&map_of("a.sh", "text/x-shellscript", "a\n\nb\n")), ["a 1", "b 3"]);
+}
+
+#[test]
 fn plain_text_by_paragraphs() {
     let map = map_of("a.txt", "text/plain", "One two.\nThree.\n\n\nFour\r\n\r\n");
     assert_eq!(shown(&map), ["one_two 1-2", "four 5"]);

@@ -2,8 +2,8 @@
 
 use shelf_base::address::{Lines, Place};
 
-use super::{Entry, MOST_NODES, SECTION, data, line_count, markup, summary};
-use crate::{Markup, Text};
+use super::{DEFINITION, Entry, MOST_NODES, SECTION, data, line_count, markup, summary};
+use crate::{Markup, Text, code};
 
 /// Characters of the title of a paragraph.
 const PARAGRAPH_TITLE: usize = 80;
@@ -85,8 +85,25 @@ pub(super) fn entries(path: &str, mime: &str, text: &Text<'_>) -> Vec<Entry> {
     finished(&lines, marks)
 }
 
-fn symbols(_path: &str, _mime: &str, _lines: &TextLines<'_>) -> Vec<Mark> {
-    Vec::new()
+/// The definitions of a file of code. They are nested as they stand in the file: a method that stands elsewhere than its
+/// type, as in Rust and Go, is named with it instead.
+fn symbols(path: &str, mime: &str, lines: &TextLines<'_>) -> Vec<Mark> {
+    let Some(language) = code::language_of(path, mime) else { return Vec::new() };
+    let mut found = code::read(language, path, lines.text).definitions;
+    found.sort_by_key(|definition| (definition.bytes.start, std::cmp::Reverse(definition.bytes.end)));
+    let mut open: Vec<u32> = Vec::new();
+    let mut marks = Vec::with_capacity(found.len());
+    for definition in found {
+        while open.last().is_some_and(|end| *end < definition.bytes.end) {
+            open.pop();
+        }
+        let title = if open.is_empty() { definition.qualified } else { definition.name };
+        open.push(definition.bytes.end);
+        let (first, last) = definition.lines;
+        let (level, last) = (open.len(), Some(last.max(first)));
+        marks.push(Mark { level, title, kind: DEFINITION, first, last, heading: 0 });
+    }
+    marks
 }
 
 /// Stretches of lines that are not blank.
@@ -123,7 +140,11 @@ fn finished(lines: &TextLines<'_>, marks: Vec<Mark>) -> Vec<Entry> {
         let end = mark.last.unwrap_or_else(|| without_blank_end(lines, mark.first, ends[at]));
         let end = end.clamp(mark.first, lines.count().max(1));
         let own = marks.get(at + 1).map_or(end, |next| next.first.saturating_sub(1).min(end));
-        let summary = summary::of(lines.range(mark.first + mark.heading, own.max(mark.first)));
+        let summary = match mark.kind {
+            // What is defined says more than how.
+            DEFINITION => Some(lines.line(mark.first).trim().chars().take(200).collect()),
+            _ => summary::of(lines.range(mark.first + mark.heading, own.max(mark.first))),
+        };
         let Ok(place) = Lines::new(mark.first, end) else { continue };
         let summary = summary.filter(|summary| *summary != mark.title);
         entries.push(Entry {
