@@ -11,6 +11,7 @@ mod accounts;
 mod blobs;
 mod books;
 mod budget;
+mod citations;
 mod collections;
 mod commit;
 mod cursor;
@@ -42,6 +43,11 @@ mod workspace;
 
 pub use accounts::{AccountUpdate, Door, KeyRequest, Permission, PersonalScope, Registration, Usage};
 pub use books::{Book, BookError, BookFile, BookMatch, BookWritten, book_error_name};
+pub use citations::{
+    Citation, CitationError, CitationReport, EvidenceContent, GivenMapReply, ImportedMap, LocationJson,
+    MOST_RESOURCES, NodeJson, NodeReply, ResolveRequest, Resolved, ResourceList, Structure, addresses_in,
+    location_json,
+};
 pub use delete::{DeleteRequest, Deleted};
 pub use documents::{ChangeRequest, DocumentType, StoreRequest, StoredDocument, WholeDocument};
 pub use download::{DownloadReply, DownloadRequest, DownloadSettings};

@@ -113,6 +113,16 @@ impl Readings {
         Ok(text)
     }
 
+    /// Another record that was derived from a content.
+    pub(crate) fn derived(&self, key: &DerivedKey) -> Option<Vec<u8>> {
+        self.log.get(key).ok().flatten()
+    }
+
+    /// Keeps another record that was derived from a content.
+    pub(crate) fn keep_derived(&self, key: &DerivedKey, record: &[u8]) {
+        self.keep(key, record);
+    }
+
     /// Forgets texts that were unpacked.
     pub(crate) fn release_memory(&self) {
         self.unpacked.lock().clear();

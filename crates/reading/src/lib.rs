@@ -31,6 +31,8 @@ mod layout;
 pub mod links;
 pub mod map;
 pub mod media;
+#[cfg(test)]
+mod office_tests;
 mod passages;
 mod pdf;
 mod picture;

@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: measures our performance targets in a reproducible way and records the results.
 
 mod binary;
+mod cite;
 mod corpus;
 mod engines;
 mod full_text;
@@ -88,8 +89,9 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
         Some("grep") => grep::run(scale),
         Some("hostile") => hostile::run(scale),
         Some("gc") => gc::run(scale),
+        Some("cite") => cite::run(scale),
         _ => bail!(
-            "name a benchmark: `cargo xtask bench ingest`, `serve`, `search`, `grep`, `hostile` or `gc`"
+            "name a benchmark: `cargo xtask bench ingest`, `serve`, `search`, `grep`, `hostile`, `gc` or `cite`"
         ),
     }
 }

@@ -171,6 +171,7 @@ fn recordings_by_chapters_cues_or_cuts() {
         has_subtitles: false,
         has_sound: true,
         codec: "h264".into(),
+        reorder: 0,
         clock: 0,
         key_frames: Vec::new(),
     };

@@ -8,7 +8,7 @@ use std::{ffi::OsString, fs, path::Path};
 
 use shelf_base::CallContext;
 
-use super::{MediaError, MediaFacts, Recording, Task, probe, run::run};
+use super::{MediaError, MediaFacts, Recording, Task, probe::length, run::run};
 
 /// Seconds that a clip may take.
 const CUT_SECONDS: u64 = 600;
@@ -45,8 +45,8 @@ pub fn cut_clip(
         Recording::Audio => !matches!(facts.codec.as_str(), "flac" | "vorbis" | "wmav2"),
     };
     if same_form && begins_with_key_frame {
-        let cut = ffmpeg(source, facts.recording, (start, wanted), target, Way::Copy, call);
-        let is_exact = cut.is_ok() && length_is(target, wanted, call)?;
+        let cut = ffmpeg(source, facts, (start, wanted), target, Way::Copy, call);
+        let is_exact = cut.is_ok() && length_is(target, facts.recording, wanted, call)?;
         if is_exact {
             return Ok(());
         }
@@ -55,7 +55,7 @@ pub fn cut_clip(
         }
         let _ = fs::remove_file(target);
     }
-    ffmpeg(source, facts.recording, (start, wanted), target, Way::Encode, call)
+    ffmpeg(source, facts, (start, wanted), target, Way::Encode, call)
 }
 
 fn starts_at_key_frame(facts: &MediaFacts, start: u64) -> bool {
@@ -63,9 +63,9 @@ fn starts_at_key_frame(facts: &MediaFacts, start: u64) -> bool {
     facts.key_frames.get(at).is_some_and(|time| time.abs_diff(start) <= TOLERANCE / 2)
 }
 
-fn length_is(clip: &Path, wanted: u64, call: &CallContext) -> Result<bool, MediaError> {
-    match probe(clip, call) {
-        Ok(found) => Ok(found.duration.abs_diff(wanted) <= TOLERANCE),
+fn length_is(clip: &Path, recording: Recording, wanted: u64, call: &CallContext) -> Result<bool, MediaError> {
+    match length(clip, recording, call) {
+        Ok(found) => Ok(found.is_some_and(|found| found.abs_diff(wanted) <= TOLERANCE)),
         Err(error @ (MediaError::Stopped(_) | MediaError::Absent { .. })) => Err(error),
         Err(_) => Ok(false),
     }
@@ -79,7 +79,7 @@ enum Way {
 
 fn ffmpeg(
     source: &Path,
-    recording: Recording,
+    facts: &MediaFacts,
     (start, length): (u64, u64),
     target: &Path,
     way: Way,
@@ -91,8 +91,15 @@ fn ffmpeg(
         name.push(path);
         name
     };
-    // A copy begins at the key frame before the time, so that a time just before one would begin a whole group early.
-    let start = if way == Way::Copy && recording == Recording::Video { start + TOLERANCE / 2 } else { start };
+    let recording = facts.recording;
+    // A copy begins at the key frame before the time, so that a time just before one would begin a whole group early. It
+    // ends by the order in which frames are stored, which is ahead of the order in which they are shown.
+    let (start, length) = match (way, recording) {
+        (Way::Copy, Recording::Video) => {
+            (start + TOLERANCE / 2, length.saturating_sub(TOLERANCE / 2 + facts.reorder).max(1))
+        }
+        _ => (start, length),
+    };
     let mut arguments: Vec<OsString> = Vec::new();
     let mut give = |words: &[&str]| arguments.extend(words.iter().map(OsString::from));
     give(&["-nostdin", "-v", "error", "-protocol_whitelist", "file,pipe", "-ss", &time(start), "-i"]);

@@ -36,6 +36,8 @@ pub struct MediaFacts {
     pub has_sound: bool,
     /// The codec of its picture, or of its sound when it has none.
     pub codec: String,
+    /// How far frames are stored ahead of the time they are shown.
+    pub reorder: u64,
     /// The time at which its clock begins; all other times count from there.
     pub clock: u64,
     /// The times of frames that need no other frame, in order; empty for sound.

@@ -28,7 +28,7 @@ fn arguments(before: &[&str], file: &Path, after: &[&str]) -> Vec<OsString> {
 pub fn probe(file: &Path, call: &CallContext) -> Result<MediaFacts, MediaError> {
     let task = Task { program: "ffprobe", seconds: PROBE_SECONDS, call };
     let before = ["-v", "error", "-protocol_whitelist", "file", "-show_entries"];
-    let shown = "format=duration,start_time:chapter=start_time,end_time:chapter_tags=title:stream=codec_type,codec_name,duration:stream_disposition=attached_pic";
+    let shown = "format=duration,start_time:chapter=start_time,end_time:chapter_tags=title:stream=codec_type,codec_name,duration,has_b_frames,r_frame_rate:stream_disposition=attached_pic";
     let options: Vec<&str> = before.into_iter().chain([shown, "-of", "flat", "-i"]).collect();
     let ran = run(task, &arguments(&options, file, &[]))?;
     let mut found = facts(&String::from_utf8_lossy(&ran.output))?;
@@ -45,6 +45,10 @@ struct Stream {
     codec: String,
     duration: Option<u64>,
     is_picture: bool,
+    /// Frames that are stored before one that is shown earlier.
+    ahead: u64,
+    /// Frames of so many seconds.
+    rate: (u64, u64),
 }
 
 /// Reads lines such as `streams.stream.0.codec_type="video"`.
@@ -65,6 +69,8 @@ fn facts(flat: &str) -> Result<MediaFacts, MediaError> {
                     match rest {
                         ["codec_type"] => stream.kind = value.to_owned(),
                         ["codec_name"] => stream.codec = value.to_owned(),
+                        ["has_b_frames"] => stream.ahead = value.parse::<u64>().unwrap_or(0).min(64),
+                        ["r_frame_rate"] => stream.rate = rate(value),
                         ["duration"] => stream.duration = milliseconds(value),
                         ["disposition", "attached_pic"] => stream.is_picture = value == "1",
                         _ => {}
@@ -102,6 +108,7 @@ fn facts(flat: &str) -> Result<MediaFacts, MediaError> {
         has_subtitles: streams.iter().any(|stream| stream.kind == "subtitle"),
         has_sound: sound.is_some(),
         codec: main.codec.clone(),
+        reorder: main.ahead * 1_000 * main.rate.1.min(10_000) / main.rate.0.max(1),
         clock,
         key_frames: Vec::new(),
         chapters,
@@ -116,6 +123,12 @@ fn place<'a, T: Default>(list: &'a mut Vec<T>, at: &str, most: usize) -> Option<
     list.get_mut(at)
 }
 
+/// A rate such as `30000/1001`.
+fn rate(value: &str) -> (u64, u64) {
+    let (frames, seconds) = value.split_once('/').unwrap_or((value, "1"));
+    (frames.parse().unwrap_or(0), seconds.parse().unwrap_or(1))
+}
+
 fn unescaped(value: &str) -> String {
     value.replace("\\\"", "\"").replace("\\\\", "\\")
 }
@@ -123,6 +136,35 @@ fn unescaped(value: &str) -> String {
 fn milliseconds(seconds: &str) -> Option<u64> {
     let seconds = seconds.parse::<f64>().ok().filter(|seconds| (0.0..4.0e9).contains(seconds))?;
     Some((seconds * 1_000.0).round() as u64)
+}
+
+/// The length of the picture of a clip, or of its sound when it has none, in milliseconds.
+pub(super) fn length(
+    file: &Path,
+    recording: Recording,
+    call: &CallContext,
+) -> Result<Option<u64>, MediaError> {
+    let task = Task { program: "ffprobe", seconds: PROBE_SECONDS, call };
+    let stream = match recording {
+        Recording::Video => "v:0",
+        Recording::Audio => "a:0",
+    };
+    let options = [
+        "-v",
+        "error",
+        "-protocol_whitelist",
+        "file",
+        "-select_streams",
+        stream,
+        "-show_entries",
+        "stream=duration:format=duration",
+        "-of",
+        "csv=p=0",
+        "-i",
+    ];
+    let ran = run(task, &arguments(&options, file, &[]))?;
+    // The stream comes first, where its length is known.
+    Ok(String::from_utf8_lossy(&ran.output).lines().find_map(|line| milliseconds(line.trim())))
 }
 
 /// The embedded subtitles.

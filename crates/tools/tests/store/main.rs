@@ -3,6 +3,7 @@
 mod accounts;
 mod add;
 mod books;
+mod citations;
 mod delete;
 mod documents;
 mod download;

@@ -76,6 +76,10 @@ fn names_are_those_of_the_contracts() {
         "glob_search",
         "grep_search",
         "list_books",
+        "listResources",
+        "getStructure",
+        "getNode",
+        "resolve",
         // Extras.
         "query_memory",
         "list_repo_files",
@@ -104,6 +108,11 @@ fn with_real_ids(library: &TestLibrary, example: &str) -> String {
         library.ok("write_content", json!({ "book_id": book, "path": lesson, "content": content }));
         library
             .ok("write_summary", json!({ "book_id": book, "chapter_id": "chapter-01", "content": content }));
+    }
+    if example.contains("lecture_01") {
+        let content = "# Chapter 1\n\n## Intro\n\nWelcome.\n";
+        library
+            .ok("add", json!({ "content": content, "name": "lecture_01.md", "resource_id": "lecture_01" }));
     }
     let user = library.user("alice", false);
     let collection = library.ok("create_collection_tool", json!({ "name": "contract" }))["id"].clone();
