@@ -74,6 +74,10 @@ TOOLS = (
     "update_user_tool",
     "delete_user_tool",
     "download",
+    "listResources",
+    "getStructure",
+    "getNode",
+    "resolve",
 )
 DOCUMENT_TOOLS = set(TOOLS[14:20])
 

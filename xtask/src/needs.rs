@@ -13,13 +13,14 @@ struct Need {
     packages: &'static [&'static str],
 }
 
-const NEEDS: [Need; 2] = [
+const NEEDS: [Need; 3] = [
     Need { what: "a C compiler", present: has_compiler, packages: &["gcc", "libc6-dev"] },
     Need {
         what: "python3 with the venv module",
         present: has_python,
         packages: &["python3", "python3-venv"],
     },
+    Need { what: "ffmpeg and ffprobe", present: has_ffmpeg, packages: &["ffmpeg"] },
 ];
 
 /// Ensures that all requirements are met: installs missing packages as root with apt, or fails with a list of them.
@@ -66,6 +67,10 @@ fn apt() -> Command {
 
 fn has_compiler() -> bool {
     step::succeeds("cc", &["--version"])
+}
+
+fn has_ffmpeg() -> bool {
+    step::succeeds("ffmpeg", &["-version"]) && step::succeeds("ffprobe", &["-version"])
 }
 
 fn has_python() -> bool {

@@ -30,6 +30,8 @@ pub enum Operation {
     SetModel,
     /// Title, status or visibility of a book changed.
     SetBook,
+    /// A document got another map.
+    SetMap,
     /// An account was made.
     CreateAccount,
     /// An account was changed.
@@ -54,7 +56,7 @@ pub enum Operation {
 
 impl Operation {
     /// Every operation.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Add,
         Self::Replace,
         Self::Update,
@@ -66,6 +68,7 @@ impl Operation {
         Self::DeleteCollection,
         Self::SetModel,
         Self::SetBook,
+        Self::SetMap,
         Self::CreateAccount,
         Self::UpdateAccount,
         Self::DeleteAccount,
@@ -92,6 +95,7 @@ impl Operation {
             Self::DeleteCollection => "delete_collection",
             Self::SetModel => "set_model",
             Self::SetBook => "set_book",
+            Self::SetMap => "set_map",
             Self::CreateAccount => "create_account",
             Self::UpdateAccount => "update_account",
             Self::DeleteAccount => "delete_account",

@@ -12,6 +12,7 @@ mod books;
 mod chunk;
 mod error;
 mod journal;
+mod maps;
 mod model;
 pub mod sqlite;
 pub mod suite;
@@ -24,6 +25,7 @@ pub use books::{BookChange, BookStatus, Books, UploadUse};
 pub use chunk::{Chunk, Position, chunks};
 pub use error::{EngineError, Error};
 pub use journal::{Operation, Record};
+pub use maps::{GivenMap, Maps, NewMap};
 pub use model::{
     Actor, BlobRow, BlocksOf, Changed, Changes, Chosen, Collection, CollectionKind, CollectionSummary,
     Document, DocumentChange, Expected, Filter, Listed, LooseBlock, Metadata, NewContent, NewType, Order,
@@ -44,7 +46,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What the rest of the program asks of a catalog. All methods may be called from many threads and many processes at once; each
 /// read sees every write that any process had acknowledged before it started.
-pub trait Catalog: Accounts + Books {
+pub trait Catalog: Accounts + Books + Maps {
     /// The collections in scope with their figures, by name.
     fn collections(&self, scope: &Scope) -> Result<Vec<CollectionSummary>>;
     /// A collection in scope by name.

@@ -11,6 +11,7 @@ mod accounts;
 mod blobs;
 mod books;
 mod budget;
+mod citations;
 mod collections;
 mod commit;
 mod cursor;
@@ -46,6 +47,11 @@ pub use accounts::{AccountUpdate, Door, KeyRequest, Permission, PersonalScope, R
 pub use books::{
     Archive, Asset, Book, BookError, BookFile, BookMatch, BookVersion, BookWritten, FolderTally, OpenAsset,
     OpenUpload, PathHash, Plan, Ticket, UploadRequest, book_error_name,
+};
+pub use citations::{
+    Citation, CitationError, CitationReport, EvidenceContent, GivenMapReply, ImportedMap, LocationJson,
+    MOST_RESOURCES, NodeJson, NodeReply, ResolveRequest, Resolved, ResourceList, Structure, addresses_in,
+    location_json,
 };
 pub use delete::{DeleteRequest, Deleted};
 pub use documents::{ChangeRequest, DocumentType, StoreRequest, StoredDocument, WholeDocument};

@@ -23,6 +23,7 @@ use crate::{
     accounts::TokenUse,
     blobs::Blobs,
     budget::Budget,
+    citations::{EvidenceStore, MapCache},
     commit::Folding,
     download::DownloadSettings,
     indexing::{EndpointSettings, Indexing},
@@ -139,9 +140,9 @@ fn denied(access: &str) -> Error {
 
 /// Folders of the data directory that other users have no business in. One that was made with a looser mode is mended.
 fn keep_to_the_owner(folder: &Path) -> Result<()> {
-    for name in
-        ["packs", "index", "locks", "recovery", "memory", "downloads", "uploads", "archives", "exports"]
-    {
+    for name in [
+        "packs", "index", "locks", "recovery", "memory", "downloads", "uploads", "archives", "exports", "evidence",
+    ] {
         let path = folder.join(name);
         let is_loose = |facts: &fs::Metadata| facts.is_dir() && facts.permissions().mode() & 0o077 != 0;
         if fs::symlink_metadata(&path).is_ok_and(|facts| is_loose(&facts)) {
@@ -174,6 +175,8 @@ pub struct Library {
     pub(crate) figures: Mutex<Option<(Scope, u64, Figures)>>,
     pub(crate) cursor_key: OnceLock<[u8; 32]>,
     pub(crate) archiving: Mutex<()>,
+    pub(crate) maps: MapCache,
+    pub(crate) evidence: EvidenceStore,
     folder: PathBuf,
 }
 
@@ -257,6 +260,10 @@ impl Library {
             figures: Mutex::default(),
             cursor_key: OnceLock::new(),
             archiving: Mutex::default(),
+            maps: MapCache::default(),
+            evidence: EvidenceStore::in_folder(
+                &std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()).join("evidence"),
+            ),
             folder: folder.to_owned(),
         })
     }
@@ -300,6 +307,7 @@ impl Library {
         if idle == Idle::Long {
             self.blobs.texts.clear();
             self.blobs.readings.release_memory();
+            self.maps.clear();
             self.blobs.manifests.clear();
             self.blocks.release_memory();
             self.catalog.release_memory();

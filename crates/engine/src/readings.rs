@@ -9,7 +9,7 @@ use std::{path::Path, sync::Arc};
 use parking_lot::Mutex;
 use shelf_base::{CallContext, Digest, Recent};
 use shelf_index::{Derived, DerivedKey};
-use shelf_reading::{Markup, Text, extension_of};
+use shelf_reading::{Bookmark, Layout, LineBox, Markup, Text, extension_of};
 
 use crate::{Result, blobs::Blobs};
 
@@ -35,11 +35,7 @@ pub(crate) struct Origin<'a> {
 impl Origin<'_> {
     /// Whether the content may have text at all.
     pub(crate) fn may_have_text(&self) -> bool {
-        let extracted = matches!(
-            self.mime,
-            "application/pdf" | "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-        );
-        self.is_text || extracted
+        self.is_text || shelf_reading::is_extracted(self.mime)
     }
 
     /// Where its reading is kept. Another version of the readers gives another key.
@@ -117,6 +113,16 @@ impl Readings {
         Ok(text)
     }
 
+    /// Another record that was derived from a content.
+    pub(crate) fn derived(&self, key: &DerivedKey) -> Option<Vec<u8>> {
+        self.log.get(key).ok().flatten()
+    }
+
+    /// Keeps another record that was derived from a content.
+    pub(crate) fn keep_derived(&self, key: &DerivedKey, record: &[u8]) {
+        self.keep(key, record);
+    }
+
     /// Forgets texts that were unpacked.
     pub(crate) fn release_memory(&self) {
         self.unpacked.clear();
@@ -183,10 +189,11 @@ fn owned(text: Text<'_>) -> Text<'static> {
         as_stored: text.as_stored,
         pages: text.pages,
         markup: text.markup,
+        layout: text.layout,
     }
 }
 
-/// Structure, number of pages, where each begins, and the text, compressed.
+/// Structure, where the pages begin, where the lines stand, the bookmarks, and the text, compressed.
 fn encode(text: &Text<'_>) -> std::io::Result<Vec<u8>> {
     let mut plain = vec![match text.markup {
         Markup::Markdown => 0,
@@ -195,6 +202,7 @@ fn encode(text: &Text<'_>) -> std::io::Result<Vec<u8>> {
     }];
     plain.extend_from_slice(&(text.pages.len() as u32).to_le_bytes());
     text.pages.iter().for_each(|page| plain.extend_from_slice(&page.to_le_bytes()));
+    encode_layout(&text.layout, &mut plain);
     plain.extend_from_slice(text.text.as_bytes());
     zstd::bulk::compress(&plain, 3)
 }
@@ -209,8 +217,82 @@ fn decode(record: &[u8]) -> Option<Text<'static>> {
         _ => return None,
     };
     let (count, rest) = rest.split_first_chunk::<4>()?;
-    let (pages, text) = rest.split_at_checked(4 * u32::from_le_bytes(*count) as usize)?;
+    let (pages, mut rest) = rest.split_at_checked(4 * u32::from_le_bytes(*count) as usize)?;
     let pages = pages.as_chunks::<4>().0.iter().map(|page| u32::from_le_bytes(*page)).collect();
-    let text = String::from_utf8(text.to_vec()).ok()?;
-    Some(Text { text: text.into(), as_stored: false, pages, markup })
+    let layout = decode_layout(&mut rest)?;
+    let text = String::from_utf8(rest.to_vec()).ok()?;
+    Some(Text { text: text.into(), as_stored: false, pages, markup, layout })
+}
+
+fn encode_layout(layout: &Layout, out: &mut Vec<u8>) {
+    out.extend_from_slice(&(layout.lines.len() as u32).to_le_bytes());
+    for line in &layout.lines {
+        out.extend_from_slice(&line.start.to_le_bytes());
+        line.bbox.iter().chain([&line.size]).for_each(|part| out.extend_from_slice(&part.to_le_bytes()));
+    }
+    out.extend_from_slice(&(layout.outline.len() as u32).to_le_bytes());
+    for bookmark in &layout.outline {
+        let title = &bookmark.title[..bookmark.title.floor_char_boundary(usize::from(u16::MAX))];
+        out.push(bookmark.level);
+        out.extend_from_slice(&bookmark.page.to_le_bytes());
+        out.extend_from_slice(&bookmark.top.to_le_bytes());
+        out.extend_from_slice(&(title.len() as u16).to_le_bytes());
+        out.extend_from_slice(title.as_bytes());
+    }
+}
+
+fn decode_layout(rest: &mut &[u8]) -> Option<Layout> {
+    let mut layout = Layout::default();
+    for _ in 0..number::<4>(rest)? {
+        let start = number::<4>(rest)? as u32;
+        let mut parts = [0; 5];
+        for part in &mut parts {
+            *part = number::<2>(rest)? as u16;
+        }
+        let [left, top, right, bottom, size] = parts;
+        layout.lines.push(LineBox { start, bbox: [left, top, right, bottom], size });
+    }
+    for _ in 0..number::<4>(rest)? {
+        let (level, page) = (number::<1>(rest)? as u8, number::<4>(rest)? as u32);
+        let (top, length) = (number::<2>(rest)? as u16, number::<2>(rest)? as usize);
+        let (title, after) = rest.split_at_checked(length)?;
+        *rest = after;
+        layout.outline.push(Bookmark { level, title: String::from_utf8(title.to_vec()).ok()?, page, top });
+    }
+    Some(layout)
+}
+
+/// The next number of so many bytes.
+fn number<const BYTES: usize>(rest: &mut &[u8]) -> Option<u64> {
+    let (bytes, after) = rest.split_first_chunk::<BYTES>()?;
+    *rest = after;
+    Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reading_comes_back_as_it_was() {
+        let line = |start| LineBox { start, bbox: [1, 2, 60_000, 65_535], size: 105 };
+        let bookmark = |title: &str| Bookmark { level: 2, title: title.into(), page: 70_000, top: 300 };
+        let text = Text {
+            text: "Füße\nzwei\n".into(),
+            as_stored: false,
+            pages: vec![0, 7],
+            markup: Markup::Plain,
+            layout: Layout {
+                lines: vec![line(0), line(7)], outline: vec![bookmark("Größe"), bookmark("")]
+            },
+        };
+        let record = encode(&text).unwrap();
+        assert_eq!(decode(&record), Some(text));
+        let plain = zstd::bulk::decompress(&record, TEXT_BYTES).unwrap();
+        for end in 0..plain.len() {
+            let torn = zstd::bulk::compress(&plain[..end], 1).unwrap();
+            // Only the text may be shorter without notice: its length is that of the record.
+            let _ = decode(&torn);
+        }
+    }
 }

@@ -14,22 +14,41 @@
 //! **Facts** ([`facts()`](facts::facts)). What a document defines, imports, calls and links to: definitions of ten
 //! programming languages ([`code`]), links and headings of prose ([`links`]), as names that are resolved later.
 //!
-//! This crate reads no files and keeps no state.
+//! **Maps** ([`map`]). The tree of nodes of a document, made from its headings, symbols, keys, pages, chapters or cues,
+//! each with its exact place. [`cut_pages`], [`crop`] and [`media::cut_clip`] cut out what is at a place.
+//!
+//! This crate keeps no state, and reads no files except through `ffprobe` and `ffmpeg`.
 
+mod archive;
+mod book;
 pub mod code;
 mod decode;
 mod detect;
 mod docx;
 pub mod facts;
 mod html;
+mod layout;
 pub mod links;
+pub mod map;
+pub mod media;
+#[cfg(test)]
+mod office_tests;
 mod passages;
 mod pdf;
+mod picture;
+mod sheets;
+mod slides;
+mod subtitles;
 mod text;
 
 /// Changes whenever a reader makes another text of the same bytes: what was kept of older readings is not used then.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 pub use detect::{Detected, SAMPLE, detect, extension_of};
+pub use layout::{Bookmark, Layout, LineBox};
+pub use media::{MediaFacts, Recording};
 pub use passages::{Passage, passages};
-pub use text::{Markup, Text, Unreadable, text_of};
+pub use pdf::{CutError, cut_pages, page_count};
+pub use picture::{crop, image_size};
+pub use subtitles::{Cue, cues};
+pub use text::{Markup, Text, Unreadable, is_extracted, text_of};

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use shelf_base::{ErrorInfo, Kind};
 
-use crate::{decode, docx, extension_of, html, pdf};
+use crate::{Layout, book, decode, docx, extension_of, html, pdf, sheets, slides};
 
 /// The structure of a text, which determines how it is split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +29,21 @@ pub struct Text<'a> {
     pub pages: Vec<u32>,
     /// Its structure.
     pub markup: Markup,
+    /// Where its lines stand on the pages, and its bookmarks.
+    pub layout: Layout,
+}
+
+impl<'a> Text<'a> {
+    /// Text that was made of a document, without pages.
+    pub(crate) fn made(text: String, markup: Markup) -> Self {
+        Self {
+            text: Cow::Owned(text),
+            as_stored: false,
+            pages: Vec::new(),
+            markup,
+            layout: Layout::default(),
+        }
+    }
 }
 
 /// Why a document has no text.
@@ -78,6 +93,14 @@ impl ErrorInfo for Unreadable {
 
 const PDF: &str = "application/pdf";
 const DOCX: &str = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
+const PPTX: &str = "application/vnd.openxmlformats-officedocument.presentationml.presentation";
+const XLSX: &str = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
+const EPUB: &str = "application/epub+zip";
+
+/// Whether documents of this type have text although their bytes are none.
+pub fn is_extracted(mime: &str) -> bool {
+    [PDF, DOCX, PPTX, XLSX, EPUB].contains(&mime.split(';').next().unwrap_or(mime).trim())
+}
 
 /// The text of a document, `None` when its type has none (images, archives, unknown binary).
 pub fn text_of<'a>(
@@ -91,6 +114,9 @@ pub fn text_of<'a>(
     let text = match mime {
         PDF => pdf::text(bytes)?,
         DOCX => contained(|| docx::text(bytes))?,
+        PPTX => contained(|| slides::text(bytes))?,
+        XLSX => contained(|| sheets::text(bytes))?,
+        EPUB => contained(|| book::text(bytes))?,
         _ if !is_text => return Ok(None),
         "text/html" | "application/xhtml+xml" => contained(|| Ok(web_page(bytes)))?,
         _ => stored(path, mime, bytes),
@@ -107,25 +133,20 @@ fn fits(length: usize) -> Result<(), Unreadable> {
 }
 
 /// Catches panics in the libraries that read formats, so that they affect only this document.
-fn contained<T>(read: impl FnOnce() -> Result<T, Unreadable>) -> Result<T, Unreadable> {
+pub(crate) fn contained<T>(read: impl FnOnce() -> Result<T, Unreadable>) -> Result<T, Unreadable> {
     catch_unwind(AssertUnwindSafe(read))
         .unwrap_or_else(|_| Err(Unreadable::damaged("its parts are inconsistent")))
 }
 
 fn web_page<'a>(bytes: &[u8]) -> Text<'a> {
     let (page, _) = decode::decode(bytes, decode::declared(bytes));
-    Text {
-        text: html::to_markdown(&page).into(),
-        as_stored: false,
-        pages: Vec::new(),
-        markup: Markup::Markdown,
-    }
+    Text::made(html::to_markdown(&page), Markup::Markdown)
 }
 
 fn stored<'a>(path: &str, mime: &str, bytes: &'a [u8]) -> Text<'a> {
     let declared = if mime.ends_with("xml") { decode::declared(bytes) } else { None };
     let (text, as_stored) = decode::decode(bytes, declared);
-    Text { text, as_stored, pages: Vec::new(), markup: markup_of(path, mime) }
+    Text { text, as_stored, pages: Vec::new(), markup: markup_of(path, mime), layout: Layout::default() }
 }
 
 /// Names of code files that their extension does not identify.
@@ -203,7 +224,7 @@ mod tests {
 
     #[test]
     fn content_that_does_not_match_its_type_is_damaged() {
-        for mime in [PDF, DOCX] {
+        for mime in [PDF, DOCX, PPTX, XLSX, EPUB] {
             let found = text_of("a", mime, false, b"neither").unwrap_err();
             assert!(matches!(found, Unreadable::Damaged { .. }), "{mime}: {found}");
         }

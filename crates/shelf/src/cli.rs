@@ -1,6 +1,7 @@
 //! The command-line interface, defined with clap.
 
 pub(crate) mod books;
+pub(crate) mod cite;
 mod user;
 pub(crate) mod workspace;
 
@@ -68,6 +69,9 @@ pub(crate) enum Command {
     Search(Search),
     /// Search the text of documents with a regular expression
     Grep(Grep),
+    /// Cite documents exactly: trees, evidence, and checks of citations
+    #[command(subcommand)]
+    Cite(cite::Cite),
     /// Change the metadata and tags of a document
     Update(Update),
     /// Show statistics about the library

@@ -8,25 +8,30 @@
 use std::{collections::HashSet, fs, hint::black_box, sync::Arc};
 
 use serde_json::json;
-use shelf_base::{Address, Digest, MemoryLocks};
+use shelf_base::{Address, Digest, MemoryLocks, address::Pages};
 use shelf_blocks::{
     BlockId, Store,
     gc::Plan,
     objects::{Memory, Objects},
 };
 use shelf_index::{Derived, DerivedKey, Index, View};
-use shelf_reading::{Text, detect, passages, text_of};
+use shelf_reading::{
+    Text, cut_pages, detect,
+    map::{Map, contains},
+    page_count, passages, text_of,
+};
 use tempfile::TempDir;
 
 /// A function that reads arbitrary bytes.
 pub type Target = fn(&[u8]);
 
 /// Every target and the name of its file in `fuzz/fuzz_targets` and of its folder in `fuzz/corpus`.
-pub const TARGETS: [(&str, Target); 7] = [
+pub const TARGETS: [(&str, Target); 8] = [
     ("address", address),
     ("derived", derived),
     ("docx", docx),
     ("html", html),
+    ("map", map),
     ("pack", pack),
     ("pdf", pdf),
     ("segment", segment),
@@ -35,6 +40,33 @@ pub const TARGETS: [(&str, Target); 7] = [
 /// Reads a PDF document.
 pub fn pdf(bytes: &[u8]) {
     read_document("a.pdf", "application/pdf", false, bytes);
+    if let (Ok(pages), Ok(first)) = (page_count(bytes), Pages::single(1)) {
+        black_box(cut_pages(bytes, &first).ok());
+        let beyond = Pages::single(pages + 1).expect("a page");
+        assert!(cut_pages(bytes, &beyond).is_err(), "a page that is not there is never cut");
+    }
+}
+
+/// Maps a text in one of the languages that have outlines; the first byte chooses which.
+pub fn map(bytes: &[u8]) {
+    const FORMS: [(&str, &str); 12] = [
+        ("a.md", "text/markdown"),
+        ("a.rst", "text/x-rst"),
+        ("a.adoc", "text/asciidoc"),
+        ("a.tex", "text/x-tex"),
+        ("a.json", "application/json"),
+        ("a.yaml", "application/yaml"),
+        ("a.toml", "application/toml"),
+        ("a.txt", "text/plain"),
+        ("a.rs", "text/x-rust"),
+        ("a.py", "text/x-python"),
+        ("a.js", "text/javascript"),
+        ("a.srt", "text/plain"),
+    ];
+    let Some((first, rest)) = bytes.split_first() else { return };
+    let (path, mime) = FORMS[usize::from(*first) % FORMS.len()];
+    read_document(path, mime, true, rest);
+    black_box(shelf_reading::cues(&String::from_utf8_lossy(rest)));
 }
 
 /// Reads a Word document.
@@ -54,6 +86,21 @@ fn read_document(path: &str, mime: &str, is_text: bool, bytes: &[u8]) {
     assert!(text.pages.is_sorted(), "pages begin in order");
     check_passages(&text, &word_starts(&text.text));
     check_passages(&text, &visible_characters(&text.text));
+    check_map(&shelf_reading::map::text_map(path, mime, &text));
+}
+
+fn check_map(map: &Map) {
+    let mut ids = HashSet::new();
+    for node in &map.nodes {
+        assert!(ids.insert(node.id.as_str()), "ids are unique");
+        let Some(parent) = node.parent.and_then(|parent| map.nodes.get(parent as usize)) else { continue };
+        assert!(node.id.starts_with(&format!("{}.", parent.id)), "a child's id extends its parent's");
+        let places = parent.location.place().zip(node.location.place());
+        assert!(
+            places.is_some_and(|(outer, inner)| contains(outer, inner)),
+            "a child lies within its parent"
+        );
+    }
 }
 
 fn check_passages(text: &Text<'_>, tokens: &[u32]) {

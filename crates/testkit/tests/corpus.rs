@@ -93,6 +93,11 @@ fn web_pages() {
 }
 
 #[test]
+fn maps() {
+    run("map");
+}
+
+#[test]
 fn packs() {
     run("pack");
 }

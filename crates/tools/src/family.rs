@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use shelf_base::{ErrorInfo, Kind};
-use shelf_engine::{BookError, WorkspaceError, book_error_name};
+use shelf_engine::{BookError, CitationError, WorkspaceError, book_error_name};
 
 use crate::policy::WRITE_NEEDED;
 
@@ -17,6 +17,8 @@ pub enum Family {
     Workspace,
     /// Books of lessons.
     Books,
+    /// Citations and evidence.
+    Citations,
 }
 
 /// Why a tool call failed, before its family formats the error.
@@ -26,6 +28,8 @@ pub(crate) enum ToolError {
     Engine(shelf_engine::Error),
     /// A book refused.
     Book(BookError),
+    /// Something could not be cited.
+    Citation(CitationError),
     /// The workspace refused.
     Workspace(WorkspaceError),
     /// An argument is wrong.
@@ -59,6 +63,7 @@ impl ToolError {
         match self {
             Self::Engine(error) => error.kind(),
             Self::Book(error) => error.kind(),
+            Self::Citation(error) => error.kind(),
             Self::Workspace(error) => error.kind(),
             Self::Argument { .. } => Kind::Invalid,
             Self::RateLimited { .. } => Kind::RateLimited,
@@ -71,6 +76,7 @@ impl ToolError {
         match self {
             Self::Engine(error) => error.to_string(),
             Self::Book(error) => error.message(),
+            Self::Citation(error) => error.to_string(),
             Self::Workspace(error) => error.to_string(),
             Self::Argument { message, .. } => message.clone(),
             Self::RateLimited { tool, per_minute, retry_after_seconds } => {
@@ -88,6 +94,7 @@ impl ToolError {
             Self::Engine(error) => error.hints(),
             Self::Argument { hints, .. } => hints.clone(),
             Self::Book(BookError::Engine { error, .. }) => error.hints(),
+            Self::Citation(error) => error.hints(),
             Self::Book(_)
             | Self::Workspace(_)
             | Self::RateLimited { .. }
@@ -106,6 +113,12 @@ impl From<shelf_engine::Error> for ToolError {
 impl From<BookError> for ToolError {
     fn from(error: BookError) -> Self {
         Self::Book(error)
+    }
+}
+
+impl From<CitationError> for ToolError {
+    fn from(error: CitationError) -> Self {
+        Self::Citation(error)
     }
 }
 
@@ -138,6 +151,7 @@ impl Family {
             Self::Documents => "documents",
             Self::Workspace => "workspace",
             Self::Books => "books",
+            Self::Citations => "citations",
         }
     }
 
@@ -151,7 +165,7 @@ impl Family {
         let kind = error.kind();
         let (message, hints) = match self {
             Self::Documents => (document_sentence(error), error.hints()),
-            Self::Store | Self::Workspace | Self::Books => (error.message(), error.hints()),
+            Self::Store | Self::Workspace | Self::Books | Self::Citations => (error.message(), error.hints()),
         };
         let text = match self {
             Self::Store => {
@@ -161,6 +175,10 @@ impl Family {
             }
             // The contract shows plain sentences and nothing else.
             Self::Documents => message.clone(),
+            Self::Citations => {
+                let advice: String = hints.iter().map(|hint| format!("; {hint}")).collect();
+                format!("Error: {message}{advice}")
+            }
             Self::Books => {
                 let (name, path) = match error {
                     ToolError::Book(error) => (error.name(), error.path()),

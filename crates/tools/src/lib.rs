@@ -6,6 +6,7 @@
 
 mod arguments;
 mod books;
+mod citations;
 mod documents;
 mod family;
 mod limits;
@@ -21,5 +22,5 @@ mod workspace;
 pub use arguments::check_arguments;
 pub use family::{ErrorReply, Family};
 pub use limits::Limits;
-pub use registry::{Answer, Context, Hints, Tool, busy, call, defect, find, registry};
+pub use registry::{Answer, Attachment, Context, Hints, Tool, busy, call, defect, find, registry};
 pub use schema::of as schema_of;

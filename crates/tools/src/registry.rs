@@ -12,7 +12,7 @@ use shelf_base::CallContext;
 use shelf_engine::{Caller, Library};
 
 use crate::{
-    Family, Limits, arguments, books, documents,
+    Family, Limits, arguments, books, citations, documents,
     family::{ErrorReply, ToolError},
     policy::{self, Access, Audience, Selection, Verdict},
     schema, store, workspace,
@@ -79,6 +79,47 @@ pub struct Answer {
     pub value: Value,
     /// Facts about a reply that is a bare array: `total`, `truncated`, `nextCursor`.
     pub about: Map<String, Value>,
+    /// Content that comes with the reply and is not JSON.
+    pub attachments: Vec<Attachment>,
+}
+
+/// Content that comes with a reply; `data` is base64.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Attachment {
+    /// An image.
+    Image {
+        /// MIME type.
+        mime: String,
+        /// The image.
+        data: String,
+    },
+    /// Sound.
+    Audio {
+        /// MIME type.
+        mime: String,
+        /// The sound.
+        data: String,
+    },
+    /// Anything else that is small.
+    Resource {
+        /// URI of the resource.
+        uri: String,
+        /// MIME type.
+        mime: String,
+        /// The content.
+        data: String,
+    },
+    /// Where a client can read it.
+    Link {
+        /// URI of the resource.
+        uri: String,
+        /// Name of the file.
+        name: String,
+        /// MIME type.
+        mime: String,
+        /// Size in bytes.
+        size: u64,
+    },
 }
 
 impl Tool {
@@ -139,7 +180,7 @@ impl std::fmt::Debug for Tool {
 
 /// Every tool, in listing order.
 pub fn registry() -> impl Iterator<Item = &'static Tool> {
-    let families = [workspace::TOOLS, store::TOOLS, documents::TOOLS, books::TOOLS];
+    let families = [workspace::TOOLS, store::TOOLS, documents::TOOLS, books::TOOLS, citations::TOOLS];
     families.into_iter().flatten().chain(extras())
 }
 
@@ -183,7 +224,7 @@ pub fn busy(tool: &Tool, seconds: u64) -> ErrorReply {
 /// Turns a reply into JSON.
 pub(crate) fn reply(value: &impl Serialize) -> Result<Answer, ToolError> {
     let value = serde_json::to_value(value).map_err(|_| ToolError::Defect)?;
-    Ok(Answer { value, about: Map::new() })
+    Ok(Answer { value, about: Map::new(), attachments: Vec::new() })
 }
 
 /// Turns a page of a list into JSON, with facts about the whole list.

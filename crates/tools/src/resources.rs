@@ -1,20 +1,24 @@
 //! Resources: documents and snapshots by URI, for clients that read resources rather than call tools.
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::json;
-use shelf_base::{CallContext, ids::DocumentId};
+use shelf_base::{CallContext, ErrorInfo, Kind, ids::DocumentId};
 use shelf_engine::{
-    Caller, Document, Error, Filter, GetRequest, Library, ListRequest, Order, SortBy, Window,
+    Caller, CitationError, Document, Error, Filter, GetRequest, Library, ListRequest, Order, SortBy, Window,
 };
 
 use crate::policy::{self, Selection, Verdict};
 
 const DOCUMENTS: &str = "shelf://documents/";
 const SNAPSHOTS: &str = "shelf://snapshots/";
+const EVIDENCE: &str = "shelf://evidence/";
 
 /// URI template of a document.
 pub const DOCUMENT_TEMPLATE: &str = "shelf://documents/{document_id}";
 /// URI template of a snapshot.
 pub const SNAPSHOT_TEMPLATE: &str = "shelf://snapshots/{snapshot_id}";
+/// URI template of evidence: a citation address, percent-encoded.
+pub const EVIDENCE_TEMPLATE: &str = "shelf://evidence/{address}";
 /// Resources on one page.
 const PAGE: usize = 100;
 /// Most values in one completion.
@@ -51,6 +55,11 @@ pub struct Read {
 /// Whether the caller may read resources: the policy is that of the tools that read the same data.
 pub fn allowed(caller: &Caller, selection: &Selection) -> bool {
     may_call(caller, selection, "get") || may_call(caller, selection, "get_document_tool")
+}
+
+/// Whether the caller may read this resource among those it may read at all: evidence is what `resolve` gives.
+pub fn may_read(caller: &Caller, selection: &Selection, uri: &str) -> bool {
+    !uri.starts_with(EVIDENCE) || may_call(caller, selection, "resolve")
 }
 
 fn may_call(caller: &Caller, selection: &Selection, name: &str) -> bool {
@@ -99,6 +108,12 @@ pub fn read(
     if let Some(id) = uri.strip_prefix(DOCUMENTS) {
         return read_document(library, caller, id, call);
     }
+    if let Some(address) = uri.strip_prefix(EVIDENCE) {
+        if !may_read(caller, &Selection::everything(), uri) {
+            return Ok(None);
+        }
+        return read_evidence(library, caller, address, call);
+    }
     match uri.strip_prefix(SNAPSHOTS) {
         Some(id) => read_snapshot(library, caller, id, call),
         None => Ok(None),
@@ -131,6 +146,57 @@ fn read_document(
         mime: document.mime,
         is_base64: content.encoding == "base64",
         content: content.text,
+    }))
+}
+
+/// The URI of the evidence at an address.
+pub(crate) fn evidence_uri(address: &str) -> String {
+    let mut uri = String::from(EVIDENCE);
+    for byte in address.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            uri.push(char::from(byte));
+        } else {
+            uri.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    uri
+}
+
+/// Undoes percent signs; `None` when they are wrong.
+fn decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        if *first == b'%' {
+            let digits = str::from_utf8(after.get(..2)?).ok()?;
+            bytes.push(u8::from_str_radix(digits, 16).ok()?);
+            rest = &after[2..];
+        } else {
+            bytes.push(*first);
+            rest = after;
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+fn read_evidence(
+    library: &Library,
+    caller: &Caller,
+    address: &str,
+    call: &CallContext,
+) -> Result<Option<Read>, Error> {
+    let Some(address) = decoded(address) else { return Ok(None) };
+    let (mime, bytes) = match library.evidence(caller, &address, call) {
+        Ok(found) => found,
+        Err(CitationError::Engine(error)) => return Err(error),
+        Err(error) if error.kind() == Kind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::invalid("address", error.to_string())),
+    };
+    let is_text = mime.starts_with("text/");
+    Ok(Some(match String::from_utf8(bytes) {
+        Ok(content) if is_text => Read { mime, content, is_base64: false },
+        Ok(content) => Read { mime, content: STANDARD.encode(content), is_base64: true },
+        Err(error) => Read { mime, content: STANDARD.encode(error.into_bytes()), is_base64: true },
     }))
 }
 

@@ -2,6 +2,7 @@
 
 mod binary;
 mod books;
+mod cite;
 mod corpus;
 mod engines;
 mod full_text;
@@ -90,8 +91,9 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
         Some("hostile") => hostile::run(scale),
         Some("gc") => gc::run(scale),
         Some("books") => books::run(scale),
+        Some("cite") => cite::run(scale),
         _ => bail!(
-            "name a benchmark: `cargo xtask bench ingest`, `serve`, `search`, `grep`, `hostile`, `gc` or `books`"
+            "name a benchmark: `cargo xtask bench ingest`, `serve`, `search`, `grep`, `hostile`, `gc`, `books` or `cite`"
         ),
     }
 }

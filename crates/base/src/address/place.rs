@@ -59,6 +59,23 @@ impl Pages {
         }
     }
 
+    /// First and last page when no page between them is missing.
+    pub fn as_range(&self) -> Option<(u32, u32)> {
+        match &self.0 {
+            Kept::Range(first, last) => Some((*first, *last)),
+            Kept::List(_) => None,
+        }
+    }
+
+    /// Whether every one of the other's pages is one of these.
+    pub fn contains(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Kept::Range(first, last), _) => *first <= other.first() && other.last() <= *last,
+            (Kept::List(_), Kept::Range(first, last)) if last - first >= ADDRESS_PAGES as u32 => false,
+            (Kept::List(pages), _) => other.iter().all(|page| pages.binary_search(&page).is_ok()),
+        }
+    }
+
     /// Every page, in ascending order. A range may span up to `u32::MAX` pages, so check [`Pages::last`] before
     /// collecting.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {

@@ -30,6 +30,7 @@ pub(super) fn audit(connection: &Connection) -> Result<Vec<String>> {
     strangers(connection, &mut found)?;
     snapshots(connection, &mut found)?;
     tables(connection, &mut found)?;
+    super::maps::audit(connection, &mut found)?;
     Ok(found)
 }
 

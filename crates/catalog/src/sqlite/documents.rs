@@ -37,6 +37,17 @@ pub(super) fn by_id(connection: &Connection, scope: &Scope, id: DocumentId) -> R
     Ok(query(connection, &conditions, "")?.into_iter().next())
 }
 
+pub(super) fn by_resource(
+    connection: &Connection,
+    scope: &Scope,
+    resource_id: &str,
+) -> Result<Option<Document>> {
+    // The index on resource ids finds it at once; that on paths would walk through all documents.
+    let mut conditions = Conditions::live(connection, scope, None)?.without_index();
+    conditions.add("d.resource_id = ?", resource_id.to_owned());
+    Ok(query(connection, &conditions, "LIMIT 1")?.into_iter().next())
+}
+
 pub(super) fn named(
     connection: &Connection,
     scope: &Scope,

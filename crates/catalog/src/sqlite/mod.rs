@@ -7,6 +7,7 @@ mod accounts;
 mod audit;
 mod books;
 mod documents;
+mod maps;
 mod put;
 mod read;
 mod recovery;

@@ -232,7 +232,12 @@ fn read_present(
     }))
 }
 
-fn claim_resource_id(turn: &Turn<'_>, place: &Place, resource_id: &str, own: Option<i64>) -> Result<()> {
+pub(super) fn claim_resource_id(
+    turn: &Turn<'_>,
+    place: &Place,
+    resource_id: &str,
+    own: Option<i64>,
+) -> Result<()> {
     let mut find = turn.connection.prepare_cached(
         "SELECT d.id FROM documents d JOIN collections c ON c.id = d.collection
          WHERE d.resource_id = ?1 AND c.account = ?2 AND d.deleted_at IS NULL",

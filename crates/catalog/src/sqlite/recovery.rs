@@ -34,6 +34,7 @@ const TABLES: &[(&str, &str)] = &[
     ("documents", "*"),
     ("versions", "*"),
     ("tags", "*"),
+    ("maps", "*"),
     ("loose_blocks", "*"),
     ("snapshots", "*"),
     ("buried", "*"),
@@ -195,6 +196,9 @@ fn fill(fresh: &Path, plain: &Path, note: &CopyNote, now: Moment, blocks_of: Blo
         let transaction = connection.unchecked_transaction()?;
         transaction.execute_batch("DELETE FROM accounts")?;
         for (table, columns) in TABLES.iter().filter(|(table, _)| *table != "journal") {
+            if !is_in_copy(&transaction, table)? {
+                continue;
+            }
             transaction
                 .execute_batch(&format!("INSERT INTO main.{table} SELECT {columns} FROM copy.{table}"))?;
         }
@@ -217,6 +221,12 @@ fn fill(fresh: &Path, plain: &Path, note: &CopyNote, now: Moment, blocks_of: Blo
     })?;
     drop(connection);
     File::open(fresh).and_then(|file| file.sync_all()).map_err(Error::Files)
+}
+
+/// Whether a copy has a table: one that was made by an older version has fewer.
+fn is_in_copy(connection: &Connection, table: &str) -> Result<bool> {
+    let sql = "SELECT COUNT(*) FROM copy.sqlite_master WHERE type = 'table' AND name = ?1";
+    Ok(connection.query_row(sql, [table], |row| row.get::<_, i64>(0))? > 0)
 }
 
 /// Copies the journal row by row and seals it anew; the last seal tells whether every row is what it was.

@@ -193,6 +193,7 @@ const STEPS: &[&str] = &[
     CREATE INDEX collections_by_book ON collections (name) WHERE kind = 'book' AND deleted_at IS NULL;
     CREATE TABLE used_uploads (id BLOB PRIMARY KEY, expires_at INTEGER NOT NULL) WITHOUT ROWID;
     ",
+    super::maps::STEP,
 ];
 
 /// The newest version that this program knows.

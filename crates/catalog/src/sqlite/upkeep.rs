@@ -86,6 +86,8 @@ fn forget_deleted(turn: &Turn<'_>, purge: &Purge) -> Result<()> {
     connection.execute_batch(
         "DELETE FROM tags WHERE document IN (SELECT d.id FROM documents d WHERE d.deleted_at IS NOT NULL
              AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.document = d.id));
+         DELETE FROM maps WHERE document IN (SELECT d.id FROM documents d WHERE d.deleted_at IS NOT NULL
+             AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.document = d.id));
          DELETE FROM documents WHERE deleted_at IS NOT NULL
              AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.document = documents.id);
          UPDATE documents SET blob = (SELECT v.blob FROM versions v WHERE v.document = documents.id

@@ -118,6 +118,8 @@ pub struct SearchHit {
     pub span: Option<Span>,
     /// The citation address.
     pub address: String,
+    /// Where on its first page the passage stands: left, top, right, bottom from 0 to 1, from the top left.
+    pub bbox: Option<[f64; 4]>,
     /// What to show.
     pub snippet: Snippet,
 }
@@ -289,8 +291,16 @@ impl Library {
                 }
                 _ => Snippet::default(),
             };
+            let bbox = match span {
+                Some(span) if request.show && span.first_page > 0 => {
+                    let text = self.converted(search, hit, &document, call)?;
+                    text.and_then(|text| text.layout.bbox(&text.pages, span.start..span.end))
+                }
+                _ => None,
+            };
             shown.push(SearchHit {
                 address: address(&document, span.as_ref()),
+                bbox: bbox.map(|(_, bbox)| bbox),
                 document,
                 rank,
                 score: hit.score,
@@ -347,6 +357,7 @@ impl Library {
             };
             hits.push(SearchHit {
                 address: address(&document, None),
+                bbox: None,
                 document,
                 rank,
                 score: 1.0,

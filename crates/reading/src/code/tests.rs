@@ -18,7 +18,8 @@ fn told(facts: &Facts) -> Vec<String> {
     for one in facts.uses.iter().filter(|one| one.kind != UseKind::Mention) {
         let from = one.from.map_or("-", |from| facts.definitions[from as usize].qualified.as_str());
         let receiver = if one.receiver.is_empty() { String::new() } else { format!("{}.", one.receiver) };
-        let known = if one.receiver_type.is_empty() { String::new() } else { format!(" ({})", one.receiver_type) };
+        let known =
+            if one.receiver_type.is_empty() { String::new() } else { format!(" ({})", one.receiver_type) };
         lines.push(format!("{from} -> {receiver}{}{known} {}", one.name, one.line));
     }
     for one in &facts.ancestors {

@@ -6,7 +6,7 @@
 use quick_xml::events::{BytesRef, BytesStart, Event};
 
 use super::styles::{Role, Styles, outline_role, value};
-use super::xml;
+use crate::archive::xml;
 
 /// The kind of block written last. Consecutive items and rows are not separated by a blank line.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -5,10 +5,10 @@
 
 use std::collections::HashMap;
 
-use quick_xml::XmlVersion;
 use quick_xml::events::{BytesStart, Event};
 
-use super::xml;
+pub(super) use crate::archive::attribute as value;
+use crate::archive::xml;
 
 /// The role of a paragraph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -105,15 +105,6 @@ pub(super) fn outline_role(tag: &BytesStart<'_>) -> Role {
         Some(level @ 0..=8) => Role::Heading(level + 1),
         _ => Role::Text,
     }
-}
-
-/// The value of an attribute, whatever its namespace.
-pub(super) fn value(tag: &BytesStart<'_>, name: &str) -> Option<String> {
-    let mut attributes = tag.attributes();
-    // The check compares all pairs of attributes, and a duplicate does no harm here.
-    attributes.with_checks(false);
-    let found = attributes.flatten().find(|attribute| attribute.key.local_name().as_ref() == name)?;
-    found.normalized_value(XmlVersion::Implicit1_0).ok().map(|value| value.into_owned())
 }
 
 #[cfg(test)]

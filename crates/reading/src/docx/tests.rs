@@ -1,12 +1,13 @@
 //! Valid and damaged documents, built part by part.
 
-use std::io::Write;
+use std::io::{Cursor, Write};
 
 use proptest::prelude::*;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
 use super::*;
+use crate::archive::{COMPOUND_FILE, MOST_BYTES};
 
 fn archive(parts: &[(&str, &str)]) -> Vec<u8> {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));

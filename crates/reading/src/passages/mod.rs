@@ -16,7 +16,7 @@ mod tests;
 use std::ops::Range;
 
 use crate::{Markup, Text};
-use outline::Outline;
+pub(crate) use outline::Outline;
 use ruler::Ruler;
 
 /// Maximum number of tokens in a passage.

@@ -9,7 +9,7 @@ use crate::Markup;
 
 /// The structure of a text; empty unless it is Markdown.
 #[derive(Default)]
-pub(super) struct Outline {
+pub(crate) struct Outline {
     /// Where each heading begins, ascending.
     headings: Vec<u32>,
     /// Each fence from its opening line to the end of its closing line, ascending and disjoint.
@@ -17,11 +17,16 @@ pub(super) struct Outline {
 }
 
 impl Outline {
-    pub(super) fn of(text: &str, markup: Markup) -> Self {
+    pub(crate) fn of(text: &str, markup: Markup) -> Self {
         match markup {
             Markup::Markdown => Scan::default().read(text),
             Markup::Plain | Markup::Code => Self::default(),
         }
+    }
+
+    /// Where each heading begins, ascending.
+    pub(crate) fn headings(&self) -> &[u32] {
+        &self.headings
     }
 
     /// The last heading that begins after `after` and not after `up_to`.

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn text(text: &str, markup: Markup) -> Text<'_> {
-    Text { text: text.into(), as_stored: true, pages: Vec::new(), markup }
+    Text { text: text.into(), as_stored: true, pages: Vec::new(), markup, layout: crate::Layout::default() }
 }
 
 /// A simple tokenizer: every run of letters or digits and every other visible character is a token.

@@ -1,6 +1,7 @@
 //! Reads one page: executes its drawing operators and derives words and lines from the positions of strings.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::rc::Rc;
 
 use lopdf::content::{Content, Operation};
@@ -41,12 +42,29 @@ struct State {
     leading: f32,
 }
 
+/// A string that was shown: where in the text, where on the page, and how large.
+pub(super) struct Run {
+    /// Its bytes in the text of the page.
+    pub bytes: Range<usize>,
+    /// Two opposite corners of its box.
+    pub corners: [(f32, f32); 2],
+    /// The size of its font on the page, in points.
+    pub size: f32,
+}
+
+/// Strings whose places are kept for one page.
+const MOST_RUNS: usize = 50_000;
+/// How far letters reach below and above the line they stand on, relative to their size.
+const DESCENT: f32 = 0.2;
+const ASCENT: f32 = 0.8;
+
 pub(super) struct PageReader<'a> {
     document: &'a Document,
     /// Keyed by address, since the document does not change while it is read.
     fonts: HashMap<*const Dictionary, Rc<Font>>,
     left: usize,
     out: String,
+    runs: Vec<Run>,
     state: State,
     saved: Vec<State>,
     text: Matrix,
@@ -62,6 +80,7 @@ impl<'a> PageReader<'a> {
             fonts: HashMap::new(),
             left: MOST_CONTENT,
             out: String::new(),
+            runs: Vec::new(),
             state: State::new(),
             saved: Vec::new(),
             text: Matrix::IDENTITY,
@@ -75,17 +94,18 @@ impl<'a> PageReader<'a> {
         self.left == 0
     }
 
-    /// The text of a page, without the parts that cannot be read.
-    pub(super) fn read(&mut self, page: ObjectId) -> String {
+    /// The text of a page, without the parts that cannot be read, and where its strings stand.
+    pub(super) fn read(&mut self, page: ObjectId) -> (String, Vec<Run>) {
         (self.state, self.end) = (State::new(), None);
         self.saved.clear();
+        self.runs.clear();
         let resources = self.resources_of(page);
         let limit = MOST_STREAM.min(self.left);
         match self.document.get_page_content_with_limit(page, limit) {
             Ok(content) => self.follow(&content, &resources, 0),
             Err(_) => self.left = self.left.saturating_sub(limit),
         }
-        std::mem::take(&mut self.out)
+        (std::mem::take(&mut self.out), std::mem::take(&mut self.runs))
     }
 
     /// The resources of a page and of its ancestors, nearest first.
@@ -186,6 +206,7 @@ impl<'a> PageReader<'a> {
         if !shown.trim().is_empty() {
             self.separate();
         }
+        let (first, start) = (self.out.len(), self.text.then(self.state.place));
         if !(shown.starts_with(' ') && self.out.ends_with([' ', '\n'])) {
             self.out.push_str(&shown);
         } else {
@@ -198,8 +219,26 @@ impl<'a> PageReader<'a> {
         }
         self.advance(width);
         if !shown.trim().is_empty() {
-            self.end = Some(self.text.then(self.state.place).origin());
+            let end = self.text.then(self.state.place);
+            self.end = Some(end.origin());
+            self.note(first, start, end);
         }
+    }
+
+    /// Notes where the string stands that was shown last.
+    fn note(&mut self, first: usize, start: Matrix, end: Matrix) {
+        if self.runs.len() >= MOST_RUNS {
+            return;
+        }
+        let size = (self.state.size * start.height()).abs();
+        let (right, up) = start.baseline();
+        let ((x1, y1), (x2, y2)) = (start.origin(), end.origin());
+        // Upwards is a quarter turn from the direction of the line.
+        let corners = [
+            (x1 + up * size * DESCENT, y1 - right * size * DESCENT),
+            (x2 - up * size * ASCENT, y2 + right * size * ASCENT),
+        ];
+        self.runs.push(Run { bytes: first..self.out.len(), corners, size });
     }
 
     /// Writes the separator that the distance from the end of the last string implies.

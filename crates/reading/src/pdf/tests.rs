@@ -205,3 +205,103 @@ proptest! {
         prop_assert!(text(&pdf(&[&content])).is_ok());
     }
 }
+
+/// A document of four pages: the first links to the last by name and to the web, and all share a font.
+fn linked() -> Document {
+    let contents =
+        ["one", "two", "three", "four"].map(|word| format!("BT /F 12 Tf 50 700 Td ({word}) Tj ET"));
+    let contents: Vec<&str> = contents.iter().map(String::as_str).collect();
+    let mut document = document(&contents);
+    let pages: Vec<_> = document.page_iter().collect();
+    let rect: Vec<Object> = [0, 0, 10, 10].map(Object::from).to_vec();
+    let named = document.add_object(dictionary! {
+        "Type" => "Annot", "Subtype" => "Link", "Rect" => rect.clone(), "P" => pages[0],
+        "A" => dictionary! { "S" => "GoTo", "D" => Object::string_literal("end") },
+    });
+    let web = document.add_object(dictionary! {
+        "Type" => "Annot", "Subtype" => "Link", "Rect" => rect.clone(), "P" => pages[0],
+        "A" => dictionary! { "S" => "URI", "URI" => Object::string_literal("https://example.org/") },
+    });
+    let gone = document.add_object(dictionary! {
+        "Type" => "Annot", "Subtype" => "Link", "Rect" => rect,
+        "Dest" => vec![pages[1].into(), "Fit".into()],
+    });
+    let links: Vec<Object> = vec![named.into(), web.into(), gone.into()];
+    document.get_dictionary_mut(pages[0]).unwrap().set("Annots", links);
+    let names = dictionary! {
+        "Dests" => dictionary! {
+            "Names" => vec![Object::string_literal("end"), vec![Object::from(pages[3]), "Fit".into()].into()],
+        },
+    };
+    let item = document.add_object(dictionary! {
+        "Title" => Object::string_literal("The end"), "Dest" => Object::string_literal("end"),
+    });
+    let outlines = document.add_object(dictionary! { "Type" => "Outlines", "First" => item });
+    let catalog = document.catalog_mut().unwrap();
+    catalog.set("Names", names);
+    catalog.set("Outlines", outlines);
+    document
+}
+
+#[test]
+fn pages_are_cut_with_their_text_and_links() {
+    let bytes = bytes_of(linked());
+    let cut = |pages: &str| cut_pages(&bytes, &pages.parse().unwrap());
+    let both = cut("1,4").unwrap();
+    assert_eq!(text(&both).unwrap().text, "one\nfour\n");
+    let document = load(&both).unwrap();
+    let pages: Vec<_> = document.page_iter().collect();
+    let links = document.get_page_annotations(pages[0]).unwrap();
+    assert_eq!(links.len(), 3);
+    let target = links[0].get(b"Dest").unwrap().as_array().unwrap();
+    assert_eq!(target[0].as_reference().unwrap(), pages[1], "a named place on a page that is kept");
+    assert!(links[1].get(b"A").is_ok() && links[2].get(b"Dest").is_err(), "a page that is left out");
+    let one = cut("2").unwrap();
+    assert_eq!(text(&one).unwrap().text, "two\n");
+    assert!(one.len() < bytes.len(), "the other pages are not brought along");
+    assert_eq!(
+        load(&one)
+            .unwrap()
+            .objects
+            .values()
+            .filter(|object| object.type_name().is_ok_and(|name| name == b"Page"))
+            .count(),
+        1
+    );
+    assert_eq!(cut("3-5"), Err(CutError::NoPage { page: 5, count: 4 }));
+    assert_eq!(page_count(&bytes), Ok(4));
+    // What was cut can be cut again.
+    assert_eq!(text(&cut_pages(&both, &"2".parse().unwrap()).unwrap()).unwrap().text, "four\n");
+}
+
+#[test]
+fn bookmarks_and_lines_have_places() {
+    let text = text(&bytes_of(linked())).unwrap();
+    assert_eq!(text.layout.outline.len(), 1);
+    assert_eq!((text.layout.outline[0].title.as_str(), text.layout.outline[0].page), ("The end", 4));
+    assert_eq!(text.layout.lines.len(), 4);
+    let (page, bbox) = text.layout.bbox(&text.pages, 4..7).unwrap();
+    // 50 points from the left and 700 from the bottom of a sheet of 595 × 842, in letters of 12 points.
+    assert_eq!(page, 2);
+    assert!(
+        (bbox[0] - 50.0 / 595.0).abs() < 0.001 && (bbox[3] - (842.0 - 697.6) / 842.0).abs() < 0.001,
+        "{bbox:?}"
+    );
+    assert!(bbox[1] < bbox[3] && bbox[0] < bbox[2]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn cutting_damaged_documents_never_panics(
+        at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<bool>(), page in 1_u32..6,
+    ) {
+        let mut bytes = bytes_of(linked());
+        let at = at.index(bytes.len());
+        if cut { bytes.truncate(at) } else { bytes[at] = byte }
+        if let Ok(part) = cut_pages(&bytes, &Pages::single(page).unwrap()) {
+            prop_assert!(!part.is_empty());
+        }
+    }
+}

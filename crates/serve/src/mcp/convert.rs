@@ -13,7 +13,7 @@ use rmcp::{
 use serde_json::{Value, json};
 use shelf_base::{ErrorInfo, Kind};
 use shelf_tools::{
-    Answer, ErrorReply,
+    Answer, Attachment, ErrorReply,
     prompts::{self, Speaker},
     registry, resources,
 };
@@ -39,8 +39,10 @@ pub(super) fn tool(tool: &shelf_tools::Tool, is_modern: bool) -> Tool {
 }
 
 /// The same facts twice: as structure and as text, since some clients forward only one of them.
-pub(super) fn answer(Answer { value, about }: Answer, is_modern: bool) -> CallToolResult {
-    let mut result = CallToolResult::success(vec![ContentBlock::text(value.to_string())]);
+pub(super) fn answer(Answer { value, about, attachments }: Answer, is_modern: bool) -> CallToolResult {
+    let mut content = vec![ContentBlock::text(value.to_string())];
+    content.extend(attachments.into_iter().map(attachment));
+    let mut result = CallToolResult::success(content);
     let wrap = value.is_array() && !is_modern;
     result.structured_content = Some(if wrap { json!({ "result": value }) } else { value });
     if !about.is_empty() {
@@ -48,6 +50,19 @@ pub(super) fn answer(Answer { value, about }: Answer, is_modern: bool) -> CallTo
         result.meta = Some(MetaObject(named.collect()));
     }
     result
+}
+
+fn attachment(attachment: Attachment) -> ContentBlock {
+    match attachment {
+        Attachment::Image { mime, data } => ContentBlock::image(data, mime),
+        Attachment::Audio { mime, data } => ContentBlock::audio(data, mime),
+        Attachment::Resource { uri, mime, data } => {
+            ContentBlock::resource(ResourceContents::blob(data, uri).with_mime_type(mime))
+        }
+        Attachment::Link { uri, name, mime, size } => {
+            ContentBlock::resource_link(Resource::new(uri, name).with_mime_type(mime).with_size(size))
+        }
+    }
 }
 
 /// A failure is text alone.
@@ -77,6 +92,11 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
             .with_title("A snapshot")
             .with_description("The files of a snapshot: path, hash, size and time of each")
             .with_mime_type("application/json"),
+        ResourceTemplate::new(resources::EVIDENCE_TEMPLATE, "evidence")
+            .with_title("Evidence")
+            .with_description(
+                "What stands at a citation address, such as doc://book#pages=3-4, percent-encoded",
+            ),
     ]
 }
 

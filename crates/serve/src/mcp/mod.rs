@@ -285,9 +285,15 @@ impl ServerHandler for Handler {
         context: Context,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let uri = request.uri.clone();
-        let found = self
-            .in_library(&context, move |app, caller, call| resources::read(&app.library, caller, &uri, call))
-            .await?;
+        let Admitted { caller, selection } = self.admitted(&context)?;
+        let found = if resources::may_read(&caller, &selection, &uri) {
+            self.in_library(&context, move |app, caller, call| {
+                resources::read(&app.library, caller, &uri, call)
+            })
+            .await?
+        } else {
+            None
+        };
         match found {
             Some(read) => Ok(ReadResourceResult::new(vec![convert::contents(read, request.uri)]).into()),
             None => {

@@ -1,6 +1,7 @@
 //! The commands. Most of them build the arguments of a tool, call it, and show its reply.
 
 mod books;
+mod cite;
 mod config;
 mod connect;
 mod documents;
@@ -49,6 +50,7 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Outcome {
         Command::List(command) => documents::list(&command, &open(&settings)?, output),
         Command::Search(command) => find::search(&command, &open(&settings)?, output),
         Command::Grep(command) => find::grep(&command, &open(&settings)?, output),
+        Command::Cite(command) => cite::run(&command, &open(&settings)?, output),
         Command::Update(command) => documents::update(&command, &open(&settings)?, output),
         Command::Delete(command) => documents::delete(&command, &open(&settings)?, output),
         Command::Status(command) => shelves::status(&command, &open(&settings)?, output),

@@ -196,6 +196,7 @@ fn hit_view(hit: &SearchHit, style: &search_output::Style, explain: bool) -> Hit
         collection: document.collection_name.clone(),
         mime_type: document.mime.clone(),
         address: hit.address.clone(),
+        bbox: hit.bbox,
         line_number: hit.snippet.best,
         truncated: hit.snippet.truncated.then_some(true),
         line_start: lines.map(|(first, _)| first),
@@ -295,6 +296,9 @@ struct HitView {
     mime_type: String,
     /// Citation address of the passage
     address: String,
+    /// Box of the passage on its first page: left, top, right and bottom from 0 to 1, from the top left
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bbox: Option<[f64; 4]>,
     /// Line of the match, from 1
     #[serde(skip_serializing_if = "Option::is_none")]
     line_number: Option<u32>,

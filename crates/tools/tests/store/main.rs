@@ -5,6 +5,7 @@ mod add;
 mod book_assets;
 mod book_registry;
 mod books;
+mod citations;
 mod delete;
 mod documents;
 mod download;

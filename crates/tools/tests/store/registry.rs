@@ -81,6 +81,10 @@ fn names_are_those_of_the_contracts() {
         "grep_search",
         "list_books",
         "get_book_archive",
+        "listResources",
+        "getStructure",
+        "getNode",
+        "resolve",
         // Extras.
         "query_memory",
         "list_repo_files",
@@ -114,6 +118,11 @@ fn with_real_ids(library: &TestLibrary, example: &str) -> String {
             .ok("write_summary", json!({ "book_id": book, "chapter_id": "chapter-01", "content": content }));
         let asset = json!({ "book_id": book, "asset_type": "images", "filename": "diagram.png", "binary_data": "QUJD" });
         library.ok("upload_asset", asset);
+    }
+    if example.contains("lecture_01") {
+        let content = "# Chapter 1\n\n## Intro\n\nWelcome.\n";
+        library
+            .ok("add", json!({ "content": content, "name": "lecture_01.md", "resource_id": "lecture_01" }));
     }
     let user = library.user("alice", false);
     let collection = library.ok("create_collection_tool", json!({ "name": "contract" }))["id"].clone();
