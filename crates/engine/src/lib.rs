@@ -46,7 +46,7 @@ mod workspace;
 pub use accounts::{AccountUpdate, Door, KeyRequest, Permission, PersonalScope, Registration, Usage};
 pub use books::{
     Archive, Asset, Book, BookError, BookFile, BookMatch, BookVersion, BookWritten, FolderTally, OpenAsset,
-    OpenUpload, PathHash, Plan, Ticket, UploadRequest, book_error_name,
+    OpenFile, OpenUpload, PathHash, Plan, Ticket, UploadRequest, book_error_name,
 };
 pub use citations::{
     Citation, CitationError, CitationReport, EvidenceContent, GivenMapReply, ImportedMap, LocationJson,
@@ -58,9 +58,7 @@ pub use documents::{ChangeRequest, DocumentType, StoreRequest, StoredDocument, W
 pub use download::{DownloadReply, DownloadRequest, DownloadSettings};
 pub use error::Error;
 pub use get::{Content, GetRequest, Got, Window};
-pub use graph::{
-    GraphEdge, GraphNode, GraphReply, GraphRequest, GraphStats, NODE_TYPES, Related, Relation,
-};
+pub use graph::{GraphEdge, GraphNode, GraphReply, GraphRequest, GraphStats, NODE_TYPES, Related, Relation};
 pub use grep::{GrepFile, GrepLine, GrepReply, GrepRequest, GrepShow};
 pub use indexing::{EndpointSettings, IndexFigures};
 pub use ingest::{AddReply, AddRequest, FailedFile, What};

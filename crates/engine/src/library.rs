@@ -141,7 +141,16 @@ fn denied(access: &str) -> Error {
 /// Folders of the data directory that other users have no business in. One that was made with a looser mode is mended.
 fn keep_to_the_owner(folder: &Path) -> Result<()> {
     for name in [
-        "packs", "index", "locks", "recovery", "memory", "downloads", "uploads", "archives", "exports", "evidence",
+        "packs",
+        "index",
+        "locks",
+        "recovery",
+        "memory",
+        "downloads",
+        "uploads",
+        "archives",
+        "exports",
+        "evidence",
     ] {
         let path = folder.join(name);
         let is_loose = |facts: &fs::Metadata| facts.is_dir() && facts.permissions().mode() & 0o077 != 0;

@@ -28,6 +28,8 @@ pub(crate) enum Purpose {
     Upload,
     /// Downloading the archive of a book.
     Archive,
+    /// Downloading evidence.
+    Evidence,
 }
 
 impl Purpose {
@@ -36,6 +38,7 @@ impl Purpose {
             Self::Asset => "asset",
             Self::Upload => "upload",
             Self::Archive => "archive",
+            Self::Evidence => "evidence",
         }
     }
 }

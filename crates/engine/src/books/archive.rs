@@ -23,6 +23,21 @@ const ALL_ARCHIVES: u64 = 16 << 30;
 /// Archives of other processes that are being made may be this old.
 const UNFINISHED: Duration = Duration::from_secs(3_600);
 
+/// A file that whoever has its address may read.
+#[derive(Debug)]
+pub struct OpenFile {
+    /// The file.
+    pub file: File,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Stands for exactly this content.
+    pub state: String,
+    /// Its name.
+    pub name: String,
+    /// Its MIME type.
+    pub mime: String,
+}
+
 /// An archive that can be had.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Archive {
@@ -232,14 +247,15 @@ impl Library {
     }
 
     /// The file of an archive whose address was given, while it works.
-    pub fn open_archive(&self, proof: &str) -> Result<Option<(File, u64, String)>> {
+    pub fn open_archive(&self, proof: &str) -> Result<Option<OpenFile>> {
         let Some(claims) = self.url_keys()?.read::<Claims>(Purpose::Archive, proof) else { return Ok(None) };
         if self.now().micros() >= claims.expires_at {
             return Ok(None);
         }
         let Ok(file) = File::open(self.archives().join(&claims.name)) else { return Ok(None) };
         let size = file.metadata().map_err(|error| Error::reading("archives", error))?.len();
-        Ok(Some((file, size, claims.name)))
+        let (state, mime) = (claims.name.clone(), "application/zip".to_owned());
+        Ok(Some(OpenFile { file, size, state, name: claims.name, mime }))
     }
 
     /// Removes archives whose addresses do not work any more.

@@ -28,7 +28,7 @@ const KEPT: AsciiSet = CONTROLS
     .add(b'=');
 
 /// A path as it stands in a URL.
-pub(super) fn encoded(path: &str) -> String {
+pub(crate) fn encoded(path: &str) -> String {
     utf8_percent_encode(path, &KEPT).to_string()
 }
 

@@ -11,14 +11,14 @@ mod exports;
 mod folder;
 mod history;
 mod lessons;
-mod links;
+pub(crate) mod links;
 mod names;
 mod registry;
 mod search;
 mod unpack;
 mod uploads;
 
-pub use archive::Archive;
+pub use archive::{Archive, OpenFile};
 pub use assets::{Asset, OpenAsset, UploadRequest};
 pub use error::{BookError, name_of as book_error_name};
 pub use folder::FolderTally;

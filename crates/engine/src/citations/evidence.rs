@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use serde::{Deserialize, Serialize};
 use shelf_base::{
     CallContext,
     address::{Address, Clip, Lines, Modality, Place},
@@ -20,7 +21,10 @@ use super::{
     mapped::{Extent, Mapped},
     wire::{self, NodeJson},
 };
-use crate::{Caller, Error, FileAccess, Library, readings::EXTRACTED_BYTES};
+use crate::{
+    Caller, Error, FileAccess, Library, OpenFile, Result, books::links::encoded, readings::EXTRACTED_BYTES,
+    signing::Purpose,
+};
 
 /// Changes whenever other evidence is cut out of the same place.
 const RESOLVER: u32 = 1;
@@ -100,6 +104,15 @@ struct Piece {
     place: Place,
     /// What names it: the id of the node, or the place itself.
     name: String,
+}
+
+/// What the address of evidence says.
+#[derive(Serialize, Deserialize)]
+struct Claims {
+    key: String,
+    name: String,
+    mime: String,
+    expires_at: i64,
 }
 
 /// Evidence on disk.
@@ -218,15 +231,35 @@ impl Library {
         match caller.file_access {
             FileAccess::OperatingSystem => (Some(cut.path.display().to_string()), None),
             FileAccess::Configured => {
-                (Some(format!("evidence/{}/{}", cut.key, cut.name)), self.evidence_url(&cut.key, &cut.name))
+                (Some(format!("evidence/{}/{}", cut.key, cut.name)), self.evidence_url(caller, cut))
             }
         }
     }
 
-    /// The signed address from which evidence can be fetched over HTTP for a while. It is made here and nowhere else;
-    /// until links are signed there is none, and content comes with the reply or through the resource link.
-    fn evidence_url(&self, _key: &str, _name: &str) -> Option<String> {
-        None
+    /// The signed address from which evidence can be fetched over HTTP for a while.
+    fn evidence_url(&self, caller: &Caller, cut: &Cut) -> Option<String> {
+        let base = self.address_for(caller)?;
+        let seconds = i64::try_from(self.options.links.seconds).ok()?;
+        let claims = Claims {
+            key: cut.key.clone(),
+            name: cut.name.clone(),
+            mime: cut.mime.clone(),
+            expires_at: self.now().micros().saturating_add(seconds.saturating_mul(1_000_000)),
+        };
+        let proof = self.url_keys().ok()?.sign(Purpose::Evidence, &claims)?;
+        Some(format!("{base}/evidence/{}?k={proof}", encoded(&cut.name)))
+    }
+
+    /// The file of evidence whose address was given, while the address works.
+    pub fn open_evidence(&self, proof: &str) -> Result<Option<OpenFile>> {
+        let claims: Option<Claims> = self.url_keys()?.read(Purpose::Evidence, proof);
+        let Some(claims) = claims.filter(|claims| self.now().micros() < claims.expires_at) else {
+            return Ok(None);
+        };
+        let Some(file) = self.evidence.open(&claims.key, &claims.name) else { return Ok(None) };
+        let size = file.metadata().map_err(|error| Error::reading("evidence", error))?.len();
+        let Claims { key, name, mime, .. } = claims;
+        Ok(Some(OpenFile { file, size, state: key, name, mime }))
     }
 
     /// Cuts a piece out, unless it has been.

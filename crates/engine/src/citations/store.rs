@@ -79,6 +79,13 @@ impl EvidenceStore {
         Ok(target)
     }
 
+    /// The file of an entry, if it is still there. It counts as used.
+    pub(super) fn open(&self, key: &str, name: &str) -> Option<File> {
+        let file = File::open(self.folder.join(key).join(name)).ok()?;
+        let _ = file.set_modified(SystemTime::now());
+        Some(file)
+    }
+
     fn grow(&self, size: u64, newest: &str) {
         let grown = self.grown.fetch_add(size, Ordering::Relaxed).saturating_add(size);
         if grown >= GROWTH.min(self.limit / 2) {

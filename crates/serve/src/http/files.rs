@@ -22,7 +22,7 @@ use futures_core::Stream;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::Deserialize;
 use shelf_base::{ErrorInfo, Kind};
-use shelf_engine::{Error, OpenAsset};
+use shelf_engine::{Error, Library, OpenAsset, OpenFile};
 
 use super::{Shared, ranges, rest, uploads};
 use crate::{App, app::Work};
@@ -35,6 +35,7 @@ pub(super) fn router() -> Router<Shared> {
     Router::new()
         .route("/cdn/books/{book}/{*path}", get(asset))
         .route("/archives/{name}", get(archive))
+        .route("/evidence/{name}", get(evidence))
         .route("/uploads/{ticket}", put(uploads::take))
 }
 
@@ -93,32 +94,53 @@ async fn asset(
 }
 
 async fn archive(
+    state: State<Shared>,
+    name: Path<String>,
+    proof: Query<Proof>,
+    headers: HeaderMap,
+) -> Response {
+    file(state, name, proof, headers, Library::open_archive, "get_book_archive").await
+}
+
+async fn evidence(
+    state: State<Shared>,
+    name: Path<String>,
+    proof: Query<Proof>,
+    headers: HeaderMap,
+) -> Response {
+    file(state, name, proof, headers, Library::open_evidence, "resolve").await
+}
+
+/// Sends a file whose address proves the right to it. `tool` gives such addresses.
+async fn file(
     State(shared): State<Shared>,
     Path(name): Path<String>,
     Query(proof): Query<Proof>,
     headers: HeaderMap,
+    open: fn(&Library, &str) -> Result<Option<OpenFile>, Error>,
+    tool: &str,
 ) -> Response {
-    let look = move |app: &Arc<App>| proof.k.map_or(Ok(None), |proof| app.library.open_archive(&proof));
+    let look = move |app: &Arc<App>| proof.k.map_or(Ok(None), |proof| open(&app.library, &proof));
     let found = match shared.app.blocking(Work::Read, shared.app.new_call(), look).await {
         Ok(found) => found,
         Err(_) => return rest::error(Kind::Busy, "the server is busy", &[]),
     };
     match found {
-        Ok(Some((file, size, state))) => {
+        Ok(Some(found)) => {
             let download = Download {
-                source: Source::File(file),
-                size,
-                mime: "application/zip".into(),
-                tag: format!("\"{state}\""),
+                source: Source::File(found.file),
+                size: found.size,
+                tag: format!("\"{}\"", found.state),
                 name,
-                is_attachment: true,
+                is_attachment: !is_shown(&found.mime),
+                mime: found.mime,
                 cache: "private, no-cache",
             };
             answer(shared.app, &headers, download)
         }
         Ok(None) => {
-            let message = "this archive URL is not valid or has expired";
-            rest::error(Kind::NotFound, message, &["ask get_book_archive for another".into()])
+            let message = "this URL is not valid or has expired";
+            rest::error(Kind::NotFound, message, &[format!("ask {tool} for another")])
         }
         Err(error) => failed(&error),
     }
