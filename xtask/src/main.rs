@@ -37,6 +37,7 @@ Development tasks. Run one with `cargo xtask COMMAND`:
   bench grep [--quick]           measure pattern searches over stdio, next to ripgrep
   bench hostile [--quick]        measure 16 clients next to 200 misbehaving connections
   bench gc [--quick]             measure garbage collection of many snapshots
+  bench collection [--quick]     measure one collection with very many documents and snapshots
 
 --quick uses corpora of one twentieth of the size: for trying out a change, not for published figures.";
 

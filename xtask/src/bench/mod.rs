@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: measures our performance targets in a reproducible way and records the results.
 
 mod binary;
+mod collection;
 mod corpus;
 mod engines;
 mod full_text;
@@ -12,6 +13,7 @@ mod index_parts;
 mod ingest;
 mod library;
 mod line_client;
+mod lookups;
 mod machine;
 mod many;
 mod passages;
@@ -88,8 +90,9 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
         Some("grep") => grep::run(scale),
         Some("hostile") => hostile::run(scale),
         Some("gc") => gc::run(scale),
+        Some("collection") => collection::run(scale),
         _ => bail!(
-            "name a benchmark: `cargo xtask bench ingest`, `serve`, `search`, `grep`, `hostile` or `gc`"
+            "name a benchmark: `cargo xtask bench ingest`, `serve`, `search`, `grep`, `hostile`, `gc` or `collection`"
         ),
     }
 }
