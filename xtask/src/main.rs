@@ -38,6 +38,7 @@ Development tasks. Run one with `cargo xtask COMMAND`:
   bench hostile [--quick]        measure 16 clients next to 200 misbehaving connections
   bench gc [--quick]             measure garbage collection of many snapshots
   bench books [--quick]          measure books: lessons, globs, patterns, archives, many agents
+  bench collection [--quick]     measure one collection with very many documents and snapshots
 
 --quick uses corpora of one twentieth of the size: for trying out a change, not for published figures.";
 

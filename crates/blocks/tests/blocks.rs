@@ -60,6 +60,7 @@ fn read_all(store: &Store, cut: &Cut) -> Result<Vec<u8>, shelf_blocks::Error> {
 fn read_places(store: &Store, cut: &Cut) -> Result<Vec<u8>, shelf_blocks::Error> {
     let places = store.places(cut.manifest.blocks.iter().map(|block| block.id))?;
     let (mut reader, mut bytes) = (store.reader(), Vec::new());
+    reader.expect(places.iter().copied().flatten());
     for (block, place) in cut.manifest.blocks.iter().zip(places) {
         let place = place.ok_or(shelf_blocks::Error::Missing(block.id))?;
         bytes.extend_from_slice(reader.read(&block.id, place)?);
@@ -443,7 +444,7 @@ fn a_reader_goes_on_while_packs_are_rewritten() {
     let plan = gc::Plan::make(&store, &live).unwrap();
     assert_eq!(plan.rewrite.len(), 1);
     plan.run(&store, &live).unwrap();
-    // An open pack stays readable; a new reader fails because the place is gone, but the store finds the block.
+    // What a reader holds stays readable; a new reader fails because the place is gone, but the store finds the block.
     assert_eq!(BlockId::of(reader.read(&first, place).unwrap()), first);
     assert!(store.reader().read(&first, place).is_err());
     assert_eq!(BlockId::of(&store.read(&first).unwrap()), first);

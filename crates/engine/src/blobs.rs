@@ -227,11 +227,16 @@ impl Blobs {
         let loose = (0..hashes.len()).flat_map(blocks).zip(&places).filter(|(_, place)| place.is_none());
         let loose = self.fetch_loose(loose.map(|(block, _)| block.id).collect())?;
         let fetched = Fetched { loose, ..Fetched::default() };
+        let size = |at: usize| blocks(at).iter().map(|block| u64::from(block.length)).sum::<u64>();
+        let read = order.iter().filter(|(_, at)| size(*at) <= WHOLE);
+        reader.expect(
+            read.flat_map(|(first, at)| places[*first..].iter().take(blocks(*at).len())).flatten().copied(),
+        );
         let mut whole = Vec::new();
         for (first, at) in order {
             call.check()?;
             let blocks = blocks(at);
-            if blocks.iter().map(|block| u64::from(block.length)).sum::<u64>() > WHOLE {
+            if size(at) > WHOLE {
                 take(at, Ok(Given::Large))?;
                 continue;
             }

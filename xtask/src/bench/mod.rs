@@ -3,6 +3,7 @@
 mod binary;
 mod books;
 mod cite;
+mod collection;
 mod corpus;
 mod engines;
 mod full_text;
@@ -14,6 +15,7 @@ mod index_parts;
 mod ingest;
 mod library;
 mod line_client;
+mod lookups;
 mod machine;
 mod many;
 mod passages;
@@ -92,8 +94,9 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
         Some("gc") => gc::run(scale),
         Some("books") => books::run(scale),
         Some("cite") => cite::run(scale),
+        Some("collection") => collection::run(scale),
         _ => bail!(
-            "name a benchmark: `cargo xtask bench ingest`, `serve`, `search`, `grep`, `hostile`, `gc`, `books` or `cite`"
+            "name a benchmark: `cargo xtask bench ingest`, `serve`, `search`, `grep`, `hostile`, `gc`, `books`, `cite` or `collection`"
         ),
     }
 }

@@ -14,6 +14,11 @@ const RARE: usize = 500;
 /// Only words of at least this many letters get a typing error: shorter ones turn into other words.
 const LONG: usize = 6;
 
+/// Words with which questions begin, and words that stand between the others.
+const OPENINGS: [&str; 8] = ["how", "what", "where", "why", "when", "which", "can", "does"];
+const SMALL_WORDS: [&str; 16] =
+    ["the", "of", "in", "to", "a", "is", "for", "with", "and", "from", "on", "by", "are", "that", "it", "as"];
+
 /// A query with one typing error.
 pub struct Mistyped {
     /// The query.
@@ -61,6 +66,22 @@ impl<'words> Queries<'words> {
         let mut taken = Vec::new();
         while taken.len() < count {
             let words: Vec<&str> = (0..self.random.between(1, 4)).map(|_| self.word()).collect();
+            let query = words.join(" ");
+            if self.asked.insert(query.clone()) {
+                taken.push(query);
+            }
+        }
+        taken
+    }
+
+    /// Returns `count` new questions of 7 to 12 words, about half of which say little.
+    pub fn take_plain_language(&mut self, count: usize) -> Vec<String> {
+        let mut taken = Vec::new();
+        while taken.len() < count {
+            let mut words = vec![*self.random.pick(&OPENINGS)];
+            for at in 1..self.random.between(7, 12) {
+                words.push(if at % 2 == 0 { self.word() } else { *self.random.pick(&SMALL_WORDS) });
+            }
             let query = words.join(" ");
             if self.asked.insert(query.clone()) {
                 taken.push(query);

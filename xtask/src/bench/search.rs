@@ -12,6 +12,7 @@ use super::full_text::FullText;
 use super::index_parts;
 use super::library::Library;
 use super::line_client::{Call, LineClient};
+use super::lookups;
 use super::peak::Made;
 use super::queries::{Mistyped, Queries};
 use super::report::{Report, Target};
@@ -184,6 +185,8 @@ fn searches(
     let ratio = timing::median(&answers[0].waits) / tantivy.rows(report);
     report.single("keyword search, p50, shelf / tantivy", "shelf", "times", ratio, Target::None);
     full_text.rows(report);
+    plain_language(&mut client, &queries.take_plain_language(QUESTIONS), report)?;
+    lookups::measure(&mut client, report)?;
     found(&mut client, &questions, report)?;
     mistyped(&mut client, &queries.take_mistyped(MISTYPED), report)?;
     client.close()
@@ -201,6 +204,22 @@ fn memory(client: &LineClient, report: &mut Report) -> Result<()> {
     let what = format!("memory after {} searches", KINDS.len() * (WARM_UP + QUESTIONS));
     report.single(&what, "shelf", "MB", client.resident()?, Target::None);
     report.single("of it, without mapped files", "shelf", "MB", client.own_memory()?, Target::None);
+    Ok(())
+}
+
+/// Measures hybrid searches for questions as people write them, which have many frequent words.
+fn plain_language(client: &mut LineClient, questions: &[String], report: &mut Report) -> Result<()> {
+    let kind = Kind { name: "hybrid", half: Target::None, slow: Target::None };
+    ask(client, &kind, &questions[..WARM_UP])?;
+    let mut answers = Answers::default();
+    for turn in questions.chunks(TURN) {
+        let before = client.processor()?;
+        answers.waits.extend(ask(client, &kind, turn)?);
+        answers.processor.push((client.processor()? - before) * 1e3 / turn.len() as f64);
+    }
+    let what = "hybrid search, questions of 7 to 12 words";
+    report.latencies(what, "shelf", &answers.waits, Target::AtMost(HYBRID_TARGET), Target::None);
+    report.average(&format!("{what}, CPU"), "shelf", "ms", &answers.processor, Target::None);
     Ok(())
 }
 

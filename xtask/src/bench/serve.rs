@@ -105,7 +105,7 @@ fn small_reads(client: &mut LineClient, hashes: &[String], scale: Scale, report:
     }
     let samples =
         calls(scale.of(10_000)).iter().map(|call| client.timed(call)).collect::<Result<Vec<_>>>()?;
-    report.latencies("small read", "shelf", &samples, Target::AtMost(0.3), Target::None);
+    report.latencies("small read", "shelf", &samples, Target::AtMost(0.25), Target::None);
     let mut rates = Vec::new();
     for _ in 0..5 {
         rates.push(client.in_flight(&calls(scale.of(10_000)), TOGETHER)?);

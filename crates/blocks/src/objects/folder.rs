@@ -7,7 +7,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use super::{ByteRange, Disk, LIST_PAGE, Listed, Object, Objects, RealDisk};
+use super::{ByteRange, Disk, LIST_PAGE, Listed, Objects, RealDisk};
 
 const UNFINISHED: &str = ".part";
 
@@ -99,10 +99,6 @@ impl<D: Disk> Objects for Folder<D> {
             Ok(bytes)
         };
         ranges.iter().map(read).collect()
-    }
-
-    fn open(&self, name: &str) -> io::Result<Box<dyn Object + '_>> {
-        self.disk.open(&self.path.join(name))
     }
 
     fn length(&self, name: &str) -> io::Result<u64> {

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, io, ops::Bound, sync::Arc};
 
 use parking_lot::RwLock;
 
-use super::{ByteRange, LIST_PAGE, Listed, Object, Objects};
+use super::{ByteRange, LIST_PAGE, Listed, Objects};
 
 /// A map of objects; clones share it.
 #[derive(Clone, Default)]
@@ -38,10 +38,6 @@ impl Objects for Memory {
             found.map(<[u8]>::to_vec).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
         };
         ranges.iter().map(read).collect()
-    }
-
-    fn open(&self, name: &str) -> io::Result<Box<dyn Object + '_>> {
-        Ok(Box::new(self.0.read().get(name).ok_or_else(|| absent(name))?.clone()))
     }
 
     fn length(&self, name: &str) -> io::Result<u64> {

@@ -36,13 +36,13 @@ pub struct Listed {
 /// Objects on one page of a list, at most.
 pub const LIST_PAGE: usize = 1_000;
 
-/// An object that is read many times.
+/// A file that is read many times.
 pub trait Object {
     /// Fills `bytes` from `offset`; fails if the object ends before `bytes` is full.
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()>;
 }
 
-/// An object in memory.
+/// A file in memory.
 impl Object for Vec<u8> {
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
@@ -62,9 +62,6 @@ pub trait Objects: Send + Sync {
     /// Reads several parts of an object, in the order in which they are asked for; fails if the object ends before one
     /// of them does.
     fn read(&self, name: &str, ranges: &[ByteRange]) -> io::Result<Vec<Vec<u8>>>;
-
-    /// Prepares to read an object many times. Reads may fail as soon as the object is deleted.
-    fn open(&self, name: &str) -> io::Result<Box<dyn Object + '_>>;
 
     /// The length of an object.
     fn length(&self, name: &str) -> io::Result<u64>;

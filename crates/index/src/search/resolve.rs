@@ -291,11 +291,12 @@ impl View {
     /// Words within the given number of edits, each with the number of passages that contain it.
     fn within(&self, word: &str, edits: usize) -> Result<BTreeMap<String, u32>> {
         let mut found: BTreeMap<String, u32> = BTreeMap::new();
+        let term = Term::from_field_text(tantivy::schema::Field::from_field_id(0), word);
+        // Making it takes longer than asking a small segment, so all of them share it.
+        let automaton = FuzzyTermQuery::new(term, edits as u8, true).automaton()?;
         for placed in &self.segments {
             for inverted in [placed.segment.body()?, placed.segment.name()?] {
-                let term = Term::from_field_text(tantivy::schema::Field::from_field_id(0), word);
-                let automaton = FuzzyTermQuery::new(term, edits as u8, true).automaton()?;
-                let mut words = inverted.terms().search(automaton).into_stream()?;
+                let mut words = inverted.terms().search(&automaton).into_stream()?;
                 while words.advance() {
                     let frequency = words.value().doc_freq;
                     if let Ok(word) = std::str::from_utf8(words.key()) {
