@@ -49,7 +49,7 @@ pub use download::{DownloadReply, DownloadRequest, DownloadSettings};
 pub use error::Error;
 pub use get::{Content, GetRequest, Got, Window};
 pub use graph::{
-    GraphEdge, GraphNode, GraphReply, GraphRequest, GraphStats, NODE_TYPES, Related, Relation,
+    GraphEdge, GraphNode, GraphReply, GraphRequest, GraphStats, NODE_TYPES, Related, Relation, facts_size,
 };
 pub use grep::{GrepFile, GrepLine, GrepReply, GrepRequest, GrepShow};
 pub use indexing::{EndpointSettings, IndexFigures};

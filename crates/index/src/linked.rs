@@ -81,9 +81,9 @@ impl<'a> Linked<'a> {
 
     /// Every document, in an order that lasts as long as the view.
     pub fn all(&self) -> impl Iterator<Item = Place> + '_ {
-        (0..).zip(&self.allowed).flat_map(|(segment, allowed)| {
-            allowed.iter().map(move |row| Place { segment, row: row as u32 })
-        })
+        (0..)
+            .zip(&self.allowed)
+            .flat_map(|(segment, allowed)| allowed.iter().map(move |row| Place { segment, row: row as u32 }))
     }
 
     /// The documents whose first passages mean nearly the same as that of a document, with the cosines of their vectors:
@@ -103,7 +103,8 @@ impl<'a> Linked<'a> {
                 found.push((other, placed.segment.vectors.cosine(&query, passage)));
             }
         }
-        let order = |one: &(Place, f32), other: &(Place, f32)| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0));
+        let order =
+            |one: &(Place, f32), other: &(Place, f32)| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0));
         if found.len() > most && most > 0 {
             found.select_nth_unstable_by(most - 1, order);
             found.truncate(most);

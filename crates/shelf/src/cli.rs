@@ -1,5 +1,6 @@
 //! The command-line interface, defined with clap.
 
+pub(crate) mod graph;
 mod user;
 pub(crate) mod workspace;
 
@@ -67,6 +68,8 @@ pub(crate) enum Command {
     Search(Search),
     /// Search the text of documents with a regular expression
     Grep(Grep),
+    /// Show what is connected to a document, and why
+    Graph(graph::Graph),
     /// Change the metadata and tags of a document
     Update(Update),
     /// Show statistics about the library

@@ -6,6 +6,7 @@ mod engines;
 mod full_text;
 mod gc;
 mod generations;
+mod graph;
 mod grep;
 mod hostile;
 mod index_parts;
@@ -88,8 +89,9 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
         Some("grep") => grep::run(scale),
         Some("hostile") => hostile::run(scale),
         Some("gc") => gc::run(scale),
+        Some("graph") => graph::run(scale),
         _ => bail!(
-            "name a benchmark: `cargo xtask bench ingest`, `serve`, `search`, `grep`, `hostile` or `gc`"
+            "name a benchmark: `cargo xtask bench ingest`, `serve`, `search`, `grep`, `graph`, `hostile` or `gc`"
         ),
     }
 }

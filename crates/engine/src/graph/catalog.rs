@@ -31,7 +31,10 @@ impl Graph<'_> {
                 }
                 if wanted(Relation::Tagged) {
                     let tags = self.tags(*doc);
-                    edges.extend(tags.into_iter().map(|tag| plain(node.clone(), Node::Tag(tag.into()), Relation::Tagged)));
+                    edges.extend(
+                        tags.into_iter()
+                            .map(|tag| plain(node.clone(), Node::Tag(tag.into()), Relation::Tagged)),
+                    );
                 }
                 if wanted(Relation::InSnapshot) {
                     self.snapshots(*doc, &mut edges)?;
@@ -45,7 +48,12 @@ impl Graph<'_> {
                     }
                 }
             }
-            Node::Collection(_) | Node::Heading(..) | Node::Version(..) | Node::Tag(_) | Node::Snapshot(_) | Node::Reference(_) => {}
+            Node::Collection(_)
+            | Node::Heading(..)
+            | Node::Version(..)
+            | Node::Tag(_)
+            | Node::Snapshot(_)
+            | Node::Reference(_) => {}
         }
         Ok(edges)
     }
@@ -62,10 +70,14 @@ impl Graph<'_> {
                 }
                 if is_origin {
                     let facts = self.docs.facts(*doc);
-                    let names: BTreeSet<&str> = facts.definitions.iter().map(|one| one.qualified.as_str()).collect();
+                    let names: BTreeSet<&str> =
+                        facts.definitions.iter().map(|one| one.qualified.as_str()).collect();
                     let symbols = names.into_iter().map(|name| Node::Symbol(*doc, name.into()));
-                    let headings = facts.headings.iter().map(|one| Node::Heading(*doc, one.anchor.as_str().into()));
-                    let without_own = |relation| relation != Relation::Defines && relation != Relation::Contains && wanted(relation);
+                    let headings =
+                        facts.headings.iter().map(|one| Node::Heading(*doc, one.anchor.as_str().into()));
+                    let without_own = |relation| {
+                        relation != Relation::Defines && relation != Relation::Contains && wanted(relation)
+                    };
                     for own in symbols.chain(headings) {
                         self.call.check()?;
                         self.docs.into_node(&own, &without_own, &mut edges);
@@ -112,7 +124,8 @@ impl Graph<'_> {
     pub(super) fn tagged(&self, tag: &str) -> Result<Vec<Doc>> {
         let filter = Filter { tags: vec![tag.to_owned()], ..Filter::default() };
         let numbers = self.library.catalog.numbers(self.caller.pass.scope(), &filter)?;
-        let mut docs: Vec<Doc> = numbers.into_iter().filter_map(|number| self.docs.of_number(number)).collect();
+        let mut docs: Vec<Doc> =
+            numbers.into_iter().filter_map(|number| self.docs.of_number(number)).collect();
         let in_text = self.docs.with(Key::Tagged(tag)).into_iter();
         docs.extend(in_text.filter(|doc| self.docs.facts(*doc).tags.iter().any(|own| own == tag)));
         docs.sort_unstable();
@@ -129,7 +142,8 @@ impl Graph<'_> {
         if found.len() > SNAPSHOTS {
             self.docs.note_cut();
         }
-        for snapshot in found.iter().take(SNAPSHOTS).filter(|snapshot| snapshot.collection == row.collection) {
+        for snapshot in found.iter().take(SNAPSHOTS).filter(|snapshot| snapshot.collection == row.collection)
+        {
             self.call.check()?;
             let listing = self.library.listing(snapshot, self.call)?;
             let path = super::snapshot::relative(&snapshot.draft.root, &row.path);

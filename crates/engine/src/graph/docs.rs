@@ -44,7 +44,12 @@ pub(super) struct Docs<'a> {
 }
 
 impl<'a> Docs<'a> {
-    pub(super) fn new(library: &'a Library, scope: &'a Scope, linked: Linked<'a>, others: HashMap<Doc, Other>) -> Self {
+    pub(super) fn new(
+        library: &'a Library,
+        scope: &'a Scope,
+        linked: Linked<'a>,
+        others: HashMap<Doc, Other>,
+    ) -> Self {
         let (rows, facts) = (RefCell::default(), RefCell::default());
         Self { library, scope, linked, rows, others, facts, cut: Cell::new(false) }
     }
@@ -64,7 +69,8 @@ impl<'a> Docs<'a> {
         for some in missing.chunks(512) {
             let numbers: Vec<i64> = some.iter().map(|doc| self.number(*doc)).collect();
             let found = self.library.catalog.numbered(self.scope, &numbers).unwrap_or_default();
-            let mut by_number: HashMap<i64, Document> = found.into_iter().map(|row| (row.number, row)).collect();
+            let mut by_number: HashMap<i64, Document> =
+                found.into_iter().map(|row| (row.number, row)).collect();
             let mut rows = self.rows.borrow_mut();
             for (doc, number) in some.iter().zip(numbers) {
                 rows.insert(*doc, by_number.remove(&number).map(Rc::new));
@@ -84,10 +90,15 @@ impl<'a> Docs<'a> {
         }
         if name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             let hash = name.to_ascii_lowercase();
-            return self.with(Key::Content(&hash)).into_iter().find(|doc| self.hash(*doc).to_string() == hash);
+            return self
+                .with(Key::Content(&hash))
+                .into_iter()
+                .find(|doc| self.hash(*doc).to_string() == hash);
         }
         let named = self.with(Key::Stem(&paths::fold(name)));
-        named.into_iter().find(|doc| self.row(*doc).is_some_and(|row| row.resource_id.as_deref() == Some(name)))
+        named
+            .into_iter()
+            .find(|doc| self.row(*doc).is_some_and(|row| row.resource_id.as_deref() == Some(name)))
     }
 
     /// The names by which a document can be cited.
@@ -105,7 +116,8 @@ impl<'a> Docs<'a> {
         let mut words = Vec::new();
         for folder in paths::folders_around(self.path(doc)).take(2) {
             for manifest in ["Cargo.toml", "package.json", "go.mod"] {
-                let path = if folder.is_empty() { manifest.to_owned() } else { format!("{folder}/{manifest}") };
+                let path =
+                    if folder.is_empty() { manifest.to_owned() } else { format!("{folder}/{manifest}") };
                 if let Some(found) = self.at_path(&path, doc) {
                     let package = &self.facts(found).package;
                     words.extend([paths::fold(package), paths::fold(paths::last_name(package))]);
@@ -175,7 +187,8 @@ impl<'a> Docs<'a> {
         if !self.others.is_empty() {
             found.retain(|doc| self.others.get(doc).is_none_or(|other| other.keys.contains(&key)));
             let known: HashSet<Doc> = found.iter().copied().collect();
-            let others = self.others.iter().filter(|(doc, other)| other.keys.contains(&key) && !known.contains(doc));
+            let others =
+                self.others.iter().filter(|(doc, other)| other.keys.contains(&key) && !known.contains(doc));
             found.extend(others.map(|(doc, _)| *doc));
         }
         if found.len() > 1 {

@@ -84,7 +84,8 @@ impl Docs<'_> {
         }
         if wanted(Relation::Defines) {
             for definition in &facts.definitions {
-                let because = Because { line: definition.lines.0, confidence: 1.0, count: 1, ..Because::default() };
+                let because =
+                    Because { line: definition.lines.0, confidence: 1.0, count: 1, ..Because::default() };
                 let to = Node::Symbol(doc, definition.qualified.as_str().into());
                 edges.push(Edge { from: own.clone(), to, relation: Relation::Defines, because });
             }
@@ -102,10 +103,14 @@ impl Docs<'_> {
     /// Edges from a symbol.
     pub(super) fn out_of_symbol(&self, doc: Doc, name: &str, wanted: Wanted<'_>, edges: &mut Vec<Edge>) {
         let facts = self.facts(doc);
-        let own: Vec<u32> =
-            (0u32..).zip(&facts.definitions).filter(|(_, one)| one.qualified == name).map(|(at, _)| at).collect();
+        let own: Vec<u32> = (0u32..)
+            .zip(&facts.definitions)
+            .filter(|(_, one)| one.qualified == name)
+            .map(|(at, _)| at)
+            .collect();
         if wanted(Relation::Contains) {
-            let inner = facts.definitions.iter().filter(|one| one.parent.is_some_and(|parent| own.contains(&parent)));
+            let inner =
+                facts.definitions.iter().filter(|one| one.parent.is_some_and(|parent| own.contains(&parent)));
             for one in inner {
                 let because = Because { line: one.lines.0, confidence: 1.0, count: 1, ..Because::default() };
                 let to = Node::Symbol(doc, one.qualified.as_str().into());
@@ -130,7 +135,10 @@ impl Docs<'_> {
         self.ancestor_edges(doc, &facts, None, wanted, edges);
         if wanted(Relation::Contains) {
             for one in &facts.definitions {
-                let Some(parent) = one.parent.and_then(|parent| facts.definitions.get(parent as usize)) else { continue };
+                let Some(parent) = one.parent.and_then(|parent| facts.definitions.get(parent as usize))
+                else {
+                    continue;
+                };
                 let because = Because { line: one.lines.0, confidence: 1.0, count: 1, ..Because::default() };
                 edges.push(Edge {
                     from: Node::Symbol(doc, parent.qualified.as_str().into()),
@@ -161,7 +169,11 @@ impl Docs<'_> {
             }
             let because = Because {
                 line: one.line,
-                text: if one.receiver.is_empty() { one.name.clone() } else { format!("{}.{}", one.receiver, one.name) },
+                text: if one.receiver.is_empty() {
+                    one.name.clone()
+                } else {
+                    format!("{}.{}", one.receiver, one.name)
+                },
                 confidence: meaning.confidence,
                 candidates: meaning.candidates,
                 count: one.count,
@@ -172,7 +184,14 @@ impl Docs<'_> {
     }
 
     /// Edges from types of a document to their ancestors; of one type when a name is given.
-    fn ancestor_edges(&self, doc: Doc, facts: &Facts, only: Option<&str>, wanted: Wanted<'_>, edges: &mut Vec<Edge>) {
+    fn ancestor_edges(
+        &self,
+        doc: Doc,
+        facts: &Facts,
+        only: Option<&str>,
+        wanted: Wanted<'_>,
+        edges: &mut Vec<Edge>,
+    ) {
         for ancestor in &facts.ancestors {
             if only.is_some_and(|only| ancestor.of != only) {
                 continue;
@@ -180,10 +199,16 @@ impl Docs<'_> {
             let from = self.descendant(doc, facts, &ancestor.of);
             for meaning in self.types_named(doc, facts, paths::last_name(&ancestor.name)) {
                 let target = self.facts(meaning.doc);
-                let kind = target.definitions.iter().find(|one| *one.qualified == *meaning.qualified).map(|one| one.kind);
-                let own = facts.definitions.iter().find(|one| one.qualified == ancestor.of).map(|one| one.kind);
+                let kind = target
+                    .definitions
+                    .iter()
+                    .find(|one| *one.qualified == *meaning.qualified)
+                    .map(|one| one.kind);
+                let own =
+                    facts.definitions.iter().find(|one| one.qualified == ancestor.of).map(|one| one.kind);
                 use shelf_reading::facts::SymbolKind::{Interface, Trait};
-                let is_interface = matches!(kind, Some(Interface | Trait)) && !matches!(own, Some(Interface | Trait));
+                let is_interface =
+                    matches!(kind, Some(Interface | Trait)) && !matches!(own, Some(Interface | Trait));
                 let implements = ancestor.implements || is_interface;
                 let relation = if implements { Relation::Implements } else { Relation::Inherits };
                 let to = Node::Symbol(meaning.doc, meaning.qualified);
@@ -242,7 +267,12 @@ impl Docs<'_> {
         for target in found.via.into_iter().chain(found.docs.iter().copied()) {
             if target != doc {
                 let to = Node::Document(target);
-                edges.push(Edge { from: from.clone(), to, relation: Relation::Imports, because: because.clone() });
+                edges.push(Edge {
+                    from: from.clone(),
+                    to,
+                    relation: Relation::Imports,
+                    because: because.clone(),
+                });
             }
         }
     }
@@ -262,9 +292,12 @@ impl Docs<'_> {
             ..Because::default()
         };
         let edge = |to: Node, relation, because| Edge { from: from.clone(), to, relation, because };
-        let reference = |because: Because, relation| edge(Node::Reference(link.target.as_str().into()), relation, because);
+        let reference = |because: Because, relation| {
+            edge(Node::Reference(link.target.as_str().into()), relation, because)
+        };
         if link.kind == LinkKind::Citation {
-            let cited = paths::resource_of(&link.target).map(|resource| self.resource(&resource)).unwrap_or_default();
+            let cited =
+                paths::resource_of(&link.target).map(|resource| self.resource(&resource)).unwrap_or_default();
             return match cited {
                 Some(cited) => vec![edge(Node::Document(cited), Relation::Cites, because)],
                 None => vec![reference(Because { is_broken: true, ..because }, Relation::Cites)],
@@ -285,9 +318,15 @@ impl Docs<'_> {
         };
         let target = self.facts(led.doc);
         let heading = if anchor.is_empty() { None } else { self.heading_at(led.doc, &target, &anchor) };
-        let has_place = anchor.is_empty() || heading.is_some() || target.anchors.contains(&anchor) || is_lines(&anchor);
-        let because =
-            Because { confidence: led.confidence, candidates: led.candidates, anchor, is_broken: !has_place, ..because };
+        let has_place =
+            anchor.is_empty() || heading.is_some() || target.anchors.contains(&anchor) || is_lines(&anchor);
+        let because = Because {
+            confidence: led.confidence,
+            candidates: led.candidates,
+            anchor,
+            is_broken: !has_place,
+            ..because
+        };
         let mut edges = vec![edge(Node::Document(led.doc), Relation::LinksTo, because.clone())];
         edges.extend(heading.map(|heading| edge(heading, Relation::LinksTo, because)));
         edges
@@ -389,7 +428,9 @@ impl Docs<'_> {
                 }
             }
         }
-        alike.sort_by(|one, other| other.1.total_cmp(&one.1).then_with(|| self.path(one.0).cmp(self.path(other.0))));
+        alike.sort_by(|one, other| {
+            other.1.total_cmp(&one.1).then_with(|| self.path(one.0).cmp(self.path(other.0)))
+        });
         let mut near = self.linked().neighbours(doc, NEIGHBOURS + 1);
         near.retain(|(other, cosine)| *cosine >= COSINE && self.hash(*other) != hash);
         near.truncate(NEIGHBOURS);
@@ -425,7 +466,7 @@ impl Docs<'_> {
             Node::Reference(name) => self.into_reference(name, wanted, edges),
             Node::Version(..) | Node::Tag(_) | Node::Collection(_) | Node::Snapshot(_) => {}
         }
-        let mut at = before;
+        let mut at = 0;
         edges.retain(|edge| {
             at += 1;
             at <= before || edge.to == *node
@@ -443,7 +484,11 @@ impl Docs<'_> {
             if wanted(relation) {
                 // Both are the same from either side.
                 let mut same = Vec::new();
-                if relation == Relation::DuplicateOf { self.duplicates(doc, &mut same) } else { self.similar(doc, &mut same) }
+                if relation == Relation::DuplicateOf {
+                    self.duplicates(doc, &mut same)
+                } else {
+                    self.similar(doc, &mut same)
+                }
                 edges.extend(same.into_iter().map(|edge| Edge { from: edge.to, to: edge.from, ..edge }));
             }
         }
@@ -473,7 +518,9 @@ impl Docs<'_> {
                     (_, Target::Outside) => false,
                 };
                 if may_lead {
-                    edges.extend(self.link_edges(other, &facts, link).into_iter().filter(|edge| wanted(edge.relation)));
+                    edges.extend(
+                        self.link_edges(other, &facts, link).into_iter().filter(|edge| wanted(edge.relation)),
+                    );
                 }
             }
         }
@@ -531,7 +578,11 @@ impl Docs<'_> {
             if !super::docs::speak_together(theirs.language, facts.language) {
                 continue;
             }
-            for one in theirs.uses.iter().filter(|one| one.name == own.name || renames(&theirs, &one.name, &own.name)) {
+            for one in theirs
+                .uses
+                .iter()
+                .filter(|one| one.name == own.name || renames(&theirs, &one.name, &own.name))
+            {
                 self.use_edges(other, &theirs, one, wanted, edges);
             }
         }
@@ -554,7 +605,11 @@ impl Docs<'_> {
         for other in self.with(Key::Refers(name)) {
             let facts = self.facts(other);
             let links = facts.links.iter().filter(|link| link.target == name);
-            edges.extend(links.flat_map(|link| self.link_edges(other, &facts, link)).filter(|edge| wanted(edge.relation)));
+            edges.extend(
+                links
+                    .flat_map(|link| self.link_edges(other, &facts, link))
+                    .filter(|edge| wanted(edge.relation)),
+            );
             if wanted(Relation::Imports) {
                 (0..facts.imports.len()).for_each(|at| self.import_edges(other, &facts, at, edges));
             }
@@ -577,5 +632,7 @@ fn renames(facts: &Facts, local: &str, name: &str) -> bool {
 
 /// `L10-L20`: lines of a file, as code hosts write them.
 fn is_lines(anchor: &str) -> bool {
-    anchor.strip_prefix(['L', 'l']).is_some_and(|rest| rest.starts_with(|letter: char| letter.is_ascii_digit()))
+    anchor
+        .strip_prefix(['L', 'l'])
+        .is_some_and(|rest| rest.starts_with(|letter: char| letter.is_ascii_digit()))
 }

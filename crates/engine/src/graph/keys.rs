@@ -64,7 +64,9 @@ impl Key<'_> {
             Self::Refers(word) => (14, word),
         };
         let start = 0xcbf2_9ce4_8422_2325u64 ^ (sort * 0x9E37_79B9);
-        let all = word.bytes().fold(start, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+        let all = word
+            .bytes()
+            .fold(start, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
         finish(all)
     }
 }

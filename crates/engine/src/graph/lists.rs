@@ -49,7 +49,13 @@ impl Graph<'_> {
     }
 
     /// Nodes of a type; only isolated ones when asked for.
-    pub(super) fn of_type(&self, wanted: &str, isolated: Option<&[Relation]>, offset: usize, limit: usize) -> Result<Listed> {
+    pub(super) fn of_type(
+        &self,
+        wanted: &str,
+        isolated: Option<&[Relation]>,
+        offset: usize,
+        limit: usize,
+    ) -> Result<Listed> {
         let mut listed = Listed { nodes: Vec::new(), total: 0 };
         let mut take = |node: Node| -> Result<()> {
             if let Some(relations) = isolated
@@ -75,7 +81,9 @@ impl Graph<'_> {
                 let nodes = self.shared_nodes()?.into_iter().filter(|node| self.type_of(node) == wanted);
                 nodes.collect::<Vec<_>>().into_iter().try_for_each(&mut take)?;
             }
-            "reference" => self.references()?.into_iter().try_for_each(|name| take(Node::Reference(name.into())))?,
+            "reference" => {
+                self.references()?.into_iter().try_for_each(|name| take(Node::Reference(name.into())))?
+            }
             wanted => {
                 let Some(kind) = symbol_kind(wanted) else {
                     return Err(Error::invalid(
@@ -87,7 +95,9 @@ impl Graph<'_> {
                 for doc in self.docs.all() {
                     self.call.check()?;
                     let facts = self.docs.facts(doc);
-                    symbols(&facts, kind).into_iter().try_for_each(|name| take(Node::Symbol(doc, name.into())))?;
+                    symbols(&facts, kind)
+                        .into_iter()
+                        .try_for_each(|name| take(Node::Symbol(doc, name.into())))?;
                 }
             }
         }
@@ -97,7 +107,9 @@ impl Graph<'_> {
     fn parts_of(&self, doc: Doc, wanted: &str) -> Vec<Node> {
         let facts = self.docs.facts(doc);
         match wanted {
-            "heading" => facts.headings.iter().map(|one| Node::Heading(doc, one.anchor.as_str().into())).collect(),
+            "heading" => {
+                facts.headings.iter().map(|one| Node::Heading(doc, one.anchor.as_str().into())).collect()
+            }
             "version" => {
                 let newest = self.docs.row(doc).map_or(0, |row| row.version.number);
                 (1..=newest).map(|number| Node::Version(doc, number)).collect()
@@ -187,7 +199,10 @@ impl Graph<'_> {
                     stats.broken.push(edge);
                     continue;
                 }
-                let Some(target) = edge.to.doc().filter(|target| *target != doc && seen.insert(*target)) else { continue };
+                let Some(target) = edge.to.doc().filter(|target| *target != doc && seen.insert(*target))
+                else {
+                    continue;
+                };
                 degrees.entry(doc).or_default().0 += 1;
                 degrees.entry(target).or_default().1 += 1;
             }
@@ -195,7 +210,9 @@ impl Graph<'_> {
         let mut order: Vec<(Doc, (u64, u64))> = degrees.into_iter().collect();
         order.sort_by(|one, other| {
             let degree = |both: &(u64, u64)| both.0 + both.1;
-            degree(&other.1).cmp(&degree(&one.1)).then_with(|| self.docs.path(one.0).cmp(self.docs.path(other.0)))
+            degree(&other.1)
+                .cmp(&degree(&one.1))
+                .then_with(|| self.docs.path(one.0).cmp(self.docs.path(other.0)))
         });
         stats.orphans = order.iter().filter(|(_, both)| *both == (0, 0)).map(|(doc, _)| *doc).collect();
         stats.most = order.into_iter().filter(|(_, both)| *both != (0, 0)).take(20).collect();

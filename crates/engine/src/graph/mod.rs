@@ -249,7 +249,9 @@ impl Library {
                 broken: stats
                     .broken
                     .iter()
-                    .filter_map(|edge| Some((path(edge.from.doc()?), edge.because.line, edge.because.written.clone())))
+                    .filter_map(|edge| {
+                        Some((path(edge.from.doc()?), edge.because.line, edge.because.written.clone()))
+                    })
                     .collect(),
             })
         })
@@ -279,9 +281,16 @@ impl Library {
 
 impl Graph<'_> {
     fn origin(&self, request: &GraphRequest) -> Result<Option<Node>> {
-        let given = [request.node_key.is_some(), request.node_id.is_some(), request.hash.is_some() || request.name.is_some()];
+        let given = [
+            request.node_key.is_some(),
+            request.node_id.is_some(),
+            request.hash.is_some() || request.name.is_some(),
+        ];
         if given.iter().filter(|given| **given).count() > 1 {
-            return Err(Error::invalid("node_key", "node_id and name or hash each say where to begin: give only one of them"));
+            return Err(Error::invalid(
+                "node_key",
+                "node_id and name or hash each say where to begin: give only one of them",
+            ));
         }
         if let Some(key) = &request.node_key {
             let found = self.node_of_key(key)?;
@@ -294,24 +303,31 @@ impl Graph<'_> {
         if request.hash.is_none() && request.name.is_none() {
             return Ok(None);
         }
-        let asked = GetRequest { hash: request.hash.clone(), name: request.name.clone(), ..GetRequest::default() };
+        let asked =
+            GetRequest { hash: request.hash.clone(), name: request.name.clone(), ..GetRequest::default() };
         let found = self.library.get(self.caller, &asked, self.call)?;
         let words = || request.hash.as_deref().or(request.name.as_deref()).unwrap_or_default();
         let found = found.ok_or_else(|| Error::missing("document", words()))?;
         // A document that is not in the snapshot is not there.
-        let doc = self.docs.of_number(found.document.number).ok_or_else(|| Error::missing("document", words()))?;
+        let doc =
+            self.docs.of_number(found.document.number).ok_or_else(|| Error::missing("document", words()))?;
         Ok(Some(Node::Document(doc)))
     }
 
     fn answer(&self, origin: &Node, course: &Course, showing: Showing) -> Result<GraphReply> {
         let walked = self.walk(origin, course)?;
         let ends = walked.edges.iter().flat_map(|edge| [&edge.from, &edge.to]);
-        let docs: Vec<Doc> = walked.nodes.iter().map(|(node, _)| node).chain(ends).filter_map(Node::doc).collect();
+        let docs: Vec<Doc> =
+            walked.nodes.iter().map(|(node, _)| node).chain(ends).filter_map(Node::doc).collect();
         self.docs.fetch_rows(&docs);
         let shown = self.show_node(origin, 0, showing);
         Ok(GraphReply::Walk {
             origin: shown.ok_or_else(|| Error::missing("node", "origin"))?,
-            nodes: walked.nodes.iter().filter_map(|(node, far)| self.show_node(node, *far, showing)).collect(),
+            nodes: walked
+                .nodes
+                .iter()
+                .filter_map(|(node, far)| self.show_node(node, *far, showing))
+                .collect(),
             edges: walked.edges.iter().filter_map(|edge| self.show_edge(edge, showing)).collect(),
             total: walked.total.map(|total| total as u64),
             truncated: walked.truncated,
@@ -349,7 +365,11 @@ impl Graph<'_> {
                     continue;
                 }
                 let end = |edge: &edges::Edge| if reverse { edge.from.clone() } else { edge.to.clone() };
-                let relation = walked.edges.iter().find(|edge| end(edge) == node).map_or("", |edge| edge.relation.name());
+                let relation = walked
+                    .edges
+                    .iter()
+                    .find(|edge| end(edge) == node)
+                    .map_or("", |edge| edge.relation.name());
                 found.retain(|(known, _, _)| *known != other);
                 found.push((other, distance, relation));
             }
@@ -364,6 +384,16 @@ impl Graph<'_> {
         });
         Ok((related.collect(), truncated))
     }
+}
+
+/// Bytes of the facts and keys of a content, which are read as indexing would read them: for measuring it.
+pub fn facts_size(path: &str, bytes: &[u8]) -> usize {
+    let sample = &bytes[..bytes.len().min(shelf_reading::SAMPLE)];
+    let detected = shelf_reading::detect(path, sample);
+    let text = shelf_reading::text_of(path, &detected.mime, detected.is_text, bytes).ok().flatten();
+    let Some(text) = text else { return 0 };
+    let facts = shelf_reading::facts::facts(path, &detected.mime, &text, Some(bytes));
+    facts.encode().len() + 4 * keys::of(path, "", &shelf_base::Digest::of(bytes), &facts).len()
 }
 
 fn depth_of(depth: Option<u64>) -> Result<u32> {
@@ -381,6 +411,9 @@ fn relations_of(names: &[String]) -> Result<Vec<Relation>> {
     names
         .iter()
         .filter(|name| !name.trim().is_empty())
-        .map(|name| Relation::named(name).ok_or_else(|| Error::invalid("relation", format!("must be one of {}", known()))))
+        .map(|name| {
+            Relation::named(name)
+                .ok_or_else(|| Error::invalid("relation", format!("must be one of {}", known())))
+        })
         .collect()
 }

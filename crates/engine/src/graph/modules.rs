@@ -14,7 +14,18 @@ use super::{
 const PACKAGE_FILES: usize = 64;
 /// Endings that an import of a script may leave out.
 const SCRIPT_ENDINGS: [&str; 13] = [
-    "", ".ts", ".tsx", ".js", ".jsx", ".mjs", ".cjs", ".mts", ".d.ts", "/index.ts", "/index.tsx", "/index.js",
+    "",
+    ".ts",
+    ".tsx",
+    ".js",
+    ".jsx",
+    ".mjs",
+    ".cjs",
+    ".mts",
+    ".d.ts",
+    "/index.ts",
+    "/index.tsx",
+    "/index.js",
     "/index.jsx",
 ];
 
@@ -75,14 +86,21 @@ impl Docs<'_> {
                 via: via.filter(|via| *via != target),
             },
             // Constants and types that no facts tell of.
-            None => Imported { docs: docs.into_iter().take(1).collect(), confidence: confidence * 0.9, ..Imported::default() },
+            None => Imported {
+                docs: docs.into_iter().take(1).collect(),
+                confidence: confidence * 0.9,
+                ..Imported::default()
+            },
         }
     }
 
     fn imported_class(&self, docs: Vec<Doc>, item: &str) -> Imported {
         for doc in docs.iter().copied() {
             let facts = self.facts(doc);
-            let found = facts.definitions.iter().find(|one| one.name == item || paths::last_name(&one.qualified) == item);
+            let found = facts
+                .definitions
+                .iter()
+                .find(|one| one.name == item || paths::last_name(&one.qualified) == item);
             if let Some(found) = found {
                 return Imported {
                     docs: vec![doc],
@@ -96,7 +114,12 @@ impl Docs<'_> {
     }
 
     /// The definition of a name in one of these files, or in what they pass on.
-    pub(super) fn item_of(&self, docs: &[Doc], item: &str, steps: u32) -> Option<(Doc, Rc<str>, Option<Doc>)> {
+    pub(super) fn item_of(
+        &self,
+        docs: &[Doc],
+        item: &str,
+        steps: u32,
+    ) -> Option<(Doc, Rc<str>, Option<Doc>)> {
         for doc in docs.iter().copied() {
             let facts = self.facts(doc);
             let outer = facts.definitions.iter().find(|one| one.name == item && one.qualified == item);
@@ -135,7 +158,14 @@ impl Docs<'_> {
     }
 
     /// The files of a module, and how sure that is. With `whole` nothing is found unless all of the path is a module.
-    pub(super) fn module(&self, doc: Doc, facts: &Facts, module: &str, kind: ImportKind, whole: bool) -> (Vec<Doc>, f32) {
+    pub(super) fn module(
+        &self,
+        doc: Doc,
+        facts: &Facts,
+        module: &str,
+        kind: ImportKind,
+        whole: bool,
+    ) -> (Vec<Doc>, f32) {
         let Some(language) = facts.language else { return (Vec::new(), 0.0) };
         let mut found = match language {
             Language::Rust => return self.module_rust(doc, facts, module, whole),
@@ -147,7 +177,11 @@ impl Docs<'_> {
             Language::C | Language::Cpp => self.module_c(doc, module, kind),
             Language::Ruby => self.module_ruby(doc, module, kind),
         };
-        found.retain(|one| *one != doc && (matches!(kind, ImportKind::File) || speak_together(self.facts(*one).language, Some(language))));
+        found.retain(|one| {
+            *one != doc
+                && (matches!(kind, ImportKind::File)
+                    || speak_together(self.facts(*one).language, Some(language)))
+        });
         let sure = match language {
             Language::Go | Language::CSharp | Language::Java => found.len() <= PACKAGE_FILES,
             _ => found.len() == 1,
@@ -169,7 +203,8 @@ impl Docs<'_> {
             "self" => Some(doc),
             "super" => self.parent_module(doc),
             first => {
-                let declares = facts.imports.iter().any(|one| one.kind == ImportKind::Child && one.local == first);
+                let declares =
+                    facts.imports.iter().any(|one| one.kind == ImportKind::Child && one.local == first);
                 let child = if declares { self.child_module(doc, first) } else { None };
                 child.or_else(|| self.crate_named(first, doc)).or_else(|| {
                     confidence = 0.8;
@@ -221,13 +256,19 @@ impl Docs<'_> {
 
     fn child_module(&self, doc: Doc, name: &str) -> Option<Doc> {
         let folder = module_folder(self.path(doc));
-        let place = |rest: &str| if folder.is_empty() { format!("{name}{rest}") } else { format!("{folder}/{name}{rest}") };
+        let place = |rest: &str| {
+            if folder.is_empty() { format!("{name}{rest}") } else { format!("{folder}/{name}{rest}") }
+        };
         self.at_path(&place(".rs"), doc).or_else(|| self.at_path(&place("/mod.rs"), doc))
     }
 
     fn parent_module(&self, doc: Doc) -> Option<Doc> {
         let path = self.path(doc);
-        let folder = if paths::last(path) == "mod.rs" { paths::folder(paths::folder(path)) } else { paths::folder(path) };
+        let folder = if paths::last(path) == "mod.rs" {
+            paths::folder(paths::folder(path))
+        } else {
+            paths::folder(path)
+        };
         let place = |name: &str| if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
         ["mod.rs", "lib.rs", "main.rs"]
             .into_iter()
@@ -239,8 +280,10 @@ impl Docs<'_> {
     fn crate_named(&self, name: &str, near: Doc) -> Option<Doc> {
         self.manifests(name, "Cargo.toml", near).into_iter().find_map(|manifest| {
             let folder = paths::folder(self.path(manifest));
-            let place = |rest: &str| if folder.is_empty() { rest.to_owned() } else { format!("{folder}/{rest}") };
-            self.at_path(&place("src/lib.rs"), manifest).or_else(|| self.at_path(&place("src/main.rs"), manifest))
+            let place =
+                |rest: &str| if folder.is_empty() { rest.to_owned() } else { format!("{folder}/{rest}") };
+            self.at_path(&place("src/lib.rs"), manifest)
+                .or_else(|| self.at_path(&place("src/main.rs"), manifest))
         })
     }
 
@@ -259,7 +302,8 @@ impl Docs<'_> {
         let name = module.trim_start_matches('.');
         let dots = module.len() - name.len();
         let inner = name.replace('.', "/");
-        let endings = |base: &str| [format!("{base}.py"), format!("{base}/__init__.py"), format!("{base}.pyi")];
+        let endings =
+            |base: &str| [format!("{base}.py"), format!("{base}/__init__.py"), format!("{base}.pyi")];
         if dots > 0 {
             let folder = paths::folders_around(self.path(doc)).nth(dots - 1).unwrap_or_default();
             let base = match (folder.is_empty(), inner.is_empty()) {
@@ -269,7 +313,11 @@ impl Docs<'_> {
             };
             return endings(&base).iter().find_map(|path| self.at_path(path, doc)).into_iter().collect();
         }
-        endings(&inner).iter().map(|suffix| self.python_ending(suffix, doc)).find(|found| !found.is_empty()).unwrap_or_default()
+        endings(&inner)
+            .iter()
+            .map(|suffix| self.python_ending(suffix, doc))
+            .find(|found| !found.is_empty())
+            .unwrap_or_default()
     }
 
     /// A module by the end of its path. It must stand where the importing file's packages begin, or beside it.
@@ -278,7 +326,8 @@ impl Docs<'_> {
         let own = self.path(near);
         found.retain(|doc| {
             let root = self.path(*doc).strip_suffix(suffix).unwrap_or_default().trim_end_matches('/');
-            let is_around = root.is_empty() || own.strip_prefix(root).is_some_and(|rest| rest.starts_with('/'));
+            let is_around =
+                root.is_empty() || own.strip_prefix(root).is_some_and(|rest| rest.starts_with('/'));
             is_around || suffix.contains('/')
         });
         found
@@ -286,7 +335,8 @@ impl Docs<'_> {
 
     fn module_script(&self, doc: Doc, module: &str) -> Vec<Doc> {
         let endings = |base: &str| {
-            let mut all: Vec<String> = SCRIPT_ENDINGS.iter().map(|ending| format!("{base}{ending}")).collect();
+            let mut all: Vec<String> =
+                SCRIPT_ENDINGS.iter().map(|ending| format!("{base}{ending}")).collect();
             // TypeScript names the file that will be made of the one that is there.
             if let Some(stem) = base.strip_suffix(".js").or_else(|| base.strip_suffix(".mjs")) {
                 all.extend([".ts", ".tsx", ".mts"].map(|ending| format!("{stem}{ending}")));
@@ -306,7 +356,9 @@ impl Docs<'_> {
             let inners = if inner.is_empty() { vec!["index", "src/index", "lib/index"] } else { vec![inner] };
             for inner in inners {
                 let found = paths::join(folder, inner).and_then(|base| at(&base, manifest));
-                if let Some(found) = found.or_else(|| paths::join(folder, &format!("src/{inner}")).and_then(|base| at(&base, manifest))) {
+                if let Some(found) = found.or_else(|| {
+                    paths::join(folder, &format!("src/{inner}")).and_then(|base| at(&base, manifest))
+                }) {
                     return vec![found];
                 }
             }
@@ -316,7 +368,10 @@ impl Docs<'_> {
         rooted
             .and_then(|rooted| {
                 let around = paths::folders_around(self.path(doc));
-                around.flat_map(|folder| [paths::join(folder, rooted), paths::join(folder, &format!("src/{rooted}"))])
+                around
+                    .flat_map(|folder| {
+                        [paths::join(folder, rooted), paths::join(folder, &format!("src/{rooted}"))]
+                    })
                     .flatten()
                     .find_map(|base| at(&base, doc))
             })
@@ -330,12 +385,15 @@ impl Docs<'_> {
         let is_source = |path: &str| path.ends_with(".go") && !path.ends_with("_test.go");
         found.retain(|doc| is_source(self.path(*doc)));
         // The module that the path begins with says where its folders are.
-        let by_manifest = module.match_indices('/').map(|(at, _)| at).chain([module.len()]).rev().find_map(|at| {
-            let manifest = self.manifests(&module[..at], "go.mod", doc).into_iter().next()?;
-            paths::join(paths::folder(self.path(manifest)), module[at..].trim_start_matches('/'))
-        });
+        let by_manifest =
+            module.match_indices('/').map(|(at, _)| at).chain([module.len()]).rev().find_map(|at| {
+                let manifest = self.manifests(&module[..at], "go.mod", doc).into_iter().next()?;
+                paths::join(paths::folder(self.path(manifest)), module[at..].trim_start_matches('/'))
+            });
         match by_manifest {
-            Some(folder) => found.retain(|doc| paths::folder(self.path(*doc)) == folder.trim_end_matches('/')),
+            Some(folder) => {
+                found.retain(|doc| paths::folder(self.path(*doc)) == folder.trim_end_matches('/'))
+            }
             // Without it, the last two folders must agree: one alone may mean anything.
             None => {
                 let mut parts = module.rsplit('/');
@@ -387,7 +445,8 @@ impl Docs<'_> {
 
     fn module_c(&self, doc: Doc, module: &str, kind: ImportKind) -> Vec<Doc> {
         if kind == ImportKind::File
-            && let Some(found) = paths::join(paths::folder(self.path(doc)), module).and_then(|path| self.at_path(&path, doc))
+            && let Some(found) =
+                paths::join(paths::folder(self.path(doc)), module).and_then(|path| self.at_path(&path, doc))
         {
             return vec![found];
         }

@@ -48,10 +48,8 @@ impl Docs<'_> {
         let language = facts.language;
         // A method of the same type needs no receiver in these languages.
         let own_type = one.from.and_then(|from| type_around(facts, from));
-        let implicit = matches!(
-            language,
-            Some(Language::Java | Language::CSharp | Language::Cpp | Language::Ruby)
-        );
+        let implicit =
+            matches!(language, Some(Language::Java | Language::CSharp | Language::Cpp | Language::Ruby));
         if implicit && let Some(own) = &own_type {
             let found = self.methods_of(doc, facts, own, &one.name);
             if !found.is_empty() {
@@ -59,7 +57,12 @@ impl Docs<'_> {
             }
         }
         let own = |one_: &&Definition| one_.name == one.name && (implicit || !is_method(one_));
-        let here: Vec<Found> = facts.definitions.iter().filter(own).map(|found| (doc, found.qualified.as_str().into())).collect();
+        let here: Vec<Found> = facts
+            .definitions
+            .iter()
+            .filter(own)
+            .map(|found| (doc, found.qualified.as_str().into()))
+            .collect();
         if !here.is_empty() {
             // The innermost, or the only one.
             let nearest = nearest_scope(facts, one.from, &here);
@@ -73,7 +76,13 @@ impl Docs<'_> {
         if !found.is_empty() {
             return sure(found, 0.9);
         }
-        self.anywhere(doc, facts, &one.name, |found| !is_method(found) || language == Some(Language::Ruby), 0.5)
+        self.anywhere(
+            doc,
+            facts,
+            &one.name,
+            |found| !is_method(found) || language == Some(Language::Ruby),
+            0.5,
+        )
     }
 
     fn called_on(&self, doc: Doc, facts: &Facts, one: &Use) -> Vec<Meaning> {
@@ -83,7 +92,9 @@ impl Docs<'_> {
                 return sure(found, 0.95);
             }
             // The type is known and is not ours, or has no such method.
-            if !self.types_named(doc, facts, paths::last_name(&one.receiver_type)).is_empty() || one.kind == UseKind::PathCall {
+            if !self.types_named(doc, facts, paths::last_name(&one.receiver_type)).is_empty()
+                || one.kind == UseKind::PathCall
+            {
                 return Vec::new();
             }
             return Vec::new();
@@ -191,10 +202,14 @@ impl Docs<'_> {
             Some(Language::Go) => {
                 let folder = paths::folder(self.path(doc));
                 let mut found = self.with(Key::Folder(&paths::fold(paths::last(folder))));
-                found.retain(|one| paths::folder(self.path(*one)) == folder && self.facts(*one).package == facts.package);
+                found.retain(|one| {
+                    paths::folder(self.path(*one)) == folder && self.facts(*one).package == facts.package
+                });
                 found
             }
-            Some(Language::Java | Language::CSharp) if !facts.package.is_empty() => self.package_files(doc, &facts.package),
+            Some(Language::Java | Language::CSharp) if !facts.package.is_empty() => {
+                self.package_files(doc, &facts.package)
+            }
             _ => Vec::new(),
         };
         around.retain(|one| *one != doc);
@@ -298,14 +313,35 @@ impl Docs<'_> {
         let qualified = format!("{type_name}{separator}{method}");
         let tail = format!("{separator}{}{separator}{method}", paths::last_name(type_name));
         let fits = |one: &&Definition| {
-            one.name == method && (one.qualified == qualified || one.qualified.ends_with(&tail) || one.qualified == tail[separator.len()..])
+            one.name == method
+                && (one.qualified == qualified
+                    || one.qualified.ends_with(&tail)
+                    || one.qualified == tail[separator.len()..])
         };
-        facts.definitions.iter().filter(fits).map(|one| (doc, one.qualified.as_str().into())).take(1).collect()
+        facts
+            .definitions
+            .iter()
+            .filter(fits)
+            .map(|one| (doc, one.qualified.as_str().into()))
+            .take(1)
+            .collect()
     }
 
     /// Methods of types in other files than the types themselves: other parts of a crate, the source beside a header.
     fn methods_elsewhere(&self, types: &[Found], method: &str) -> Vec<Found> {
-        let split = |language| matches!(language, Some(Language::Rust | Language::Cpp | Language::C | Language::Go | Language::Ruby | Language::CSharp));
+        let split = |language| {
+            matches!(
+                language,
+                Some(
+                    Language::Rust
+                        | Language::Cpp
+                        | Language::C
+                        | Language::Go
+                        | Language::Ruby
+                        | Language::CSharp
+                )
+            )
+        };
         let mut found = Vec::new();
         for (doc, name) in types {
             let facts = self.facts(*doc);
@@ -360,14 +396,19 @@ fn type_around(facts: &Facts, from: u32) -> Option<String> {
     let definition = facts.definitions.get(from as usize)?;
     let separator = facts.language.map_or(".", Language::separator);
     if definition.kind == SymbolKind::Method {
-        return definition.qualified.strip_suffix(definition.name.as_str())?.strip_suffix(separator).map(str::to_owned);
+        return definition
+            .qualified
+            .strip_suffix(definition.name.as_str())?
+            .strip_suffix(separator)
+            .map(str::to_owned);
     }
     definition.parent.and_then(|parent| type_around(facts, parent))
 }
 
 /// Of several definitions with one name in a file, the one nearest around the use.
 fn nearest_scope(facts: &Facts, from: Option<u32>, found: &[Found]) -> Found {
-    let own = from.and_then(|from| facts.definitions.get(from as usize)).map_or("", |one| one.qualified.as_str());
+    let own =
+        from.and_then(|from| facts.definitions.get(from as usize)).map_or("", |one| one.qualified.as_str());
     let common = |name: &str| own.bytes().zip(name.bytes()).take_while(|(one, other)| one == other).count();
     let best = found.iter().max_by_key(|(_, name)| (common(name), std::cmp::Reverse(name.len())));
     best.cloned().unwrap_or_else(|| found[0].clone())

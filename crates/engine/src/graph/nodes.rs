@@ -116,7 +116,9 @@ impl Node {
     /// The document that it belongs to.
     pub(super) const fn doc(&self) -> Option<Doc> {
         match self {
-            Self::Document(doc) | Self::Symbol(doc, _) | Self::Heading(doc, _) | Self::Version(doc, _) => Some(*doc),
+            Self::Document(doc) | Self::Symbol(doc, _) | Self::Heading(doc, _) | Self::Version(doc, _) => {
+                Some(*doc)
+            }
             Self::Tag(_) | Self::Collection(_) | Self::Snapshot(_) | Self::Reference(_) => None,
         }
     }
@@ -124,8 +126,20 @@ impl Node {
 
 /// The types of nodes that can be listed.
 pub const NODE_TYPES: [&str; 14] = [
-    "document", "version", "collection", "tag", "snapshot", "heading", "reference", "function", "method", "class",
-    "struct", "enum", "trait", "interface",
+    "document",
+    "version",
+    "collection",
+    "tag",
+    "snapshot",
+    "heading",
+    "reference",
+    "function",
+    "method",
+    "class",
+    "struct",
+    "enum",
+    "trait",
+    "interface",
 ];
 
 /// The kind of symbol with a name.
@@ -212,7 +226,10 @@ impl Numbers {
 }
 
 /// The local parts of all keys of a document: the hash of each, and the next free number where two are equal.
-pub(super) fn local_numbers<'k>(numbers: &Numbers, keys: impl Iterator<Item = &'k str>) -> Vec<(u64, &'k str)> {
+pub(super) fn local_numbers<'k>(
+    numbers: &Numbers,
+    keys: impl Iterator<Item = &'k str>,
+) -> Vec<(u64, &'k str)> {
     let mut keys: Vec<&str> = keys.collect();
     keys.sort_unstable();
     keys.dedup();

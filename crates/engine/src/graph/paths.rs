@@ -26,7 +26,9 @@ pub(super) fn last_name(name: &str) -> &str {
 pub(super) fn stem(path: &str) -> &str {
     let name = last(path);
     match name.rsplit_once('.') {
-        Some((stem, extension)) if !stem.is_empty() && extension.len() <= 9 && !extension.contains(' ') => stem,
+        Some((stem, extension)) if !stem.is_empty() && extension.len() <= 9 && !extension.contains(' ') => {
+            stem
+        }
         _ => name,
     }
 }
@@ -55,7 +57,8 @@ pub(super) fn stems(path: &str) -> Vec<String> {
 
 /// A path relative to a folder, with `.` and `..` taken out; `None` when it leads above the beginning.
 pub(super) fn join(folder: &str, path: &str) -> Option<String> {
-    let whole = if folder.is_empty() || path.starts_with('/') { path.to_owned() } else { format!("{folder}/{path}") };
+    let whole =
+        if folder.is_empty() || path.starts_with('/') { path.to_owned() } else { format!("{folder}/{path}") };
     let is_absolute = whole.starts_with('/');
     let mut parts: Vec<&str> = Vec::new();
     for part in whole.split('/') {
@@ -108,7 +111,8 @@ impl Target {
         let target = target.strip_prefix("file://").unwrap_or(target);
         let scheme = target.split_once(':').map(|(scheme, _)| scheme);
         let is_scheme = |scheme: &str| {
-            scheme.len() >= 2 && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+.-".contains(&byte))
+            scheme.len() >= 2
+                && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+.-".contains(&byte))
         };
         if target.starts_with("//") || (kind != LinkKind::Wiki && scheme.is_some_and(is_scheme)) {
             return Self::Outside;

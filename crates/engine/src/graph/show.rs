@@ -114,7 +114,10 @@ impl Graph<'_> {
     /// The node with a key.
     pub(super) fn node_of_key(&self, key: &str) -> Result<Option<Node>> {
         let (sort, rest) = key.split_once(':').ok_or_else(|| {
-            Error::invalid("node_key", "must begin with doc:, sym:, heading:, version:, tag:, collection:, snapshot: or ref:")
+            Error::invalid(
+                "node_key",
+                "must begin with doc:, sym:, heading:, version:, tag:, collection:, snapshot: or ref:",
+            )
         })?;
         let doc_of = |id: &str| -> Result<Option<Doc>> {
             let Ok(id) = id.parse::<DocumentId>() else { return Ok(None) };
@@ -128,9 +131,17 @@ impl Graph<'_> {
                 let Some(doc) = doc_of(id)? else { return Ok(None) };
                 let facts = self.docs.facts(doc);
                 if sort == "sym" {
-                    facts.definitions.iter().any(|one| one.qualified == name).then(|| Node::Symbol(doc, name.into()))
+                    facts
+                        .definitions
+                        .iter()
+                        .any(|one| one.qualified == name)
+                        .then(|| Node::Symbol(doc, name.into()))
                 } else {
-                    facts.headings.iter().any(|one| one.anchor == name).then(|| Node::Heading(doc, name.into()))
+                    facts
+                        .headings
+                        .iter()
+                        .any(|one| one.anchor == name)
+                        .then(|| Node::Heading(doc, name.into()))
                 }
             }
             "version" => {
@@ -162,11 +173,17 @@ impl Graph<'_> {
         }
         let row = row.flatten();
         let name = match node {
-            Node::Document(_) => row.as_ref().map(|row| super::paths::last(&row.path).to_owned()).unwrap_or_default(),
+            Node::Document(_) => {
+                row.as_ref().map(|row| super::paths::last(&row.path).to_owned()).unwrap_or_default()
+            }
             Node::Symbol(_, name) | Node::Tag(name) | Node::Reference(name) => name.to_string(),
             Node::Heading(doc, anchor) => {
                 let facts = self.docs.facts(*doc);
-                facts.headings.iter().find(|one| *one.anchor == **anchor).map_or(anchor.to_string(), |one| one.text.clone())
+                facts
+                    .headings
+                    .iter()
+                    .find(|one| *one.anchor == **anchor)
+                    .map_or(anchor.to_string(), |one| one.text.clone())
             }
             Node::Version(_, number) => format!("version {number}"),
             Node::Collection(id) => self.collection_name(*id),
@@ -186,7 +203,9 @@ impl Graph<'_> {
             hash,
             distance,
             properties: showing.node_properties.then(|| self.properties(node, row.as_deref())),
-            document: row.filter(|_| showing.hydrate && matches!(node, Node::Document(_))).map(|row| (*row).clone()),
+            document: row
+                .filter(|_| showing.hydrate && matches!(node, Node::Document(_)))
+                .map(|row| (*row).clone()),
         })
     }
 
@@ -246,7 +265,9 @@ impl Graph<'_> {
                 }
             }
             Node::Version(_, number) => put("version", json!(number)),
-            Node::Reference(name) => put("external", json!(name.contains("://") || !name.contains(['/', '#', '.']))),
+            Node::Reference(name) => {
+                put("external", json!(name.contains("://") || !name.contains(['/', '#', '.'])))
+            }
             Node::Snapshot(at) => put("created_at", json!(Moment::to_string(at))),
             Node::Tag(_) | Node::Collection(_) => {}
         }
@@ -273,7 +294,12 @@ fn edge_properties(edge: &Edge) -> Map<String, Value> {
     if because.line > 0 {
         put("line", json!(because.line));
     }
-    let texts = [("text", &because.text), ("title", &because.title), ("target", &because.written), ("anchor", &because.anchor)];
+    let texts = [
+        ("text", &because.text),
+        ("title", &because.title),
+        ("target", &because.written),
+        ("anchor", &because.anchor),
+    ];
     for (key, text) in texts.into_iter().filter(|(_, text)| !text.is_empty()) {
         put(key, json!(text));
     }

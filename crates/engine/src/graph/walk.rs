@@ -141,7 +141,12 @@ impl Graph<'_> {
             is_on_page(one.max(other)) || (course.only.is_some() && (is_on_page(one) || is_on_page(other)))
         };
         let edges = edges.into_iter().filter(|edge| belongs(edge)).collect();
-        let shown = nodes.iter().enumerate().filter(|(at, _)| is_on_page(*at)).map(|(_, node)| node.clone()).collect();
+        let shown = nodes
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| is_on_page(*at))
+            .map(|(_, node)| node.clone())
+            .collect();
         let is_whole = ended && !is_full && !self.docs.was_cut();
         Walked {
             nodes: shown,

@@ -27,8 +27,8 @@ use remote::OtherModel;
 use shelf_base::{CallContext, Coordination, ErrorInfo, Kind};
 use shelf_catalog::Changed;
 use shelf_embed::BUILT_IN;
-use shelf_reading::facts::FACTS_VERSION;
 use shelf_index::{Builder, Change, Followed, Index, Lease, Sizes, Staged, View};
+use shelf_reading::facts::FACTS_VERSION;
 
 use crate::{Error, Idle, Library, Result, blobs::Blobs, follow::Follower};
 

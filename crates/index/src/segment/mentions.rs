@@ -80,7 +80,12 @@ pub(crate) struct Mentions {
 }
 
 impl Mentions {
-    pub(crate) fn open(facts: OwnedBytes, ends: OwnedBytes, table: OwnedBytes, documents: usize) -> Result<Self> {
+    pub(crate) fn open(
+        facts: OwnedBytes,
+        ends: OwnedBytes,
+        table: OwnedBytes,
+        documents: usize,
+    ) -> Result<Self> {
         let damaged = |what| Error::damaged("mentions", what);
         let keys = table.first_chunk::<4>().map(|four| u32::from_le_bytes(*four) as usize);
         let keys = keys.ok_or_else(|| damaged("it is cut off"))?;
@@ -221,14 +226,21 @@ mod tests {
             opened(builder.finish(), range.len())
         };
         let (one, other) = (built(0..40), built(40..100));
-        let places = [(0..40).map(|at| (at != 7).then_some(if at < 7 { at } else { at - 1 })).collect(), (0..60).map(|at| Some(39 + at)).collect()];
+        let places = [
+            (0..40).map(|at| (at != 7).then_some(if at < 7 { at } else { at - 1 })).collect(),
+            (0..60).map(|at| Some(39 + at)).collect(),
+        ];
         let merged = opened(Mentions::merge(&[&one, &other], &places), 99);
         let living: Vec<u32> = (0..100).filter(|document| *document != 7).collect();
         for (at, document) in living.iter().enumerate() {
             assert_eq!(merged.facts(at), document.to_le_bytes());
         }
         for key in (0..100).flat_map(keys).chain([1, 2, u32::MAX]) {
-            let expected: Vec<u32> = (0..).zip(&living).filter(|(_, document)| keys(**document).any(|own| own == key)).map(|(at, _)| at).collect();
+            let expected: Vec<u32> = (0..)
+                .zip(&living)
+                .filter(|(_, document)| keys(**document).any(|own| own == key))
+                .map(|(at, _)| at)
+                .collect();
             assert_eq!(documents(&merged, key), expected, "{key}");
         }
     }

@@ -44,7 +44,10 @@ impl<'a> Walk<'a> {
             return;
         }
         let in_type = owner.is_some()
-            || self.scopes.last().is_some_and(|scope| scope.own_type.is_some() && self.is_body_of_type(scope));
+            || self
+                .scopes
+                .last()
+                .is_some_and(|scope| scope.own_type.is_some() && self.is_body_of_type(scope));
         let kind = match kind {
             SymbolKind::Function if in_type => SymbolKind::Method,
             SymbolKind::Method if !in_type => SymbolKind::Function,
@@ -156,7 +159,11 @@ impl<'a> Walk<'a> {
         }
         let is_name = matches!(
             declarator.kind(),
-            "identifier" | "field_identifier" | "qualified_identifier" | "type_identifier" | "destructor_name"
+            "identifier"
+                | "field_identifier"
+                | "qualified_identifier"
+                | "type_identifier"
+                | "destructor_name"
                 | "operator_name"
         );
         is_name.then_some(declarator)
@@ -196,7 +203,8 @@ impl<'a> Walk<'a> {
                     "type_elem" | "constraint_elem" => true,
                     _ => false,
                 };
-                let held = if is_embedded { self.field(part, "type").or_else(|| part.named_child(0)) } else { None };
+                let held =
+                    if is_embedded { self.field(part, "type").or_else(|| part.named_child(0)) } else { None };
                 if let Some(ancestor) = held.and_then(|held| self.type_path(held)) {
                     self.add_ancestor(name, ancestor, false, part);
                 }
@@ -264,14 +272,23 @@ impl<'a> Walk<'a> {
 
     fn each_ancestor(&mut self, of: &str, clause: Node<'a>, implements: impl Fn(&str) -> bool) {
         let list = children(clause).into_iter().flat_map(|part| {
-            if matches!(part.kind(), "type_list" | "interface_type_list") { children(part) } else { vec![part] }
+            if matches!(part.kind(), "type_list" | "interface_type_list") {
+                children(part)
+            } else {
+                vec![part]
+            }
         });
         let parts: Vec<Node<'a>> = list.collect();
         for part in parts {
             let is_name = !matches!(
                 part.kind(),
-                "keyword_argument" | "type_arguments" | "access_specifier" | "argument_list" | "lifetime"
-                    | "higher_ranked_trait_bound" | "removed_trait_bound"
+                "keyword_argument"
+                    | "type_arguments"
+                    | "access_specifier"
+                    | "argument_list"
+                    | "lifetime"
+                    | "higher_ranked_trait_bound"
+                    | "removed_trait_bound"
             );
             if let Some(name) = is_name.then(|| self.type_path(part)).flatten() {
                 let implements = implements(&name);

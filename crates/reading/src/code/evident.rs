@@ -85,7 +85,9 @@ impl<'a> Walk<'a> {
             value.kind(),
             "arrow_function" | "function_expression" | "function" | "generator_function"
         );
-        if is_function && matches!(key.kind(), "identifier" | "property_identifier" | "private_property_identifier") {
+        if is_function
+            && matches!(key.kind(), "identifier" | "property_identifier" | "private_property_identifier")
+        {
             return self.define_value(name, node);
         }
         let said = self.field(node, "type").and_then(|found| self.type_path(found));
@@ -138,7 +140,9 @@ impl<'a> Walk<'a> {
         let mut value = value;
         for _ in 0..4 {
             let inner = match value.kind() {
-                "try_expression" | "await_expression" | "await" | "parenthesized_expression" => value.named_child(0),
+                "try_expression" | "await_expression" | "await" | "parenthesized_expression" => {
+                    value.named_child(0)
+                }
                 "unary_expression" => self.field(value, "operand"),
                 "reference_expression" => self.field(value, "value"),
                 _ => None,
@@ -168,7 +172,9 @@ impl<'a> Walk<'a> {
                 let own = self.own_type();
                 if owner == "Self" { own.map(str::to_owned) } else { is_type_name(&owner).then_some(owner) }
             }
-            Language::Python => type_path(self.field_text(call, "function")).filter(|name| is_type_name(name)),
+            Language::Python => {
+                type_path(self.field_text(call, "function")).filter(|name| is_type_name(name))
+            }
             Language::Ruby => {
                 let is_new = self.field_text(call, "method") == "new";
                 is_new.then(|| type_path(self.field_text(call, "receiver"))).flatten()
@@ -185,7 +191,11 @@ impl<'a> Walk<'a> {
 
     /// A variable, or a field of the object itself: `self.shelf = …`, `@shelf = …`.
     fn remember_receiver(&mut self, left: &'a str, found: String) {
-        match left.strip_prefix("self.").or_else(|| left.strip_prefix("this.")).or_else(|| left.strip_prefix('@')) {
+        match left
+            .strip_prefix("self.")
+            .or_else(|| left.strip_prefix("this."))
+            .or_else(|| left.strip_prefix('@'))
+        {
             Some(field) => self.remember(field, found, true),
             None => self.remember(left, found, false),
         }
@@ -209,7 +219,8 @@ impl<'a> Walk<'a> {
         if matches!(receiver, "self" | "this" | "Self" | "cls") {
             return self.own_type().unwrap_or_default().to_owned();
         }
-        let own_field = ["self.", "this.", "this->", "@"].into_iter().find_map(|own| receiver.strip_prefix(own));
+        let own_field =
+            ["self.", "this.", "this->", "@"].into_iter().find_map(|own| receiver.strip_prefix(own));
         if let Some(field) = own_field {
             let own = self.own_type().unwrap_or_default().to_owned();
             return self.fields.get(&(own, field)).cloned().unwrap_or_default();
@@ -240,7 +251,9 @@ pub(super) fn type_path(text: &str) -> Option<String> {
             break;
         }
     }
-    let end = rest.find(|letter: char| !(letter.is_alphanumeric() || "_.:$".contains(letter))).unwrap_or(rest.len());
+    let end = rest
+        .find(|letter: char| !(letter.is_alphanumeric() || "_.:$".contains(letter)))
+        .unwrap_or(rest.len());
     let (path, after) = rest.split_at(end);
     let path = path.trim_matches([':', '.']);
     let last = path.rsplit([':', '.']).next().unwrap_or(path);

@@ -36,9 +36,7 @@ pub(super) enum Action {
     Mention,
 }
 
-use Action::{
-    Call, Construct, Define, Import, Impl, Macro, Mention, Module, Package, Skip, Typed, Variable,
-};
+use Action::{Call, Construct, Define, Impl, Import, Macro, Mention, Module, Package, Skip, Typed, Variable};
 use SymbolKind as Kind;
 
 type Rows = &'static [(&'static str, Action)];

@@ -18,7 +18,8 @@ fn told(facts: &Facts) -> Vec<String> {
     for one in facts.uses.iter().filter(|one| one.kind != UseKind::Mention) {
         let from = one.from.map_or("-", |from| facts.definitions[from as usize].qualified.as_str());
         let receiver = if one.receiver.is_empty() { String::new() } else { format!("{}.", one.receiver) };
-        let known = if one.receiver_type.is_empty() { String::new() } else { format!(" ({})", one.receiver_type) };
+        let known =
+            if one.receiver_type.is_empty() { String::new() } else { format!(" ({})", one.receiver_type) };
         lines.push(format!("{from} -> {receiver}{}{known} {}", one.name, one.line));
     }
     for one in &facts.ancestors {
@@ -275,7 +276,9 @@ fn hostile_code_is_bounded() {
     let deep = "[(".repeat(1 << 18);
     let many: String = (0..120_000).map(|at| format!("fn f{at}() {{ g{at}(); }}\n")).collect();
     let names = format!("mod a {{ {}", "mod b { ".repeat(60_000));
-    let noise: String = (0..100_000u32).map(|at| char::from(33 + (at.wrapping_mul(2_654_435_761) >> 25) as u8 % 90)).collect();
+    let noise: String = (0..100_000u32)
+        .map(|at| char::from(33 + (at.wrapping_mul(2_654_435_761) >> 25) as u8 % 90))
+        .collect();
     for language in Language::ALL {
         let code = if language == Language::Rust { &many } else { &noise };
         for (what, text) in [("deep", &deep), ("code", code), ("names", &names), ("noise", &noise)] {

@@ -10,9 +10,31 @@ const LONGEST_RECEIVER: usize = 120;
 
 /// Macros of Rust's own library, which nobody looks for.
 const OWN_MACROS: &[&str] = &[
-    "assert", "assert_eq", "assert_ne", "cfg", "concat", "debug_assert", "debug_assert_eq", "eprint", "eprintln",
-    "env", "file", "format", "format_args", "include_str", "line", "matches", "panic", "print", "println",
-    "todo", "unimplemented", "unreachable", "vec", "write", "writeln",
+    "assert",
+    "assert_eq",
+    "assert_ne",
+    "cfg",
+    "concat",
+    "debug_assert",
+    "debug_assert_eq",
+    "eprint",
+    "eprintln",
+    "env",
+    "file",
+    "format",
+    "format_args",
+    "include_str",
+    "line",
+    "matches",
+    "panic",
+    "print",
+    "println",
+    "todo",
+    "unimplemented",
+    "unreachable",
+    "vec",
+    "write",
+    "writeln",
 ];
 
 impl<'a> Walk<'a> {
@@ -54,7 +76,10 @@ impl<'a> Walk<'a> {
                     _ => {}
                 }
             }
-            "field_expression" | "attribute" | "member_expression" | "selector_expression"
+            "field_expression"
+            | "attribute"
+            | "member_expression"
+            | "selector_expression"
             | "member_access_expression" => self.member_call(function, node),
             // `foo?.()`, `(f)()`, `a[b]()` say nothing that can be looked up.
             _ => {}
@@ -151,9 +176,19 @@ impl<'a> Walk<'a> {
             is_name
                 || matches!(
                     kind,
-                    "struct_expression" | "composite_literal" | "object_creation_expression" | "new_expression"
-                        | "type_parameter" | "superclass" | "base_class_clause" | "type_list" | "trait_bounds"
-                        | "impl_item" | "extends_clause" | "implements_clause" | "use_as_clause"
+                    "struct_expression"
+                        | "composite_literal"
+                        | "object_creation_expression"
+                        | "new_expression"
+                        | "type_parameter"
+                        | "superclass"
+                        | "base_class_clause"
+                        | "type_list"
+                        | "trait_bounds"
+                        | "impl_item"
+                        | "extends_clause"
+                        | "implements_clause"
+                        | "use_as_clause"
                 )
         });
         let name = self.text(node);
@@ -163,7 +198,14 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn add_use(&mut self, kind: UseKind, name: &'a str, receiver: &str, receiver_type: String, node: Node<'a>) {
+    fn add_use(
+        &mut self,
+        kind: UseKind,
+        name: &'a str,
+        receiver: &str,
+        receiver_type: String,
+        node: Node<'a>,
+    ) {
         let is_name = name.chars().next().is_some_and(|first| first.is_alphabetic() || "_$".contains(first));
         if !is_name || name.len() > LONGEST_RECEIVER || !self.has_room(self.facts.uses.len()) {
             return;

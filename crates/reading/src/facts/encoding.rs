@@ -45,7 +45,8 @@ impl Facts {
     }
 
     fn write<'a>(&'a self, to: &mut Writer<'a>) {
-        let language = self.language.and_then(|language| Language::ALL.iter().position(|one| *one == language));
+        let language =
+            self.language.and_then(|language| Language::ALL.iter().position(|one| *one == language));
         to.number(language.map_or(0, |at| at as u64 + 1));
         to.number(u64::from(self.is_cut));
         to.string(&self.package);
@@ -55,7 +56,8 @@ impl Facts {
             to.number(place(&SymbolKind::ALL, &definition.kind));
             to.string(&definition.name);
             // Most qualified names are the parent's and the own name.
-            let usual = usual_qualified(self.language, &self.definitions, definition.parent, &definition.name);
+            let usual =
+                usual_qualified(self.language, &self.definitions, definition.parent, &definition.name);
             if definition.qualified == usual {
                 to.number(0);
             } else {
@@ -217,8 +219,7 @@ impl Facts {
     fn read_prose(&mut self, from: &mut Reader<'_>) -> Option<()> {
         let (mut line, mut start) = (0i64, 0i64);
         for _ in 0..from.count()? {
-            let (level, text, anchor) =
-                (u8::try_from(from.number()?).ok()?, from.string()?, from.string()?);
+            let (level, text, anchor) = (u8::try_from(from.number()?).ok()?, from.string()?, from.string()?);
             let line = from.line(&mut line)?;
             start = start.checked_add(from.signed()?)?;
             self.headings.push(Heading { level, text, anchor, line, start: u32::try_from(start).ok()? });

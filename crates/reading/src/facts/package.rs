@@ -41,7 +41,10 @@ fn of_json(text: &str) -> Option<&str> {
                 let end = after.find('"')?;
                 let (word, behind) = (&after[..end], &after[end + 1..]);
                 let value = behind.trim_start().strip_prefix(':').map(str::trim_start);
-                if depth == 1 && word == "name" && let Some(value) = value {
+                if depth == 1
+                    && word == "name"
+                    && let Some(value) = value
+                {
                     return value.strip_prefix('"').and_then(|value| value.split('"').next());
                 }
                 rest = behind;

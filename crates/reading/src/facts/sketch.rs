@@ -32,7 +32,8 @@ impl Sketch {
         let mut word = 0u64;
         for byte in bytes.iter().copied().chain([b' ']) {
             if byte.is_ascii_alphanumeric() || byte >= 0x80 {
-                word = (word ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(0x0000_0100_0000_01b3).max(1);
+                word =
+                    (word ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(0x0000_0100_0000_01b3).max(1);
                 continue;
             }
             if word == 0 {

@@ -79,7 +79,8 @@ fn begin(open: &mut Vec<Open>, noted: &mut Vec<Noted>, name: String, tag: &str, 
     if let Some(place) = open.iter().rposition(|one| one.name == name) {
         noted.push(Noted { open: open.remove(place), end: at });
     }
-    let (target, title) = (attribute(tag, key).unwrap_or_default(), attribute(tag, "title").unwrap_or_default());
+    let (target, title) =
+        (attribute(tag, key).unwrap_or_default(), attribute(tag, "title").unwrap_or_default());
     open.push(Open { name, target, title, at });
 }
 

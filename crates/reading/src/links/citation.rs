@@ -60,7 +60,9 @@ fn address_at(rest: &str) -> Option<&str> {
     let ends = |letter: char| letter.is_whitespace() || "<>\"'`|\\^{}".contains(letter);
     let mut found = &rest[..rest.find(ends).unwrap_or(rest.len())];
     for _ in 0..8 {
-        if found.parse::<Address>().is_ok() && !found.ends_with(['.', ',', ';', ':', '!', '?', ')', ']', '*', '_']) {
+        if found.parse::<Address>().is_ok()
+            && !found.ends_with(['.', ',', ';', ':', '!', '?', ')', ']', '*', '_'])
+        {
             return Some(found);
         }
         let last = found.chars().next_back()?;

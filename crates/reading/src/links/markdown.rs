@@ -45,7 +45,9 @@ fn definitions(text: &str) -> HashMap<String, String> {
     let mut all = HashMap::new();
     for line in text.lines() {
         let line = line.trim_start();
-        let Some((name, target)) = line.strip_prefix('[').and_then(|rest| rest.split_once("]:")) else { continue };
+        let Some((name, target)) = line.strip_prefix('[').and_then(|rest| rest.split_once("]:")) else {
+            continue;
+        };
         let target = target.trim().trim_start_matches('<');
         let end = target.find(|letter: char| letter.is_whitespace() || letter == '>').unwrap_or(target.len());
         if all.len() < MOST_FACTS && name.len() < 256 && !target.is_empty() {
@@ -61,7 +63,13 @@ enum Open {
     Heading { level: u8, anchor: Option<String>, start: usize },
 }
 
-fn piece(text: &str, offset: usize, first_line: u32, definitions: &HashMap<String, String>, found: &mut Found) {
+fn piece(
+    text: &str,
+    offset: usize,
+    first_line: u32,
+    definitions: &HashMap<String, String>,
+    found: &mut Found,
+) {
     let options = Options::ENABLE_FOOTNOTES
         | Options::ENABLE_WIKILINKS
         | Options::ENABLE_HEADING_ATTRIBUTES

@@ -72,7 +72,14 @@ impl Found {
     }
 
     /// Adds a heading. Without an anchor of its own it gets one made of its text, as most sites do.
-    pub(crate) fn heading(&mut self, level: u8, text: &str, own_anchor: Option<&str>, line: u32, start: usize) {
+    pub(crate) fn heading(
+        &mut self,
+        level: u8,
+        text: &str,
+        own_anchor: Option<&str>,
+        line: u32,
+        start: usize,
+    ) {
         if self.facts.headings.len() >= MOST_FACTS {
             self.facts.is_cut = true;
             return;

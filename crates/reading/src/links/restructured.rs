@@ -101,7 +101,10 @@ fn inline(line: &str, number: u32, targets: &HashMap<String, &str>, found: &mut 
         } else if role == "ref" || role == "numref" {
             found.link(LinkKind::Reference, &format!("#{target}"), text, "", number);
         } else if behind.starts_with('_') && inner.contains('<') {
-            let target = target.strip_suffix('_').and_then(|name| targets.get(&name.to_lowercase()).copied()).unwrap_or(target);
+            let target = target
+                .strip_suffix('_')
+                .and_then(|name| targets.get(&name.to_lowercase()).copied())
+                .unwrap_or(target);
             found.link(LinkKind::Inline, target, text, "", number);
         } else if behind.starts_with('_') {
             reference(inner, number, targets, found);

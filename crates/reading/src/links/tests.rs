@@ -118,11 +118,34 @@ fn asciidoc() {
 fn hostile_prose_is_bounded() {
     let size = 8 << 20;
     let repeated = |part: &str| part.repeat(size / part.len());
-    for part in
-        ["[", "[[", "[a](", "[a](b) ", "![", "`", "<a href=\"", "<a href=x>", "link:", "link:a[", "<<", "`a <", "# x\n", "\n", "doc://a#pages=1 ", "[^1]", "[a]: b\n[a]\n", "> ", "- "]
-    {
+    for part in [
+        "[",
+        "[[",
+        "[a](",
+        "[a](b) ",
+        "![",
+        "`",
+        "<a href=\"",
+        "<a href=x>",
+        "link:",
+        "link:a[",
+        "<<",
+        "`a <",
+        "# x\n",
+        "\n",
+        "doc://a#pages=1 ",
+        "[^1]",
+        "[a]: b\n[a]\n",
+        "> ",
+        "- ",
+    ] {
         let text = repeated(part);
-        for (path, mime) in [("a.md", "text/markdown"), ("a.rst", "text/x-rst"), ("a.adoc", "text/asciidoc"), ("a.html", "text/html")] {
+        for (path, mime) in [
+            ("a.md", "text/markdown"),
+            ("a.rst", "text/x-rst"),
+            ("a.adoc", "text/asciidoc"),
+            ("a.html", "text/html"),
+        ] {
             let begun = Instant::now();
             let facts = read(path, mime, &text);
             println!("{part:?} {path} {:?} {}", begun.elapsed(), facts.links.len());

@@ -140,7 +140,9 @@ fn view(answer: GraphReply, offset: u64) -> Reply {
             ..Reply::default()
         },
         GraphReply::Types(types) => Reply {
-            types: Some(types.into_iter().map(|(name, count)| TypeView { r#type: name.into(), count }).collect()),
+            types: Some(
+                types.into_iter().map(|(name, count)| TypeView { r#type: name.into(), count }).collect(),
+            ),
             ..Reply::default()
         },
     }
