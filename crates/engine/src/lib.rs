@@ -58,7 +58,9 @@ pub use documents::{ChangeRequest, DocumentType, StoreRequest, StoredDocument, W
 pub use download::{DownloadReply, DownloadRequest, DownloadSettings};
 pub use error::Error;
 pub use get::{Content, GetRequest, Got, Window};
-pub use graph::{GraphEdge, GraphNode, GraphReply, GraphRequest, GraphStats, NODE_TYPES, Related, Relation};
+pub use graph::{
+    GraphEdge, GraphNode, GraphReply, GraphRequest, GraphStats, NODE_TYPES, Related, Relation, facts_size,
+};
 pub use grep::{GrepFile, GrepLine, GrepReply, GrepRequest, GrepShow};
 pub use indexing::{EndpointSettings, IndexFigures};
 pub use ingest::{AddReply, AddRequest, FailedFile, What};

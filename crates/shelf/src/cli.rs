@@ -2,6 +2,7 @@
 
 pub(crate) mod books;
 pub(crate) mod cite;
+pub(crate) mod graph;
 mod user;
 pub(crate) mod workspace;
 
@@ -72,6 +73,8 @@ pub(crate) enum Command {
     /// Cite documents exactly: trees, evidence, and checks of citations
     #[command(subcommand)]
     Cite(cite::Cite),
+    /// Show what is connected to a document, and why
+    Graph(graph::Graph),
     /// Change the metadata and tags of a document
     Update(Update),
     /// Show statistics about the library

@@ -9,6 +9,7 @@ mod engines;
 mod full_text;
 mod gc;
 mod generations;
+mod graph;
 mod grep;
 mod hostile;
 mod index_parts;
@@ -94,9 +95,10 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
         Some("gc") => gc::run(scale),
         Some("books") => books::run(scale),
         Some("cite") => cite::run(scale),
+        Some("graph") => graph::run(scale),
         Some("collection") => collection::run(scale),
         _ => bail!(
-            "name a benchmark: `cargo xtask bench ingest`, `serve`, `search`, `grep`, `hostile`, `gc`, `books`, `cite` or `collection`"
+            "name a benchmark: `cargo xtask bench ingest`, `serve`, `search`, `grep`, `hostile`, `gc`, `books`, `cite`, `graph` or `collection`"
         ),
     }
 }

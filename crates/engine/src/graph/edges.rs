@@ -466,7 +466,7 @@ impl Docs<'_> {
             Node::Reference(name) => self.into_reference(name, wanted, edges),
             Node::Version(..) | Node::Tag(_) | Node::Collection(_) | Node::Snapshot(_) => {}
         }
-        let mut at = before;
+        let mut at = 0;
         edges.retain(|edge| {
             at += 1;
             at <= before || edge.to == *node

@@ -386,6 +386,16 @@ impl Graph<'_> {
     }
 }
 
+/// Bytes of the facts and keys of a content, which are read as indexing would read them: for measuring it.
+pub fn facts_size(path: &str, bytes: &[u8]) -> usize {
+    let sample = &bytes[..bytes.len().min(shelf_reading::SAMPLE)];
+    let detected = shelf_reading::detect(path, sample);
+    let text = shelf_reading::text_of(path, &detected.mime, detected.is_text, bytes).ok().flatten();
+    let Some(text) = text else { return 0 };
+    let facts = shelf_reading::facts::facts(path, &detected.mime, &text, Some(bytes));
+    facts.encode().len() + 4 * keys::of(path, "", &shelf_base::Digest::of(bytes), &facts).len()
+}
+
 fn depth_of(depth: Option<u64>) -> Result<u32> {
     match depth {
         None => Ok(DEPTH),

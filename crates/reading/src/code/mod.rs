@@ -31,7 +31,7 @@ pub use crate::facts::Language;
 /// Bytes of a file that are parsed; what follows is left out. A tree takes about fifteen times the memory of its text.
 const PARSED_BYTES: usize = 2 << 20;
 /// A text that takes longer than this has no facts.
-const LONGEST_PARSE: Duration = Duration::from_secs(2);
+const LONGEST_PARSE: Duration = Duration::from_secs(20);
 /// Brackets within brackets, at most: no program that somebody wrote comes near it, and parsers are slow beyond.
 const DEEPEST: usize = 2_000;
 
@@ -88,7 +88,7 @@ fn parse(grammar: &Grammar, text: &str) -> Option<Tree> {
         static PARSER: std::cell::RefCell<Parser> = std::cell::RefCell::new(Parser::new());
     }
     // Reports come after every hundred steps; ordinary code takes about one step for four bytes.
-    let (mut reports, most) = (0usize, 1_000 + text.len() / 100);
+    let (mut reports, most) = (0usize, 1_000 + text.len() / 40);
     let begun = Instant::now();
     let mut go_on = |_: &tree_sitter::ParseState| {
         reports += 1;

@@ -7,6 +7,7 @@ mod connect;
 mod documents;
 mod eval;
 mod find;
+mod graph;
 mod reference;
 mod serve;
 mod shelves;
@@ -51,6 +52,7 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Outcome {
         Command::Search(command) => find::search(&command, &open(&settings)?, output),
         Command::Grep(command) => find::grep(&command, &open(&settings)?, output),
         Command::Cite(command) => cite::run(&command, &open(&settings)?, output),
+        Command::Graph(command) => graph::graph(&command, &open(&settings)?, output),
         Command::Update(command) => documents::update(&command, &open(&settings)?, output),
         Command::Delete(command) => documents::delete(&command, &open(&settings)?, output),
         Command::Status(command) => shelves::status(&command, &open(&settings)?, output),

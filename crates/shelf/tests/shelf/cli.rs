@@ -94,3 +94,37 @@ fn completions_manuals_and_settings_are_there() {
     assert_eq!((data_dir["origin"].as_str(), data_dir["value"].as_str()), (Some("flag"), library.to_str()));
     assert!(shelf(&library, &["doctor"]).1.contains("schema 5"));
 }
+
+#[test]
+fn the_graph_is_shown_as_a_tree_a_diagram_and_figures() {
+    let folder = tempfile::tempdir().unwrap();
+    let (library, tree) = (folder.path().join("library"), folder.path().join("tree"));
+    std::fs::create_dir_all(&tree).unwrap();
+    std::fs::write(tree.join("a.md"), "# A\n\n[b](b.md) and [gone](gone.md)\n").unwrap();
+    std::fs::write(tree.join("b.md"), "# B\n\n[c](c.md)\n").unwrap();
+    std::fs::write(tree.join("c.md"), "# C\n").unwrap();
+    std::fs::write(tree.join("lonely.txt"), "alone\n").unwrap();
+    assert_eq!(shelf(&library, &["add", tree.to_str().unwrap()]).0, 0);
+    let tree = tree.to_str().unwrap();
+    let (code, out, _) = shelf(&library, &["graph", "a.md", "--depth", "2"]);
+    let expected = format!(
+        "{tree}/a.md\n  LINKS_TO {tree}/b.md (line 3)\n    LINKS_TO {tree}/c.md (line 3)\n  LINKS_TO reference gone.md (line 3) broken\n"
+    );
+    assert_eq!((code, out), (0, expected));
+    let (_, out, _) = shelf(&library, &["graph", "c.md", "--reverse", "--relation", "links_to"]);
+    assert_eq!(out.lines().count(), 3);
+    let (_, out, _) = shelf(&library, &["graph", "a.md", "--dot"]);
+    assert!(out.starts_with("digraph") && out.contains("n0 -> n1 [label=\"LINKS_TO\"]"), "{out}");
+    let (_, out, _) = shelf(&library, &["graph", "a.md", "--mermaid"]);
+    assert!(out.starts_with("flowchart") && out.contains("n0 -->|LINKS_TO| n1"), "{out}");
+    let (_, out, _) = shelf(&library, &["graph", "a.md", "--json"]);
+    assert_eq!(serde_json::from_str::<Value>(&out).unwrap()["total"], 3);
+    let (_, out, _) = shelf(&library, &["graph", "--stats"]);
+    assert!(out.contains("1 broken links") && out.contains("a.md:3: gone.md"), "{out}");
+    assert!(out.contains("1 documents without connections"), "{out}");
+    let (_, out, _) = shelf(&library, &["graph", "--stats", "--json"]);
+    let figures: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(figures["broken_links"][0]["line"], 3);
+    assert_ne!(shelf(&library, &["graph", "absent.md"]).0, 0);
+    assert_ne!(shelf(&library, &["graph"]).0, 0);
+}
