@@ -2,6 +2,7 @@
 
 mod accounts;
 mod attack;
+mod cite;
 mod cli;
 mod disk;
 mod http;
