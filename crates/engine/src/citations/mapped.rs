@@ -23,7 +23,7 @@ use super::{
 };
 
 /// Nodes of all maps that are kept in memory.
-const KEPT_NODES: usize = 400_000;
+const KEPT_NODES: usize = 150_000;
 /// Bytes that a map may unpack to.
 const MOST_BYTES: usize = 256 << 20;
 /// How far beyond its end a clip may reach, in hundredths of a second: the length of a recording is not exact.

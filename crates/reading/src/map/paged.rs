@@ -12,6 +12,8 @@ use crate::Text;
 const LARGER: f32 = 1.15;
 /// Characters of a heading at most.
 const HEADING_CHARS: usize = 160;
+/// A document with so many lines may consist of headings for a good part.
+const FEW_LINES: usize = 30;
 /// Levels of headings that fonts tell apart.
 const LEVELS: usize = 4;
 /// The part of a page, from its top, in which a section begins the page when nothing tells better.
@@ -90,8 +92,8 @@ fn headings(text: &Text<'_>) -> Vec<Start> {
             && text.chars().any(char::is_alphabetic)
     };
     let found: Vec<usize> = (0..lines.len()).filter(|at| is_heading(*at)).collect();
-    // Where a third of the lines stands out, none does.
-    if found.is_empty() || found.len() * 3 > lines.len() {
+    // Where a third of the lines stands out, none does, unless there are only a few.
+    if found.is_empty() || (found.len() * 3 > lines.len() && lines.len() > FEW_LINES) {
         return Vec::new();
     }
     let mut sizes: Vec<u16> = found.iter().map(|at| lines[*at].size).collect();

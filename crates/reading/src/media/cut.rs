@@ -39,13 +39,16 @@ pub fn cut_clip(
 ) -> Result<(), MediaError> {
     let wanted = end.saturating_sub(start);
     let same_form = source.extension() == target.extension();
-    let begins_with_key_frame = match facts.recording {
-        Recording::Video => starts_at_key_frame(facts, start),
+    let copied_from = match facts.recording {
+        Recording::Video => key_frame_near(facts, start),
         // The packets of these are longer than the tolerance, or depend on those before them.
-        Recording::Audio => !matches!(facts.codec.as_str(), "flac" | "vorbis" | "wmav2"),
+        Recording::Audio => {
+            let is_fine = !matches!(facts.codec.as_str(), "flac" | "vorbis" | "wmav2");
+            is_fine.then_some(start * 1_000)
+        }
     };
-    if same_form && begins_with_key_frame {
-        let cut = ffmpeg(source, facts, (start, wanted), target, Way::Copy, call);
+    if let Some(from) = copied_from.filter(|_| same_form) {
+        let cut = ffmpeg(source, facts, (from, wanted * 1_000), target, Way::Copy, call);
         let is_exact = cut.is_ok() && length_is(target, facts.recording, wanted, call)?;
         if is_exact {
             return Ok(());
@@ -55,12 +58,14 @@ pub fn cut_clip(
         }
         let _ = fs::remove_file(target);
     }
-    ffmpeg(source, facts, (start, wanted), target, Way::Encode, call)
+    ffmpeg(source, facts, (start * 1_000, wanted * 1_000), target, Way::Encode, call)
 }
 
-fn starts_at_key_frame(facts: &MediaFacts, start: u64) -> bool {
-    let at = facts.key_frames.partition_point(|time| *time + TOLERANCE / 2 < start);
-    facts.key_frames.get(at).is_some_and(|time| time.abs_diff(start) <= TOLERANCE / 2)
+/// The key frame at which a clip that starts at a time may begin, in microseconds.
+fn key_frame_near(facts: &MediaFacts, start: u64) -> Option<u64> {
+    let (start, near) = (start * 1_000, TOLERANCE * 500);
+    let at = facts.key_frames.partition_point(|time| time + near < start);
+    facts.key_frames.get(at).copied().filter(|time| time.abs_diff(start) <= near)
 }
 
 fn length_is(clip: &Path, recording: Recording, wanted: u64, call: &CallContext) -> Result<bool, MediaError> {
@@ -85,21 +90,23 @@ fn ffmpeg(
     way: Way,
     call: &CallContext,
 ) -> Result<(), MediaError> {
-    let time = |time: u64| format!("{}.{:03}", time / 1_000, time % 1_000);
+    let time = |time: u64| format!("{}.{:06}", time / 1_000_000, time % 1_000_000);
     let file = |path: &Path| {
         let mut name = OsString::from("file:");
         name.push(path);
         name
     };
     let recording = facts.recording;
-    // A copy begins at the key frame before the time, so that a time just before one would begin a whole group early. It
-    // ends by the order in which frames are stored, which is ahead of the order in which they are shown.
-    let (start, length) = match (way, recording) {
-        (Way::Copy, Recording::Video) => {
-            (start + TOLERANCE / 2, length.saturating_sub(TOLERANCE / 2 + facts.reorder).max(1))
-        }
-        _ => (start, length),
-    };
+    let form = target.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    let is_mp4 = matches!(form, "mp4" | "mov" | "m4v");
+    let is_copied_video = way == Way::Copy && recording == Recording::Video;
+    // A copy ends by the order in which frames are stored, which is ahead of the order in which they are shown.
+    let length =
+        if is_copied_video { length.saturating_sub(facts.reorder * 1_000).max(1_000) } else { length };
+    // MP4 finds the key frame at its exact time, and would hide it for a time that is later. Other forms find the one
+    // before, and have nothing to hide it with.
+    let late = if is_copied_video && !is_mp4 { TOLERANCE * 500 } else { 0 };
+    let (start, length) = (start + late, length.saturating_sub(late).max(1_000));
     let mut arguments: Vec<OsString> = Vec::new();
     let mut give = |words: &[&str]| arguments.extend(words.iter().map(OsString::from));
     give(&["-nostdin", "-v", "error", "-protocol_whitelist", "file,pipe", "-ss", &time(start), "-i"]);
@@ -110,8 +117,8 @@ fn ffmpeg(
         Recording::Video => give(&["-map", "0:v:0", "-map", "0:a:0?"]),
         Recording::Audio => give(&["-map", "0:a:0"]),
     }
-    let form = target.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     match way {
+        Way::Copy if is_mp4 => give(&["-c", "copy"]),
         Way::Copy => give(&["-c", "copy", "-avoid_negative_ts", "make_zero"]),
         Way::Encode => give(codecs(form)),
     }

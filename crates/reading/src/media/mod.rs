@@ -40,7 +40,7 @@ pub struct MediaFacts {
     pub reorder: u64,
     /// The time at which its clock begins; all other times count from there.
     pub clock: u64,
-    /// The times of frames that need no other frame, in order; empty for sound.
+    /// The times of frames that need no other frame, in order, in microseconds; empty for sound.
     pub key_frames: Vec<u64>,
 }
 

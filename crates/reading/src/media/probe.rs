@@ -216,7 +216,8 @@ fn after_word(talk: &str, word: &str) -> Vec<u64> {
     talk.lines().filter_map(|line| number(line.split_once(word)?.1)).collect()
 }
 
-/// The times of key frames, in milliseconds. Only the container is read, nothing is decoded.
+/// The times of key frames, in microseconds: a copy must begin exactly at one. Only the container is read, nothing is
+/// decoded.
 pub fn key_frames(file: &Path, facts: &MediaFacts, call: &CallContext) -> Result<Vec<u64>, MediaError> {
     if facts.recording == Recording::Audio {
         return Ok(Vec::new());
@@ -239,8 +240,9 @@ pub fn key_frames(file: &Path, facts: &MediaFacts, call: &CallContext) -> Result
     let output = String::from_utf8_lossy(&ran.output);
     let key_frame = |line: &str| {
         let (time, flags) = line.split_once(',')?;
-        let time = milliseconds(time.trim()).filter(|_| flags.starts_with('K'))?;
-        Some(time.saturating_sub(facts.clock))
+        let seconds = time.trim().parse::<f64>().ok().filter(|seconds| (0.0..4.0e9).contains(seconds))?;
+        let time = (seconds * 1e6).round() as u64;
+        flags.starts_with('K').then(|| time.saturating_sub(facts.clock * 1_000))
     };
     let mut times: Vec<u64> = output.lines().filter_map(key_frame).collect();
     times.sort_unstable();

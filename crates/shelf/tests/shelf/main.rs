@@ -3,6 +3,7 @@
 mod accounts;
 mod attack;
 mod books;
+mod cite;
 mod cli;
 mod disk;
 mod http;

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use shelf_base::CallContext;
 use shelf_engine::{Caller, FileAccess};
 use shelf_testkit::{TestLibrary, error_of};
+use shelf_tools::resources;
 
 const NOTES: &str = "# Chapter 1\r\n\r\n## Intro\r\n\r\nWelcome here.\r\n\r\n# Chapter 2\r\nEnd";
 
@@ -268,6 +269,33 @@ fn other_accounts_see_nothing_and_paths_are_relative() {
     as_alice("add", json!({ "content": NOTES, "name": "mine.md", "resource_id": "notes" })).unwrap();
     let resolved = as_alice("resolve", json!({ "resource_id": "notes", "node_id": "chapter_1" })).unwrap();
     assert!(resolved["output_path"].as_str().unwrap().starts_with("evidence/"), "{resolved}");
+}
+
+#[test]
+fn evidence_is_a_resource_for_those_who_may_resolve() {
+    let library = with_notes();
+    let (owner, call) = (Caller::owner(), CallContext::new());
+    let arguments = json!({ "resource_id": "notes", "node_id": "chapter_2", "include_content": true });
+    let resolved = library.ok("resolve", arguments);
+    assert_eq!(resolved["content"], "# Chapter 2\r\nEnd");
+    let uri = resolved["resource_uri"].as_str().unwrap();
+    assert_eq!(uri, "shelf://evidence/text%3A%2F%2Fnotes%23lines%3D7-8");
+    let read = |caller: &Caller, uri: &str| resources::read(&library.library, caller, uri, &call);
+    let found = read(&owner, uri).unwrap().unwrap();
+    assert_eq!((found.content.as_str(), found.is_base64), ("# Chapter 2\r\nEnd", false));
+    assert!(read(&owner, "shelf://evidence/text%3A%2F%2Fnobody").unwrap().is_none());
+    assert!(read(&owner, "shelf://evidence/%zz").unwrap().is_none());
+    assert!(read(&owner, "shelf://evidence/text%3A%2F%2Fnotes%23lines%3D99").is_err());
+    // A collection token reads documents, and nothing that the policy does not give it.
+    let collection = library.collection_of(&owner, "default");
+    let (_, token) = library.collection_token(&owner, &collection, "read");
+    let limited = library.admit(&token, shelf_engine::Door::Protocol).unwrap();
+    assert!(read(&limited, uri).unwrap().is_none());
+    for tool in ["listResources", "getStructure", "getNode", "resolve"] {
+        let refused =
+            error_of(library.call_as(&limited, tool, json!({ "resource_id": "notes", "node_id": "x" })));
+        assert_eq!(refused, "Error: Insufficient permissions: PAT required", "{tool}");
+    }
 }
 
 fn has_ffmpeg() -> bool {

@@ -16,6 +16,7 @@ mod hostile;
 mod identities;
 mod list;
 mod prompts;
+mod real_documents;
 mod registry;
 mod restore;
 mod search;
