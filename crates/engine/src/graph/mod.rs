@@ -8,6 +8,7 @@
 mod catalog;
 mod docs;
 mod edges;
+mod incoming;
 pub(crate) mod keys;
 mod lists;
 mod modules;
