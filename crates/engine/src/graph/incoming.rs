@@ -17,10 +17,10 @@ const OUTER_NAMES: usize = 2_000;
 
 impl Docs<'_> {
     /// Edges to a document, a heading or a symbol, from anywhere.
-    pub(super) fn into_node(&self, node: &Node, wanted: Wanted<'_>, edges: &mut Vec<Edge>) {
+    pub(super) fn edges_to(&self, node: &Node, wanted: Wanted<'_>, edges: &mut Vec<Edge>) {
         let before = edges.len();
         match node {
-            Node::Document(doc) => self.into_document(*doc, wanted, edges),
+            Node::Document(doc) => self.to_document(*doc, wanted, edges),
             Node::Heading(doc, _) => {
                 if wanted(Relation::LinksTo) {
                     self.linking_to(*doc, wanted, edges);
@@ -29,8 +29,8 @@ impl Docs<'_> {
                     self.out_of_document(*doc, &|relation| relation == Relation::Contains, edges);
                 }
             }
-            Node::Symbol(doc, name) => self.into_symbol(*doc, name, wanted, edges),
-            Node::Reference(name) => self.into_reference(name, wanted, edges),
+            Node::Symbol(doc, name) => self.to_symbol(*doc, name, wanted, edges),
+            Node::Reference(name) => self.to_reference(name, wanted, edges),
             Node::Version(..) | Node::Tag(_) | Node::Collection(_) | Node::Snapshot(_) => {}
         }
         let mut at = 0;
@@ -40,7 +40,7 @@ impl Docs<'_> {
         });
     }
 
-    fn into_document(&self, doc: Doc, wanted: Wanted<'_>, edges: &mut Vec<Edge>) {
+    fn to_document(&self, doc: Doc, wanted: Wanted<'_>, edges: &mut Vec<Edge>) {
         if wanted(Relation::LinksTo) || wanted(Relation::Cites) {
             self.linking_to(doc, wanted, edges);
         }
@@ -126,7 +126,7 @@ impl Docs<'_> {
         }
     }
 
-    fn into_symbol(&self, doc: Doc, name: &Rc<str>, wanted: Wanted<'_>, edges: &mut Vec<Edge>) {
+    fn to_symbol(&self, doc: Doc, name: &Rc<str>, wanted: Wanted<'_>, edges: &mut Vec<Edge>) {
         let facts = self.facts(doc);
         if wanted(Relation::Defines) {
             self.out_of_document(doc, &|relation| relation == Relation::Defines, edges);
@@ -168,7 +168,7 @@ impl Docs<'_> {
         docs
     }
 
-    fn into_reference(&self, name: &str, wanted: Wanted<'_>, edges: &mut Vec<Edge>) {
+    fn to_reference(&self, name: &str, wanted: Wanted<'_>, edges: &mut Vec<Edge>) {
         for other in self.with(Key::Refers(name)) {
             let facts = self.facts(other);
             let links = facts.links.iter().filter(|link| link.target == name);
