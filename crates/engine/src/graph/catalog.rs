@@ -61,7 +61,7 @@ impl Graph<'_> {
     /// Edges that lead to a node.
     pub(super) fn incoming(&self, node: &Node, is_origin: bool, wanted: Wanted<'_>) -> Result<Vec<Edge>> {
         let mut edges = Vec::new();
-        self.docs.into_node(node, wanted, &mut edges);
+        self.docs.edges_to(node, wanted, &mut edges);
         match node {
             Node::Document(doc) => {
                 if wanted(Relation::Contains) {
@@ -80,7 +80,7 @@ impl Graph<'_> {
                     };
                     for own in symbols.chain(headings) {
                         self.call.check()?;
-                        self.docs.into_node(&own, &without_own, &mut edges);
+                        self.docs.edges_to(&own, &without_own, &mut edges);
                     }
                 }
             }

@@ -19,8 +19,13 @@ pub(super) type Doc = Place;
 
 /// Documents that one key leads to at most. Where there are more, the answer says that it is cut.
 const LOOKED_AT: usize = 4_096;
+/// Files with more definitions than this have a table of their names.
+const MANY_DEFINITIONS: usize = 256;
 /// Facts that are kept unpacked during one question.
 const KEPT_FACTS: usize = 20_000;
+
+/// Places of definitions, by their names.
+type Names = HashMap<String, Vec<u32>>;
 
 /// A document as a snapshot has it.
 pub(super) struct Other {
@@ -39,6 +44,8 @@ pub(super) struct Docs<'a> {
     /// Documents whose version in the snapshot is not the present one.
     others: HashMap<Doc, Other>,
     facts: RefCell<HashMap<Doc, Rc<Facts>>>,
+    /// Definitions of large files by their names.
+    names: RefCell<HashMap<Doc, Names>>,
     /// Whether a bound left something out.
     cut: Cell<bool>,
 }
@@ -50,8 +57,8 @@ impl<'a> Docs<'a> {
         linked: Linked<'a>,
         others: HashMap<Doc, Other>,
     ) -> Self {
-        let (rows, facts) = (RefCell::default(), RefCell::default());
-        Self { library, scope, linked, rows, others, facts, cut: Cell::new(false) }
+        let (rows, facts, names) = (RefCell::default(), RefCell::default(), RefCell::default());
+        Self { library, scope, linked, rows, others, facts, names, cut: Cell::new(false) }
     }
 
     /// What the catalog says of a document; `None` when it was deleted meanwhile.
@@ -179,6 +186,24 @@ impl<'a> Docs<'a> {
         }
         kept.insert(doc, facts.clone());
         facts
+    }
+
+    /// The definitions of a name in a document, by their places. Large files are not searched from end to end each time.
+    pub(super) fn definitions_named(&self, doc: Doc, name: &str) -> Vec<u32> {
+        let facts = self.facts(doc);
+        if facts.definitions.len() < MANY_DEFINITIONS {
+            let own = (0..).zip(&facts.definitions).filter(|(_, one)| one.name == name);
+            return own.map(|(at, _)| at).collect();
+        }
+        let mut known = self.names.borrow_mut();
+        let names = known.entry(doc).or_insert_with(|| {
+            let mut names = Names::new();
+            for (at, one) in (0..).zip(&facts.definitions) {
+                names.entry(one.name.clone()).or_default().push(at);
+            }
+            names
+        });
+        names.get(name).cloned().unwrap_or_default()
     }
 
     /// Documents that have a key, by path.

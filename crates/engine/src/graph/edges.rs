@@ -1,6 +1,4 @@
-//! Edges from and to a node, found in the facts and resolved at this moment.
-
-use std::rc::Rc;
+//! Edges from a node, found in the facts and resolved at this moment. Those to a node are in [`incoming`](super::incoming).
 
 use shelf_reading::facts::{Facts, Link, LinkKind, Use, UseKind};
 
@@ -19,8 +17,6 @@ const PAGE_ENDINGS: [&str; 9] =
 const LIKENESS: f32 = 0.5;
 /// Cosine from which documents count as neighbours in meaning.
 const COSINE: f32 = 0.75;
-/// Names of a file by which it is looked for among imports.
-const OUTER_NAMES: usize = 2_000;
 /// Neighbours of one document at most.
 const NEIGHBOURS: usize = 10;
 
@@ -150,7 +146,14 @@ impl Docs<'_> {
         }
     }
 
-    fn use_edges(&self, doc: Doc, facts: &Facts, one: &Use, wanted: Wanted<'_>, edges: &mut Vec<Edge>) {
+    pub(super) fn use_edges(
+        &self,
+        doc: Doc,
+        facts: &Facts,
+        one: &Use,
+        wanted: Wanted<'_>,
+        edges: &mut Vec<Edge>,
+    ) {
         let relation = match one.kind {
             UseKind::Mention => Relation::References,
             UseKind::Call | UseKind::PathCall | UseKind::MemberCall | UseKind::Construct => Relation::Calls,
@@ -184,7 +187,7 @@ impl Docs<'_> {
     }
 
     /// Edges from types of a document to their ancestors; of one type when a name is given.
-    fn ancestor_edges(
+    pub(super) fn ancestor_edges(
         &self,
         doc: Doc,
         facts: &Facts,
@@ -239,7 +242,7 @@ impl Docs<'_> {
         }
     }
 
-    fn import_edges(&self, doc: Doc, facts: &Facts, at: usize, edges: &mut Vec<Edge>) {
+    pub(super) fn import_edges(&self, doc: Doc, facts: &Facts, at: usize, edges: &mut Vec<Edge>) {
         let import = &facts.imports[at];
         let found = self.imported(doc, facts, import);
         let written = if import.item.is_empty() {
@@ -278,7 +281,7 @@ impl Docs<'_> {
     }
 
     /// The edges of a link: to a document, to the heading that it names, or to a reference.
-    fn link_edges(&self, doc: Doc, facts: &Facts, link: &Link) -> Vec<Edge> {
+    pub(super) fn link_edges(&self, doc: Doc, facts: &Facts, link: &Link) -> Vec<Edge> {
         let from = Node::Document(doc);
         let because = Because {
             line: link.line,
@@ -400,7 +403,7 @@ impl Docs<'_> {
         found.first().map(|first| Led { doc: *first, confidence, candidates })
     }
 
-    fn duplicates(&self, doc: Doc, edges: &mut Vec<Edge>) {
+    pub(super) fn duplicates(&self, doc: Doc, edges: &mut Vec<Edge>) {
         let hash = self.hash(doc);
         let mut same = self.with(Key::Content(&hash.to_string()));
         same.retain(|one| *one != doc && self.hash(*one) == hash);
@@ -412,7 +415,7 @@ impl Docs<'_> {
     }
 
     /// Near duplicates by their sketches, and neighbours in meaning by their vectors.
-    fn similar(&self, doc: Doc, edges: &mut Vec<Edge>) {
+    pub(super) fn similar(&self, doc: Doc, edges: &mut Vec<Edge>) {
         let own = self.facts(doc);
         let hash = self.hash(doc);
         let mut alike: Vec<(Doc, f32)> = Vec::new();
@@ -448,186 +451,6 @@ impl Docs<'_> {
             edges.push(Edge { from, to, relation: Relation::SimilarTo, because });
         }
     }
-
-    /// Edges to a document, a heading or a symbol, from anywhere.
-    pub(super) fn into_node(&self, node: &Node, wanted: Wanted<'_>, edges: &mut Vec<Edge>) {
-        let before = edges.len();
-        match node {
-            Node::Document(doc) => self.into_document(*doc, wanted, edges),
-            Node::Heading(doc, _) => {
-                if wanted(Relation::LinksTo) {
-                    self.linking_to(*doc, wanted, edges);
-                }
-                if wanted(Relation::Contains) {
-                    self.out_of_document(*doc, &|relation| relation == Relation::Contains, edges);
-                }
-            }
-            Node::Symbol(doc, name) => self.into_symbol(*doc, name, wanted, edges),
-            Node::Reference(name) => self.into_reference(name, wanted, edges),
-            Node::Version(..) | Node::Tag(_) | Node::Collection(_) | Node::Snapshot(_) => {}
-        }
-        let mut at = 0;
-        edges.retain(|edge| {
-            at += 1;
-            at <= before || edge.to == *node
-        });
-    }
-
-    fn into_document(&self, doc: Doc, wanted: Wanted<'_>, edges: &mut Vec<Edge>) {
-        if wanted(Relation::LinksTo) || wanted(Relation::Cites) {
-            self.linking_to(doc, wanted, edges);
-        }
-        if wanted(Relation::Imports) {
-            self.importing(doc, edges);
-        }
-        for relation in [Relation::DuplicateOf, Relation::SimilarTo] {
-            if wanted(relation) {
-                // Both are the same from either side.
-                let mut same = Vec::new();
-                if relation == Relation::DuplicateOf {
-                    self.duplicates(doc, &mut same)
-                } else {
-                    self.similar(doc, &mut same)
-                }
-                edges.extend(same.into_iter().map(|edge| Edge { from: edge.to, to: edge.from, ..edge }));
-            }
-        }
-    }
-
-    /// Links and citations of others that may lead to a document or a place in it.
-    fn linking_to(&self, doc: Doc, wanted: Wanted<'_>, edges: &mut Vec<Edge>) {
-        let path = self.path(doc);
-        let mut words = paths::stems(path);
-        words.extend(self.title_of(doc).map(|title| paths::fold(&title)));
-        words.sort_unstable();
-        words.dedup();
-        let mut docs: Vec<Doc> = words.iter().flat_map(|word| self.with(Key::Links(word))).collect();
-        docs.push(doc);
-        if wanted(Relation::Cites) {
-            docs.extend(self.resource_names(doc).iter().flat_map(|name| self.with(Key::Cites(name))));
-        }
-        for other in self.in_order(docs) {
-            let facts = self.facts(other);
-            for link in &facts.links {
-                let may_lead = match (link.kind, Target::of(&link.target, link.kind)) {
-                    (LinkKind::Citation, _) => true,
-                    (_, Target::Inside { path, .. }) => {
-                        (path.is_empty() && other == doc)
-                            || words.contains(&paths::fold(paths::stem(path.trim_end_matches('/'))))
-                    }
-                    (_, Target::Outside) => false,
-                };
-                if may_lead {
-                    edges.extend(
-                        self.link_edges(other, &facts, link).into_iter().filter(|edge| wanted(edge.relation)),
-                    );
-                }
-            }
-        }
-    }
-
-    fn importing(&self, doc: Doc, edges: &mut Vec<Edge>) {
-        let facts = self.facts(doc);
-        let path = self.path(doc);
-        let mut words = paths::stems(path);
-        words.push(paths::fold(paths::last(paths::folder(path))));
-        if !facts.package.is_empty() {
-            words.push(paths::fold(paths::last_name(&facts.package)));
-        }
-        // Items are imported by their names, crates and packages by those in their manifests.
-        let outer = facts.definitions.iter().filter(|one| one.parent.is_none()).take(OUTER_NAMES);
-        words.extend(outer.map(|one| paths::fold(paths::last_name(&one.name))));
-        words.extend(self.package_words(doc));
-        words.sort_unstable();
-        words.dedup();
-        let mut docs: Vec<Doc> = words.iter().flat_map(|word| self.with(Key::Imports(word))).collect();
-        // Paths that say where they begin, not what they mean, are only used within one tree.
-        let root = paths::folder(path);
-        for word in ["crate", "self", "super", ".", ".."] {
-            let mut near = self.with(Key::Imports(word));
-            near.retain(|one| paths::common_folders(self.path(*one), path) + 8 > root.split('/').count());
-            docs.extend(near);
-        }
-        for other in self.in_order(docs) {
-            if other == doc || !super::docs::speak_together(self.facts(other).language, facts.language) {
-                continue;
-            }
-            let theirs = self.facts(other);
-            let mut found = Vec::new();
-            (0..theirs.imports.len()).for_each(|at| self.import_edges(other, &theirs, at, &mut found));
-            edges.extend(found.into_iter().filter(|edge| edge.to == Node::Document(doc)));
-        }
-    }
-
-    fn into_symbol(&self, doc: Doc, name: &Rc<str>, wanted: Wanted<'_>, edges: &mut Vec<Edge>) {
-        let facts = self.facts(doc);
-        if wanted(Relation::Defines) {
-            self.out_of_document(doc, &|relation| relation == Relation::Defines, edges);
-        }
-        if wanted(Relation::Contains) {
-            self.out_of_symbols(doc, &|relation| relation == Relation::Contains, edges);
-        }
-        let Some(own) = facts.definitions.iter().find(|one| *one.qualified == **name) else { return };
-        let mut docs = Vec::new();
-        if wanted(Relation::Calls) || wanted(Relation::References) {
-            docs.extend(self.with(Key::Uses(&own.name)));
-            docs.extend(self.renaming(doc, &own.name));
-        }
-        for other in self.in_order(docs) {
-            let theirs = self.facts(other);
-            if !super::docs::speak_together(theirs.language, facts.language) {
-                continue;
-            }
-            for one in theirs
-                .uses
-                .iter()
-                .filter(|one| one.name == own.name || renames(&theirs, &one.name, &own.name))
-            {
-                self.use_edges(other, &theirs, one, wanted, edges);
-            }
-        }
-        if wanted(Relation::Inherits) || wanted(Relation::Implements) {
-            for other in self.with(Key::Descends(&own.name)) {
-                let theirs = self.facts(other);
-                self.ancestor_edges(other, &theirs, None, wanted, edges);
-            }
-        }
-    }
-
-    /// Files that import a name, perhaps under another one.
-    fn renaming(&self, _: Doc, name: &str) -> Vec<Doc> {
-        let mut docs = self.with(Key::Imports(&paths::fold(name)));
-        docs.retain(|doc| self.facts(*doc).imports.iter().any(|one| one.item == name && one.local != name));
-        docs
-    }
-
-    fn into_reference(&self, name: &str, wanted: Wanted<'_>, edges: &mut Vec<Edge>) {
-        for other in self.with(Key::Refers(name)) {
-            let facts = self.facts(other);
-            let links = facts.links.iter().filter(|link| link.target == name);
-            edges.extend(
-                links
-                    .flat_map(|link| self.link_edges(other, &facts, link))
-                    .filter(|edge| wanted(edge.relation)),
-            );
-            if wanted(Relation::Imports) {
-                (0..facts.imports.len()).for_each(|at| self.import_edges(other, &facts, at, edges));
-            }
-        }
-    }
-
-    /// Each document once, by path.
-    fn in_order(&self, mut docs: Vec<Doc>) -> Vec<Doc> {
-        docs.sort_unstable();
-        docs.dedup();
-        docs.sort_by_cached_key(|doc| (self.path(*doc), self.number(*doc)));
-        docs
-    }
-}
-
-/// Whether a file calls `name` by `local`.
-fn renames(facts: &Facts, local: &str, name: &str) -> bool {
-    local != name && facts.imports.iter().any(|one| one.local == local && one.item == name)
 }
 
 /// `L10-L20`: lines of a file, as code hosts write them.

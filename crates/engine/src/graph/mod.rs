@@ -8,6 +8,7 @@
 mod catalog;
 mod docs;
 mod edges;
+mod incoming;
 pub(crate) mod keys;
 mod lists;
 mod modules;
@@ -119,7 +120,7 @@ pub enum GraphReply {
     /// A walk.
     Walk {
         /// Where it began.
-        origin: GraphNode,
+        origin: Box<GraphNode>,
         /// The nodes of this page, the nearest first.
         nodes: Vec<GraphNode>,
         /// The edges that connect them with each other and with earlier ones.
@@ -298,7 +299,7 @@ impl Graph<'_> {
         }
         if let Some(id) = request.node_id {
             let found = self.node_of_id(id)?;
-            return found.map(Some).ok_or_else(|| Error::missing("node", &id.to_string()));
+            return found.map(Some).ok_or_else(|| Error::missing("node", id.to_string()));
         }
         if request.hash.is_none() && request.name.is_none() {
             return Ok(None);
@@ -322,7 +323,7 @@ impl Graph<'_> {
         self.docs.fetch_rows(&docs);
         let shown = self.show_node(origin, 0, showing);
         Ok(GraphReply::Walk {
-            origin: shown.ok_or_else(|| Error::missing("node", "origin"))?,
+            origin: Box::new(shown.ok_or_else(|| Error::missing("node", "origin"))?),
             nodes: walked
                 .nodes
                 .iter()

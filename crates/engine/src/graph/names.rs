@@ -56,13 +56,7 @@ impl Docs<'_> {
                 return sure(found, 0.95);
             }
         }
-        let own = |one_: &&Definition| one_.name == one.name && (implicit || !is_method(one_));
-        let here: Vec<Found> = facts
-            .definitions
-            .iter()
-            .filter(own)
-            .map(|found| (doc, found.qualified.as_str().into()))
-            .collect();
+        let here = self.defined_in(&[doc], &one.name, |found| implicit || !is_method(found));
         if !here.is_empty() {
             // The innermost, or the only one.
             let nearest = nearest_scope(facts, one.from, &here);
@@ -221,8 +215,9 @@ impl Docs<'_> {
         let mut found = Vec::new();
         for doc in docs.iter().copied() {
             let facts = self.facts(doc);
-            let own = facts.definitions.iter().filter(|one| one.name == name && fits(one));
-            found.extend(own.map(|one| (doc, one.qualified.as_str().into())));
+            let named = self.definitions_named(doc, name);
+            let own = named.iter().filter_map(|at| facts.definitions.get(*at as usize));
+            found.extend(own.filter(|one| fits(one)).map(|one| (doc, Rc::from(one.qualified.as_str()))));
         }
         found.dedup();
         found
@@ -318,13 +313,9 @@ impl Docs<'_> {
                     || one.qualified.ends_with(&tail)
                     || one.qualified == tail[separator.len()..])
         };
-        facts
-            .definitions
-            .iter()
-            .filter(fits)
-            .map(|one| (doc, one.qualified.as_str().into()))
-            .take(1)
-            .collect()
+        let named = self.definitions_named(doc, method);
+        let own = named.iter().filter_map(|at| facts.definitions.get(*at as usize)).filter(fits);
+        own.map(|one| (doc, Rc::from(one.qualified.as_str()))).take(1).collect()
     }
 
     /// Methods of types in other files than the types themselves: other parts of a crate, the source beside a header.

@@ -158,7 +158,7 @@ impl Graph<'_> {
             "ref" => {
                 let node = Node::Reference(rest.into());
                 let mut edges = Vec::new();
-                self.docs.into_node(&node, &|_| true, &mut edges);
+                self.docs.edges_to(&node, &|_| true, &mut edges);
                 (!edges.is_empty()).then_some(node)
             }
             _ => None,

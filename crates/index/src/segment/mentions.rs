@@ -115,7 +115,7 @@ impl Mentions {
 
     /// Keys are hashes, so their place can be guessed: the search begins around it.
     fn place(&self, key: u32) -> Option<usize> {
-        let guess = (u64::from(key) * self.keys as u64 >> 32) as usize;
+        let guess = ((u64::from(key) * self.keys as u64) >> 32) as usize;
         let mut reach = 32;
         let (mut low, mut high) = loop {
             let (low, high) = (guess.saturating_sub(reach), (guess + reach).min(self.keys));

@@ -97,7 +97,7 @@ impl<'a> Walk<'a> {
         let Some(own_type) = self.field(node, "type").and_then(|found| self.type_path(found)) else { return };
         let name = own_type.rsplit("::").next().unwrap_or(&own_type).to_owned();
         let around = self.scopes.last().map_or("", |scope| &scope.prefix);
-        let prefix = if around.is_empty() { name.clone() } else { format!("{around}::{name}") };
+        let prefix = if around.is_empty() { name } else { format!("{around}::{name}") };
         if let Some(ancestor) = self.field(node, "trait").and_then(|found| self.type_path(found)) {
             self.add_ancestor(&prefix, ancestor, true, node);
         }

@@ -88,12 +88,10 @@ impl Sketch {
 
 /// A bin that nothing fell into takes the value of the next that has one.
 fn filled(bins: [u32; BINS]) -> [u32; BINS] {
-    let mut filled = bins;
-    for at in 0..BINS {
-        let from = (at..at + BINS).map(|place| bins[place % BINS]).find(|value| *value != u32::MAX);
-        filled[at] = from.unwrap_or(u32::MAX);
-    }
-    filled
+    std::array::from_fn(|at| {
+        let mut from = (at..at + BINS).map(|place| bins[place % BINS]);
+        from.find(|value| *value != u32::MAX).unwrap_or(u32::MAX)
+    })
 }
 
 const fn mix(value: u64) -> u64 {

@@ -113,10 +113,9 @@ fn inline(line: &str, number: u32, targets: &HashMap<String, &str>, found: &mut 
     }
     // `name_` without marks.
     for word in line.split(|letter: char| !(letter.is_alphanumeric() || letter == '_' || letter == '-')) {
-        if let Some(name) = word.strip_suffix('_').filter(|name| !name.is_empty() && !name.ends_with('_')) {
-            if targets.contains_key(&name.to_lowercase()) {
-                reference(name, number, targets, found);
-            }
+        let name = word.strip_suffix('_').filter(|name| !name.is_empty() && !name.ends_with('_'));
+        if let Some(name) = name.filter(|name| targets.contains_key(&name.to_lowercase())) {
+            reference(name, number, targets, found);
         }
     }
 }

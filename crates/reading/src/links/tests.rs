@@ -1,3 +1,5 @@
+//! What is read from small pages of each format, and that hostile ones are bounded.
+
 use std::time::{Duration, Instant};
 
 use crate::{
@@ -116,7 +118,7 @@ fn asciidoc() {
 
 #[test]
 fn hostile_prose_is_bounded() {
-    let size = 8 << 20;
+    let size = 3 << 20;
     let repeated = |part: &str| part.repeat(size / part.len());
     for part in [
         "[",
@@ -148,7 +150,6 @@ fn hostile_prose_is_bounded() {
         ] {
             let begun = Instant::now();
             let facts = read(path, mime, &text);
-            println!("{part:?} {path} {:?} {}", begun.elapsed(), facts.links.len());
             assert!(begun.elapsed() < Duration::from_secs(20), "{part:?} {path} {:?}", begun.elapsed());
         }
     }

@@ -124,7 +124,7 @@ fn view(answer: GraphReply, offset: u64) -> Reply {
     let next = |truncated: bool, shown: usize| (truncated && shown > 0).then_some(offset + shown as u64);
     match answer {
         GraphReply::Walk { origin, nodes, edges, total, truncated } => Reply {
-            origin: Some(NodeView::of(origin)),
+            origin: Some(NodeView::of(*origin)),
             next_offset: next(truncated, nodes.len()),
             connected_nodes: Some(nodes.into_iter().map(NodeView::of).collect()),
             edges: Some(edges.into_iter().map(EdgeView::of).collect()),

@@ -321,6 +321,7 @@ fn library() -> TestLibrary {
 }
 
 #[test]
+#[expect(clippy::print_stdout, reason = "precision and recall are reported by language")]
 fn connections_in_ten_languages_are_those_a_reader_finds() {
     let library = library();
     let mut report = Vec::new();
