@@ -1,13 +1,15 @@
 //! Measures the deep model on one thread: passages of 128 tokens, and a question of 12 tokens and two marks.
 //!
 //! `cargo run --release -p shelf-embed --example deep_speed [FOLDER [PYTHON]]`; given the folder of the model's
-//! reference implementation, `reference.py` with its files, it takes turns with that, so that both see the same machine.
-//! The time on the processor is measured next to the time on the clock, because other programs disturb it less.
+//! reference implementation, `reference.py` with its files, it takes turns with that, so that both see the same
+//! machine. Install SciPy as well as numpy: without it, the reference computes the error function in a Python loop. The
+//! time on the processor is measured next to the time on the clock, because other programs disturb it less.
 
 #![allow(clippy::print_stdout)]
 #![expect(unsafe_code, reason = "the clock of a thread has no safe interface")]
 
 use std::{
+    fs,
     io::{BufRead, BufReader, Write},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     time::Instant,
@@ -23,6 +25,7 @@ const ROUNDS: usize = 40;
 type Times = Vec<(f64, f64)>;
 
 fn main() {
+    memory();
     let mut arguments = std::env::args().skip(1);
     let mut reference = arguments
         .next()
@@ -57,9 +60,29 @@ fn main() {
             report("reference.py", length, theirs);
         }
     }
+}
+
+/// Reports the memory that encoding takes, before anything else has been allocated.
+fn memory() {
+    let before = anonymous_memory();
+    let report = |when: &str| println!("memory {when}: {:+.1} MB", anonymous_memory() - before);
     let deep = Deep::new();
-    let first = timed(|| drop(deep.encode_tokens(&[&[2_129; 10]])));
-    println!("first question, with unpacking: {:.1} ms", first.1);
+    report("of a new model");
+    let (_, first) = timed(|| drop(deep.encode_tokens(&[&[2_129; 12]])));
+    report("after the first question");
+    deep.encode_tokens(&[[2_129; 254].as_slice(); 16]);
+    report("after 16 passages");
+    deep.release();
+    report("after the release");
+    println!("first question, with unpacking: {first:.1} ms on the processor");
+}
+
+/// The memory of this process that is not part of a file, in MB; zero where the system does not say.
+fn anonymous_memory() -> f64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+    let kilobytes = line.and_then(|line| line.trim().split(' ').next()?.parse::<f64>().ok());
+    kilobytes.unwrap_or_default() / 1024.0
 }
 
 fn timed(work: impl FnOnce()) -> (f64, f64) {

@@ -1,8 +1,8 @@
 //! The deep model: a small transformer whose vectors are in the same space as those of the built-in table.
 //!
-//! It reads a text in its order and context, so it finds much more than the table, at about a thousand times the cost.
-//! It is therefore meant for questions, and for passages in the background while the table's vectors already serve.
-//! `model/DEEP_CARD.md` describes its origin and quality.
+//! It reads a text in its order and context, so it finds more than the table, but takes milliseconds for each text. It is
+//! therefore meant for questions, and for passages in the background while the table's vectors already serve.
+//! `model/DEEP_CARD.md` describes its origin and quality, and ADR 0025 the choice of the kernels.
 
 mod forward;
 mod kernel;
@@ -32,14 +32,16 @@ pub const DEEP: &str = "shelf-deep-384-1";
 const MARKS: [u16; 2] = [101, 102];
 /// Further tokens of a text are ignored.
 const LONGEST: usize = POSITIONS - MARKS.len();
-/// The most tokens of a batch. One text of full length fits; more would leave the processor's second-level cache.
+/// The most tokens of a batch: a text of full length fits. Passages of 128 tokens are no faster in pairs than alone, so
+/// larger batches would only take more memory.
 const BATCH: usize = POSITIONS;
 
 /// The deep model.
 ///
-/// Creating one costs nothing. The weights are unpacked when something is first encoded, which takes about ten
-/// milliseconds and 5 MB, and are kept until [`Deep::release`] or until it is dropped. Each call uses up to another 4 MB
-/// while it runs, whatever the number of texts. Calls from several threads run side by side.
+/// Creating one costs nothing. The weights are unpacked when something is first encoded, which takes a few milliseconds
+/// and 5 MB, and are kept until [`Deep::release`] or until it is dropped. While it runs, a call uses up to 3 MB for the
+/// activations, whatever the number of texts, besides the tokens and vectors of its texts. Calls from several threads
+/// run side by side.
 pub struct Deep {
     kernel: Kernel,
     weights: Mutex<Option<Arc<Weights>>>,

@@ -10,10 +10,11 @@
 //! - [`Endpoint`], any server with an OpenAI-compatible embeddings API, for users who run a larger model.
 //!
 //! [`Cached`] stores the vectors of any embedder in a file, so that each passage is embedded only once. `FORMAT.md`
-//! specifies that file, and `model/MODEL_CARD.md` the files of the built-in model.
+//! specifies that file, `model/MODEL_CARD.md` the files of the built-in model, and `model/DEEP_CARD.md` those of the
+//! deep model.
 //!
-//! Vectors of different models must not be compared. Each embedder therefore has a model id ([`Embedder::model`]),
-//! which callers store with every vector.
+//! Vectors of different models must not be compared, except for those of the table and the deep model. Each embedder
+//! therefore has a model id ([`Embedder::model`]), which callers store with every vector.
 
 mod builtin;
 mod cached;

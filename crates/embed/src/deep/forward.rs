@@ -1,8 +1,8 @@
 //! The forward pass of a batch of texts.
 //!
-//! The tokens of all texts are rows of the same matrices, one text after the other, so that each weight is widened once
-//! for the batch. Only attention looks at one text at a time. Nothing is padded, so texts of different lengths can share
-//! a batch at no cost.
+//! The tokens of all texts are rows of the same matrices, one text after the other, so that each weight is widened
+//! once for the batch. Only attention looks at one text at a time. Nothing is padded, so texts of different lengths can
+//! share a batch at no cost.
 
 use super::{
     kernel::Functions,

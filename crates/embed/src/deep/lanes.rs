@@ -1,8 +1,8 @@
 //! One register of numbers, for each instruction set that the kernels are compiled for.
 //!
-//! The kernels are written once, for any [`Lanes`]. Every method is `unsafe` because it may only run on a processor that
-//! has the instructions; all are inlined into a function that is compiled for exactly those, which `kernel.rs` calls
-//! only after detecting them.
+//! The kernels are written once, for any [`Lanes`]. Every method is `unsafe` because it may only run on a processor
+//! that has the instructions; all are inlined into a function that is compiled for exactly those, which `kernel.rs`
+//! calls only after detecting them.
 #![expect(unsafe_code, reason = "wraps instructions that the processor may lack, and reads through pointers")]
 
 /// A register of `LANES` numbers.

@@ -3,7 +3,7 @@
 //! A product is computed in tiles of a few rows by a few registers of columns that stay in registers from beginning to
 //! end. One *panel*, a register or more of columns over the whole depth, serves all rows before the next is touched.
 //! The panels of a linear layer are widened from the packed bytes just before that, so that weights travel through the
-//! caches as bytes; the widening costs little even for the dozen rows of a question.
+//! caches as bytes.
 //!
 //! A row's numbers do not depend on the rows beside it: a text has the same vector alone and in a batch.
 #![expect(
@@ -110,8 +110,8 @@ pub(crate) unsafe fn linear<V: Lanes, const C: usize>(
     assert!(layer.weights.len() == depth * width && layer.scales.len() == width && layer.bias.len() == width);
     let mut column = 0;
     while column < width {
-        // SAFETY: the caller promises the instructions. The layer has `width` columns, of which whole panels remain, and
-        // by the checks above the panel holds `depth` lines and all rows lie within the slices.
+        // SAFETY: the caller promises the instructions. The layer has `width` columns, of which whole panels remain,
+        // and by the checks above the panel holds `depth` lines and all rows lie within the slices.
         unsafe {
             let bytes = layer.weights.as_ptr().add(column / GROUP * GROUP * depth + column % GROUP);
             widen_panel::<V, C>(bytes, depth, panel.as_mut_ptr());

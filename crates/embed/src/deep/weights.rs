@@ -1,8 +1,8 @@
 //! The weights of the encoder: where they are in the file, and how they are packed for the kernels.
 //!
 //! The file is part of the program and stays quantised. Rows of tokens and positions are read from it where they are
-//! needed. The bytes of the linear layers are copied once, in the order in which the kernels read them; this takes a few
-//! milliseconds and 5 MB, and only happens when something is encoded. `FORMAT.md` specifies the file.
+//! needed. The bytes of the linear layers are copied once, in the order in which the kernels read them; this takes a
+//! few milliseconds and 5 MB, and only happens when something is encoded. `FORMAT.md` specifies the file.
 
 use crate::vocabulary::{SIZE, UNKNOWN};
 
