@@ -1,21 +1,25 @@
 //! Text embeddings, so that a library can be searched by meaning.
 //!
 //! An [`Embedder`] turns texts into vectors of length one; the dot product of two vectors is the similarity of their
-//! texts. There are two embedders:
+//! texts. There are three embedders:
 //! - [`BuiltIn`], a table of one row per token that is compiled into the program. It needs no network and costs about
 //!   as much as reading the text, so it runs inside every write. [`tokenize`] and [`embed_tokens`] are its two halves,
 //!   for callers that split a text into passages by its tokens and embed each passage without tokenizing it again.
+//! - [`Deep`], a small transformer that is compiled into the program too. Its vectors are in the same space as the
+//!   table's and much better, but take milliseconds each.
 //! - [`Endpoint`], any server with an OpenAI-compatible embeddings API, for users who run a larger model.
 //!
 //! [`Cached`] stores the vectors of any embedder in a file, so that each passage is embedded only once. `FORMAT.md`
-//! specifies that file, and `model/MODEL_CARD.md` the files of the built-in model.
+//! specifies that file, `model/MODEL_CARD.md` the files of the built-in model, and `model/DEEP_CARD.md` those of the
+//! deep model.
 //!
-//! Vectors of different models must not be compared. Each embedder therefore has a model id ([`Embedder::model`]),
-//! which callers store with every vector.
+//! Vectors of different models must not be compared, except for those of the table and the deep model. Each embedder
+//! therefore has a model id ([`Embedder::model`]), which callers store with every vector.
 
 mod builtin;
 mod cached;
 mod characters;
+mod deep;
 mod endpoint;
 mod error;
 mod reply;
@@ -29,6 +33,7 @@ use shelf_base::CallContext;
 
 pub use builtin::{BUILT_IN, BuiltIn, DIMENSIONS, embed_text, embed_tokens};
 pub use cached::Cached;
+pub use deep::{DEEP, Deep, Kernel};
 pub use endpoint::Endpoint;
 pub use error::{Error, ReplyError};
 pub use settings::EndpointSettings;

@@ -83,11 +83,18 @@ impl Tokens {
 
 /// Splits `text` into tokens, which replace the contents of `tokens`. Text beyond 4 GiB is ignored.
 pub fn tokenize(text: &str, tokens: &mut Tokens) {
+    tokenize_first(text, usize::MAX, tokens);
+}
+
+/// Like [`tokenize`], but stops soon after the first `count` tokens, so that the beginning of a long text is cheap.
+pub(crate) fn tokenize_first(text: &str, count: usize, tokens: &mut Tokens) {
     tokens.truncate(0);
     let text = &text[..text.floor_char_boundary(u32::MAX as usize)];
-    let mut reader = Reader { text, vocabulary: Vocabulary::get(), word: Word::new(), tokens };
+    let mut reader = Reader { text, count, vocabulary: Vocabulary::get(), word: Word::new(), tokens };
     let mut at = 0;
-    while let Some(&byte) = text.as_bytes().get(at) {
+    while !reader.is_done()
+        && let Some(&byte) = text.as_bytes().get(at)
+    {
         at = match CLASSES[byte as usize] {
             Class::Nothing => at + 1,
             Class::Alone => reader.alone(at, byte),
@@ -134,12 +141,18 @@ fn parts_words(byte: u8) -> bool {
 
 struct Reader<'a> {
     text: &'a str,
+    /// How many tokens are wanted.
+    count: usize,
     vocabulary: &'static Vocabulary,
     word: Word,
     tokens: &'a mut Tokens,
 }
 
 impl Reader<'_> {
+    fn is_done(&self) -> bool {
+        self.tokens.ids.len() >= self.count
+    }
+
     fn alone(&mut self, at: usize, byte: u8) -> usize {
         self.tokens.push(self.vocabulary.single(byte), at as u32);
         at + 1
@@ -173,6 +186,9 @@ impl Reader<'_> {
         self.word.clear();
         for (offset, character) in self.text[at..].char_indices() {
             let origin = at + offset;
+            if self.is_done() {
+                return origin;
+            }
             if character.is_ascii() && parts_words(character as u8) {
                 self.end_word();
                 return origin;
