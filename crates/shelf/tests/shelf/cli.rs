@@ -92,7 +92,7 @@ fn completions_manuals_and_settings_are_there() {
     let data_dir =
         settings["settings"].as_array().unwrap().iter().find(|setting| setting["key"] == "data_dir").unwrap();
     assert_eq!((data_dir["origin"].as_str(), data_dir["value"].as_str()), (Some("flag"), library.to_str()));
-    assert!(shelf(&library, &["doctor"]).1.contains("schema 6"));
+    assert!(shelf(&library, &["doctor"]).1.contains("schema 7"));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     name: "batch_hashes",
     title: "Hashes of many files",
-    description: "Give the SHA-256 of many files of a book at once, of all of them when no paths are given. A file that is not there has null.",
+    description: "Give the SHA-256 of many files of a book at once, of all of them when no paths are given. A file that is not there has none.",
     family: Family::Books,
     audience: Audience::Personal,
     access: Access::Read,
@@ -55,6 +55,7 @@ struct Reply {
 struct File {
     /// Path within the book
     path: String,
-    /// SHA-256 of the content; null when there is no such file
+    /// SHA-256 of the content; absent when there is no such file
+    #[serde(skip_serializing_if = "Option::is_none")]
     file_hash: Option<String>,
 }

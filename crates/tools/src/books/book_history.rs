@@ -60,8 +60,10 @@ struct Change {
     operation: &'static str,
     /// Path within the book
     path: String,
-    /// SHA-256 before
+    /// SHA-256 before; absent when the file was created
+    #[serde(skip_serializing_if = "Option::is_none")]
     previous_hash: Option<String>,
-    /// SHA-256 after
+    /// SHA-256 after; absent when the file was deleted
+    #[serde(skip_serializing_if = "Option::is_none")]
     new_hash: Option<String>,
 }

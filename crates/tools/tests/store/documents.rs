@@ -227,13 +227,13 @@ fn the_budget_holds_and_the_total_does_not_depend_on_it() {
         for passage in list {
             let (title, content) = (passage["title"].as_str().unwrap(), passage["content"].as_str().unwrap());
             assert!(context.contains(content));
-            // If there is no room for the heading, only the text is returned.
-            if tokens >= 50 {
+            // If there is no room for the heading, only the text is returned. How many tokens an id takes is chance.
+            if tokens >= 100 {
                 assert!(context.contains(&format!("## {title}\n")), "{context}");
                 assert!(context.contains(passage["address"].as_str().unwrap()));
             }
         }
-        assert!(tokens < 50 || context.matches("score ").count() == list.len());
+        assert!(tokens < 100 || context.matches("score ").count() == list.len());
     }
     for tokens in [120, 40, 12, 3] {
         let cut = ask(5, tokens);
