@@ -475,10 +475,11 @@ fn milliseconds(clip: Clip, duration: u64) -> (u64, u64) {
 /// Lines with their bytes, in whatever encoding they are. What is cut out of UTF-16 begins with the same mark, or nobody
 /// could tell what it is.
 fn cut_lines(bytes: &[u8], lines: Lines) -> Vec<u8> {
-    let (mark, is_wide, is_break): (&[u8], bool, fn(&[u8]) -> bool) = match bytes {
-        [0xFF, 0xFE, ..] => (&bytes[..2], true, |unit| unit == [b'\n', 0]),
-        [0xFE, 0xFF, ..] => (&bytes[..2], true, |unit| unit == [0, b'\n']),
-        _ => (&[], false, |_| false),
+    // The line break of UTF-16, in the order of bytes that the mark tells.
+    let wide: Option<[u8; 2]> = match bytes {
+        [0xFF, 0xFE, ..] => Some([b'\n', 0]),
+        [0xFE, 0xFF, ..] => Some([0, b'\n']),
+        _ => None,
     };
     let (first, last) = (u64::from(lines.first()), u64::from(lines.last()));
     let (mut line, mut start, mut end) = (1, if first == 1 { Some(0) } else { None }, bytes.len());
@@ -492,9 +493,9 @@ fn cut_lines(bytes: &[u8], lines: Lines) -> Vec<u8> {
         }
         line > last
     };
-    if is_wide {
+    if let Some(line_break) = wide {
         for (at, unit) in bytes.chunks_exact(2).enumerate() {
-            if is_break(unit) && passed(2 * at + 2) {
+            if unit == line_break && passed(2 * at + 2) {
                 break;
             }
         }
@@ -506,7 +507,10 @@ fn cut_lines(bytes: &[u8], lines: Lines) -> Vec<u8> {
         }
     }
     let cut = bytes.get(start.unwrap_or(bytes.len())..end).unwrap_or_default();
-    if first == 1 { cut.to_vec() } else { [mark, cut].concat() }
+    match wide {
+        Some(_) if first > 1 => [&bytes[..2], cut].concat(),
+        _ => cut.to_vec(),
+    }
 }
 
 #[cfg(test)]

@@ -51,7 +51,7 @@ fn cut(text: &str) -> String {
             matches!(each, '.' | '!' | '?' | '。') && text[at + each.len_utf8()..].starts_with([' ', '\n'])
         })
         .map(|(at, each)| at + each.len_utf8())
-        .last()
+        .next_back()
         .or_else(|| start.rfind('。').map(|at| at + '。'.len_utf8()));
     match sentence.filter(|end| *end > 40) {
         Some(end) => start[..end].to_owned(),

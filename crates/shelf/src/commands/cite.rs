@@ -238,7 +238,7 @@ fn warn_of_changes(reply: &Value, library: &Library, output: &Output) {
     if !path.starts_with('/') {
         return;
     }
-    match fs::File::open(&path).and_then(|file| hash_of(file)) {
+    match fs::File::open(&path).and_then(hash_of) {
         Ok(hash) if hash.to_string() != text(&structure["metadata"], "source_hash") => {
             output.say(Tone::Warning, &format!("{path} has changed since it was added"));
         }
