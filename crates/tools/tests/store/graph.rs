@@ -251,7 +251,7 @@ fn near_duplicates_are_similar_by_their_words() {
     let library = TestLibrary::new();
     let words: Vec<String> = (0..400).map(|at| format!("word{}", at * 7_919 % 1_009)).collect();
     add(&library, "one.txt", &words.join(" "));
-    let mut edited = words.clone();
+    let mut edited = words;
     edited[200] = "changed".into();
     add(&library, "two.txt", &edited.join(" "));
     let other: Vec<String> = (0..400).map(|at| format!("other{}", at * 104_729 % 997)).collect();

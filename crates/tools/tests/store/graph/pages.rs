@@ -22,7 +22,7 @@ fn path(number: usize) -> String {
 
 /// The path from one page to another, as a link writes it.
 fn link(from: &str, to: &str, number: usize) -> String {
-    let target = if number % 3 == 0 {
+    let target = if number.is_multiple_of(3) {
         format!("/{to}")
     } else {
         let ups = from.matches('/').count();
@@ -30,7 +30,7 @@ fn link(from: &str, to: &str, number: usize) -> String {
     };
     let encoded = target.replace(' ', "%20").replace('ä', "%C3%A4");
     match number % 5 {
-        0 => format!("[text {number}](<{}> \"Title\")", target),
+        0 => format!("[text {number}](<{target}> \"Title\")"),
         1 => format!("[text]({encoded}#section-{number})"),
         2 => format!("[text][ref{number}]\n\n[ref{number}]: {encoded} 'T'"),
         3 => format!("![image]({encoded})"),
