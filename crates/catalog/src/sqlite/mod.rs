@@ -299,7 +299,7 @@ impl Catalog for SqliteCatalog {
 
     fn set_model(&self, actor: &Actor, id: CollectionId, model: Option<&str>, now: Moment) -> Result<()> {
         let (actor, model) = (actor.clone(), model.map(str::to_owned));
-        self.writer.write(move |turn| put::set_model(turn, &actor, id, model.as_deref(), now))
+        self.writer.write(move |turn| shelves::set_model(turn, &actor, id, model.as_deref(), now))
     }
 
     fn models(&self, scope: &Scope) -> Result<Vec<(CollectionId, Option<String>)>> {

@@ -48,25 +48,6 @@ pub(super) fn make(
     read::collection(turn.connection, &scope, name)?.ok_or(Error::NoCollection)
 }
 
-pub(super) fn set_model(
-    turn: &Turn<'_>,
-    actor: &Actor,
-    id: CollectionId,
-    model: Option<&str>,
-    now: Moment,
-) -> Result<()> {
-    let changed = turn
-        .connection
-        .execute("UPDATE collections SET model = ?2 WHERE uuid = ?1", params![id.as_bytes(), model])?;
-    if changed == 0 {
-        return Err(Error::NoCollection);
-    }
-    let mut record = Turn::blank(actor, now, Operation::SetModel);
-    record.collection = Some(id);
-    record.path = model.unwrap_or_default().to_owned();
-    turn.record(record).map(drop)
-}
-
 /// The collection as the writes need it: its row, its owner's row.
 pub(super) struct Place {
     pub id: CollectionId,
