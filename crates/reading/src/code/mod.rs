@@ -1,7 +1,7 @@
 //! Definitions, imports, calls and ancestors of source code in ten languages.
 //!
 //! A text is parsed by tree-sitter, which makes a tree of any input, and the tree is walked once, without recursion.
-//! What a node means is a matter of the tables in [`kinds`]. Parsing has a budget that depends on the length of the text
+//! What a node means is a matter of the tables in `kinds`. Parsing has a budget that depends on the length of the text
 //! only, so that the same text gives the same facts on every machine; a limit on time stands behind it.
 
 mod define;
