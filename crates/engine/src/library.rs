@@ -22,6 +22,7 @@ use crate::{
     Error, Result,
     accounts::TokenUse,
     blobs::Blobs,
+    books::BookPaths,
     budget::Budget,
     citations::{EvidenceStore, MapCache},
     commit::Folding,
@@ -184,6 +185,7 @@ pub struct Library {
     pub(crate) figures: Mutex<Option<(Scope, u64, Figures)>>,
     pub(crate) cursor_key: OnceLock<[u8; 32]>,
     pub(crate) archiving: Mutex<()>,
+    pub(crate) book_paths: BookPaths,
     pub(crate) maps: MapCache,
     pub(crate) evidence: EvidenceStore,
     folder: PathBuf,
@@ -269,6 +271,7 @@ impl Library {
             figures: Mutex::default(),
             cursor_key: OnceLock::new(),
             archiving: Mutex::default(),
+            book_paths: BookPaths::default(),
             maps: MapCache::default(),
             evidence: EvidenceStore::in_folder(
                 &std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()).join("evidence"),
@@ -317,6 +320,7 @@ impl Library {
             self.blobs.texts.clear();
             self.blobs.readings.release_memory();
             self.maps.clear();
+            self.book_paths.clear();
             self.blobs.manifests.clear();
             self.blocks.release_memory();
             self.catalog.release_memory();

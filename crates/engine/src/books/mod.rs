@@ -13,6 +13,7 @@ mod history;
 mod lessons;
 pub(crate) mod links;
 mod names;
+mod paths;
 mod registry;
 mod search;
 mod unpack;
@@ -25,6 +26,7 @@ pub use folder::FolderTally;
 pub use history::{BookVersion, PathHash, Plan};
 pub use lessons::{BookFile, BookWritten};
 use names::{asset_path, check_asset_type, check_book_id, check_path, full_path, stored_name, summary_path};
+pub(crate) use paths::BookPaths;
 pub use search::BookMatch;
 use shelf_base::{CallContext, Digest, Moment};
 use shelf_catalog::{

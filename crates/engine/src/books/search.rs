@@ -5,7 +5,7 @@ use grep_matcher::LineTerminator;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, sinks::Lossy};
 use shelf_base::{CallContext, Digest, ErrorInfo, Kind};
-use shelf_catalog::{Chosen, Filter};
+use shelf_catalog::{Chosen, Collection, Filter};
 use shelf_index::{Needs, Word, needed_words};
 
 use super::{Answer, BookError, check_book_id, full_path};
@@ -17,6 +17,8 @@ const PATTERN_BYTES: usize = 4 << 20;
 const PATTERN_CHARS: usize = 1_000;
 /// Files that are read at once, in the order in which they lie.
 const AT_ONCE: usize = 64;
+/// Paths that are looked at before a call is asked whether it goes on.
+const PATHS_AT_ONCE: usize = 4_096;
 
 /// A line of a book that a pattern matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,19 +57,12 @@ impl Library {
         let look = || -> Result<Vec<String>> {
             let mut found = Vec::new();
             for book in self.books_meant(caller, book, all)? {
-                let prefix = full_path(&book, "");
-                shelf_catalog::chunks::<_, Error>(
-                    |position| {
-                        call.check()?;
-                        let filter = Filter { collection: Some(book.clone()), ..Filter::default() };
-                        Ok(self.catalog.paths_from(caller.pass.scope(), &filter, position)?)
-                    },
-                    |paths: Vec<String>| {
-                        let fitting = paths.iter().filter(|path| matcher.is_match(path));
-                        found.extend(fitting.map(|path| format!("{prefix}{path}")));
-                        Ok(())
-                    },
-                )?;
+                let prefix = full_path(&book.name, "");
+                for share in self.book_paths(&book, call)?.chunks(PATHS_AT_ONCE) {
+                    call.check()?;
+                    let fitting = share.iter().filter(|path| matcher.is_match(&***path));
+                    found.extend(fitting.map(|path| format!("{prefix}{path}")));
+                }
             }
             found.sort_unstable();
             Ok(found)
@@ -94,24 +89,25 @@ impl Library {
             message: format!("invalid regular expression: {error}"),
         })?;
         let look = || {
-            let files = self.books_meant(caller, book, all)?;
-            let files = self.with_index_repair(call, || self.files_sought(caller, &files, pattern, call))?;
+            let books = self.books_meant(caller, book, all)?;
+            let files = self.with_index_repair(call, || self.files_sought(caller, &books, pattern, call))?;
             self.matching_lines(&matcher, &files, most, call)
         };
         look().map_err(|error| BookError::Engine { path, error })
     }
 
     /// The book, or all of the caller's. An unknown book has no files.
-    fn books_meant(&self, caller: &Caller, book: &str, all: bool) -> Result<Vec<String>> {
-        let books = self.own_books(caller)?.into_iter().map(|known| known.name);
-        Ok(books.filter(|known| all || known == book).collect())
+    fn books_meant(&self, caller: &Caller, book: &str, all: bool) -> Result<Vec<Collection>> {
+        let mut books = self.own_books(caller)?;
+        books.retain(|known| all || known.name == book);
+        Ok(books)
     }
 
     /// The Markdown files that hold what the pattern needs, by path: the index names them.
     fn files_sought(
         &self,
         caller: &Caller,
-        books: &[String],
+        books: &[Collection],
         pattern: &str,
         call: &CallContext,
     ) -> Result<Vec<Sought>> {
@@ -128,10 +124,10 @@ impl Library {
         let mut sought = Vec::new();
         for book in books {
             call.check()?;
-            let filter = Filter { collection: Some(book.clone()), ..Filter::default() };
+            let filter = Filter { collection: Some(book.name.clone()), ..Filter::default() };
             let mut keep = |path: &str, hash| {
                 if path.ends_with(".md") {
-                    sought.push(Sought { path: full_path(book, path), hash });
+                    sought.push(Sought { path: full_path(&book.name, path), hash });
                 }
             };
             match &view {
