@@ -289,5 +289,12 @@ impl Word {
     }
 }
 
+/// Whether a text is one word of the model's vocabulary as a whole: an English word, a common name.
+pub fn is_word(text: &str) -> bool {
+    let mut tokens = Tokens::default();
+    tokenize(text, &mut tokens);
+    matches!(tokens.ids[..], [id] if id != UNKNOWN)
+}
+
 #[cfg(test)]
 mod tests;

@@ -27,7 +27,7 @@ use crate::{
     citations::{EvidenceStore, MapCache},
     commit::Folding,
     download::DownloadSettings,
-    indexing::{EndpointSettings, Indexing},
+    indexing::{Deepen, EndpointSettings, Indexing},
     locks::{FolderLocks, Locks},
     maintain::{Copying, Reserve, must_have_catalog},
     readings::Readings,
@@ -46,6 +46,8 @@ pub struct Options {
     pub workspace: Option<WorkspaceSettings>,
     /// A model elsewhere that collections may be searched with.
     pub embedding: Option<EndpointSettings>,
+    /// When vectors are made anew by the deep model.
+    pub deepen: Deepen,
     /// Whether nobody may register by himself.
     pub registration_closed: bool,
     /// What downloads may do.
@@ -255,6 +257,7 @@ impl Library {
                 folder.join("index"),
                 blobs.clone(),
                 options.embedding.clone(),
+                options.deepen,
                 coordination,
             )?),
             blobs,

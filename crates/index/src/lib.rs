@@ -21,7 +21,9 @@ pub use derived::{Derived, DerivedKey};
 pub use error::Error;
 pub use linked::{Known, Linked, Place};
 pub use remote_vectors::{Cosines, Missing, RemoteVectors};
-pub use search::{Correction, Hit, Hits, Kind, Question, Resolved, Search, Unit, Wanted, folded};
+pub use search::{
+    Correcting, Correction, Hit, Hits, Kind, Lexicon, Question, Resolved, Search, Unit, Wanted, folded,
+};
 pub use segment::{Builder, Built, Entry, EntryPassage, Grep, Part, Span};
 pub use store::{Change, Followed, Index, Lease, Staged};
 pub use trigram::{Needs, Word, needed_words};

@@ -256,7 +256,7 @@ fn manifest_of(length: usize) -> Vec<u8> {
         "name": SEGMENT, "length": length, "documents": 0, "text_bytes": 0, "model": MODEL, "dead": [],
     });
     let manifest = json!({
-        "format": 4, "generation": 1, "sequence": 1, "mark": "", "segments": [segment],
+        "format": 5, "generation": 1, "sequence": 1, "mark": "", "segments": [segment],
     });
     with_hash(manifest.to_string().as_bytes())
 }

@@ -5,6 +5,8 @@
 //! After larger writes a background thread does the same before anybody asks. An index that is damaged, or that has
 //! followed another journal, is thrown away and built anew.
 
+mod lead;
+mod meaning;
 mod prepare;
 mod remote;
 
@@ -19,6 +21,9 @@ use std::{
     time::Duration,
 };
 
+pub use meaning::Deepen;
+pub(crate) use meaning::KnownWords;
+use meaning::Questions;
 use parking_lot::Mutex;
 use prepare::Preparing;
 pub(crate) use prepare::{Measured, measure};
@@ -26,7 +31,7 @@ pub use remote::EndpointSettings;
 use remote::OtherModel;
 use shelf_base::{CallContext, Coordination, ErrorInfo, Kind};
 use shelf_catalog::Changed;
-use shelf_embed::BUILT_IN;
+use shelf_embed::{BUILT_IN, Deep};
 use shelf_index::{Builder, Change, Followed, Index, Lease, Sizes, Staged, View};
 use shelf_reading::facts::FACTS_VERSION;
 
@@ -66,6 +71,7 @@ pub(crate) struct Indexing {
     blobs: Blobs,
     /// The model that is configured beside the built-in one.
     other: Option<OtherModel>,
+    pub(crate) questions: Questions,
     catching: Mutex<()>,
     /// What the index on disk was last found to have followed: this journal.
     verified: Mutex<Followed>,
@@ -80,9 +86,12 @@ impl Indexing {
         folder: PathBuf,
         blobs: Blobs,
         model: Option<EndpointSettings>,
+        deepen: Deepen,
         coordination: Arc<dyn Coordination>,
     ) -> Result<Self> {
+        let deep = (deepen != Deepen::Off).then(|| Arc::new(Deep::new()));
         Ok(Self {
+            questions: Questions::new(deep),
             other: remote::open_other(&folder, model)?,
             index: Index::new(folder, BUILT_IN, coordination).with_reader(FACTS_VERSION),
             blobs,
@@ -388,6 +397,7 @@ impl Follower for Arc<Indexing> {
         self.index.release_pages();
         if idle == Idle::Long {
             self.index.forget_words();
+            self.questions.release_memory();
         }
     }
 

@@ -8,6 +8,7 @@ use shelf_embed::Tokens;
 use shelf_index::{Builder, DerivedKey, Entry, EntryPassage, Grep, Part, Span};
 use shelf_reading::{Passage, Text};
 
+use super::lead;
 use crate::{
     Result,
     blobs::Blobs,
@@ -26,6 +27,9 @@ const CONVERTED_BYTES: u64 = 32 << 20;
 #[derive(Default)]
 pub(super) struct Preparing {
     tokens: Tokens,
+    /// The lead that was tokenized last: the passages of a document often share it.
+    lead: String,
+    lead_tokens: Tokens,
 }
 
 /// Called after each piece of a large document; it may take what the builder holds and give it an empty one.
@@ -123,7 +127,7 @@ impl Preparing {
             pieces.go_on(bytes, 0);
             return Ok(());
         };
-        let mut passages = self.passages(&text);
+        let mut passages = self.passages(document, &text);
         passages.retain(|passage| start.checked_add(passage.span.end).is_some());
         for passage in &mut passages {
             passage.span.start += start;
@@ -148,7 +152,7 @@ impl Preparing {
             hash: document.hash,
             collection: document.collection,
             path: &document.path,
-            name: &name_of(document),
+            name: &name_of(document, !passages.is_empty()),
             text: &text.text,
             text_variant: None,
             is_whole: false,
@@ -170,7 +174,7 @@ impl Preparing {
         builder: &mut Builder,
     ) -> Result<()> {
         let (text, key) = text.unzip();
-        let passages = text.as_ref().map(|text| self.passages(text)).unwrap_or_default();
+        let passages = text.as_ref().map(|text| self.passages(document, text)).unwrap_or_default();
         // Patterns see text in two-byte encodings as ripgrep shows it, decoded; its bytes say nothing then.
         let decoded = bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]);
         let grep = match document.is_text {
@@ -186,7 +190,7 @@ impl Preparing {
             hash: document.hash,
             collection: document.collection,
             path: &document.path,
-            name: &name_of(document),
+            name: &name_of(document, !passages.is_empty()),
             text: text.as_ref().map_or("", |text| &text.text),
             text_variant: key.flatten().map(|key| key.variant),
             is_whole: is_whole && text.is_some(),
@@ -197,11 +201,42 @@ impl Preparing {
         Ok(builder.add(&entry)?)
     }
 
-    fn passages(&mut self, text: &Text<'_>) -> Vec<EntryPassage> {
+    fn passages(&mut self, document: &Changed, text: &Text<'_>) -> Vec<EntryPassage> {
         shelf_embed::tokenize(&text.text, &mut self.tokens);
         self.tokens.divide_unknown(&text.text);
         let passages = shelf_reading::passages(text, &self.tokens.starts);
-        passages.iter().map(|passage| entry_passage(passage, &self.tokens.ids)).collect()
+        let title = lead::given_title(&document.path, &document.title);
+        passages.iter().map(|passage| self.entry_passage(title, passage, text)).collect()
+    }
+
+    fn entry_passage(&mut self, title: Option<&str>, passage: &Passage, text: &Text<'_>) -> EntryPassage {
+        let own = &text.text[passage.bytes.start as usize..passage.bytes.end as usize];
+        let lead = lead::of(title, &passage.headings, own);
+        if lead != self.lead {
+            shelf_embed::tokenize(&lead, &mut self.lead_tokens);
+            self.lead.clone_from(&lead);
+        }
+        let ids = &self.tokens.ids[passage.tokens.start as usize..passage.tokens.end as usize];
+        let (first_page, last_page) = passage.pages.unwrap_or((0, 0));
+        let vector = if lead.is_empty() {
+            shelf_embed::embed_tokens(ids)
+        } else {
+            shelf_embed::embed_tokens(&[&self.lead_tokens.ids, ids].concat())
+        };
+        let lead_tokens = if lead.is_empty() { 0 } else { self.lead_tokens.ids.len() };
+        EntryPassage {
+            span: Span {
+                start: passage.bytes.start,
+                end: passage.bytes.end,
+                first_line: passage.lines.0,
+                last_line: passage.lines.1,
+                first_page,
+                last_page,
+            },
+            tokens: (ids.len() + lead_tokens) as u32,
+            lead,
+            vector,
+        }
     }
 }
 
@@ -287,30 +322,20 @@ pub(crate) fn measure(readings: &Readings, path: &str, mime: &str, is_text: bool
     measured
 }
 
-fn entry_passage(passage: &Passage, ids: &[u16]) -> EntryPassage {
-    let ids = &ids[passage.tokens.start as usize..passage.tokens.end as usize];
-    let (first_page, last_page) = passage.pages.unwrap_or((0, 0));
-    EntryPassage {
-        span: Span {
-            start: passage.bytes.start,
-            end: passage.bytes.end,
-            first_line: passage.lines.0,
-            last_line: passage.lines.1,
-            first_page,
-            last_page,
-        },
-        tokens: ids.len() as u32,
-        vector: shelf_embed::embed_tokens(ids),
-    }
-}
-
 /// What a document is found by beside its text. A path that the library itself made says nothing.
-fn name_of(document: &Changed) -> String {
+fn name_of(document: &Changed, has_text: bool) -> String {
     let is_made = document
         .path
         .strip_prefix("documents/")
         .is_some_and(|rest| rest.parse::<shelf_base::ids::DocumentId>().is_ok());
-    if is_made { document.title.clone() } else { format!("{} {}", document.title, document.path) }
+    // A title that was given is part of the text's words; a document without text has no other place for it.
+    let title = if has_text { lead::given_title(&document.path, &document.title).is_none() } else { true };
+    match (title, is_made) {
+        (true, true) => document.title.clone(),
+        (true, false) => format!("{} {}", document.title, document.path),
+        (false, true) => String::new(),
+        (false, false) => document.path.clone(),
+    }
 }
 
 fn origin(document: &Changed) -> Origin<'_> {

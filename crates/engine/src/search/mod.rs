@@ -20,10 +20,13 @@ use shelf_base::{
 };
 use shelf_catalog::{Document, Filter, Scope};
 pub use shelf_index::{Correction, Kind as SearchKind};
-use shelf_index::{Filter as IndexFilter, Hit, Question, Search, Span, Unit, View, Wanted};
+use shelf_index::{Correcting, Filter as IndexFilter, Hit, Question, Search, Span, Unit, View, Wanted};
 pub use snippet::{Snippet, SnippetLine};
 
-use crate::{Caller, Error, Library, Result, blobs::Fetched, follow::Follower, pattern::Patterns, validate};
+use crate::{
+    Caller, Error, Library, Result, blobs::Fetched, follow::Follower, indexing::KnownWords, pattern::Patterns,
+    validate,
+};
 
 /// Documents with the same hash that are told at most.
 const HASH_HITS: usize = 1_000;
@@ -190,19 +193,27 @@ impl Library {
         let view = self.indexing.view(call)?;
         let filter =
             self.index_filter(caller, &view, &request.filter, &[&request.patterns, &request.include])?;
-        let search = view.search(&Question::new(&request.query), request.similarity, &filter)?;
+        let correcting =
+            request.similarity.map(|similarity| Correcting { similarity, words: &KnownWords });
+        let question = Question::new(&request.query);
+        let mut search = view.search(&question, correcting, &filter)?;
+        let mut phrases_given_up = false;
+        if question.has_quotes() && !search.has_words()? {
+            search = view.search(&Question::relaxed(&request.query), correcting, &filter)?;
+            phrases_given_up = true;
+        }
         let corrected = search.resolved.corrected(&request.query);
         let (vector, meant) = match request.kind {
             SearchKind::Keyword => (None, None),
             _ => {
                 let meant = self.indexing.meant(&view, &filter, caller.pass.scope(), &corrected, call)?;
-                (Some(shelf_embed::embed_text(&corrected)), Some(meant))
+                (Some(self.indexing.questions.vector(&corrected)), Some(meant))
             }
         };
         let wanted = Wanted {
             kind: request.kind,
             unit: Unit::Document,
-            vector: vector.as_ref(),
+            vector: vector.as_deref(),
             cosines: meant.as_ref().and_then(|meant| meant.cosines.as_ref()),
             from: 0,
             // One more tells whether there is another page.

@@ -8,10 +8,10 @@ use std::collections::HashMap;
 use shelf_base::CallContext;
 use shelf_catalog::{Document, Filter};
 use shelf_embed::Tokens;
-use shelf_index::{Hit, Question, Search, Unit, Wanted};
+use shelf_index::{Correcting, Hit, Question, Search, Unit, Wanted};
 
 use super::{SearchKind, SearchRequest, address, check};
-use crate::{Caller, Library, Result};
+use crate::{Caller, Library, Result, indexing::KnownWords};
 
 /// How similar a corrected word must be.
 const SIMILARITY: f32 = 0.7;
@@ -94,10 +94,15 @@ impl Library {
     ) -> Result<PassageReply> {
         let view = self.indexing.view(call)?;
         let filter = self.index_filter(caller, &view, &Filter::default(), &[])?;
-        let search = view.search(&Question::new(&request.query), Some(SIMILARITY), &filter)?;
+        let correcting = Some(Correcting { similarity: SIMILARITY, words: &KnownWords });
+        let question = Question::new(&request.query);
+        let mut search = view.search(&question, correcting, &filter)?;
+        if question.has_quotes() && !search.has_words()? {
+            search = view.search(&Question::relaxed(&request.query), correcting, &filter)?;
+        }
         let corrected = search.resolved.corrected(&request.query);
         let meant = self.indexing.meant(&view, &filter, caller.pass.scope(), &corrected, call)?;
-        let vector = shelf_embed::embed_text(&corrected);
+        let vector = self.indexing.questions.vector(&corrected);
         let wanted = Wanted {
             kind: SearchKind::Hybrid,
             unit: Unit::Passage,

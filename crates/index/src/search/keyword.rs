@@ -109,8 +109,8 @@ fn find_all(view: &View, group: &Group, allowed: &[Bits], measure: &Measure) -> 
     }
     let count = |lists: &[List]| lists.iter().map(List::len).sum();
     Ok(Found {
-        body_weight: rarity(count(&bodies), measure.passages),
-        name_weight: NAME * rarity(count(&names), measure.documents),
+        body_weight: group.weight * rarity(count(&bodies), measure.passages),
+        name_weight: group.weight * NAME * rarity(count(&names), measure.documents),
         bodies,
         names,
     })

@@ -7,7 +7,7 @@ mod resolve;
 
 pub use question::Question;
 pub use rank::{Hit, Hits, Kind, Unit};
-pub use resolve::{Correction, Resolved, folded};
+pub use resolve::{Correcting, Correction, Lexicon, Resolved, folded};
 
 use crate::{Cosines, DerivedKey, Filter, Result, View, bits::Bits, vector::DIMENSIONS};
 
@@ -37,20 +37,25 @@ pub struct Wanted<'a> {
 }
 
 impl View {
-    /// Starts a search among the documents that pass `filter`. With a `similarity`, typing errors are corrected.
+    /// Starts a search among the documents that pass `filter`. Typing errors are corrected if allowed.
     pub fn search(
         &self,
         question: &Question,
-        similarity: Option<f32>,
+        correcting: Option<Correcting<'_>>,
         filter: &Filter,
     ) -> Result<Search<'_>> {
         let allowed = self.allowed(filter);
-        let resolved = self.resolve(question, similarity, &allowed)?;
+        let resolved = self.resolve(question, correcting, &allowed)?;
         Ok(Search { view: self, allowed, resolved })
     }
 }
 
 impl Search<'_> {
+    /// Whether any document has what the query requires.
+    pub fn has_words(&self) -> Result<bool> {
+        rank::has_words(self)
+    }
+
     /// Ranks the hits and returns one page.
     pub fn page(&self, wanted: &Wanted<'_>) -> Result<Hits> {
         rank::page(self, wanted)

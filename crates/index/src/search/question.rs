@@ -1,18 +1,24 @@
 //! Query parsing. Every text is a valid query: there is no syntax to get wrong.
 //!
-//! Words match in any of their forms; `"several words"` in quotes must be adjacent; `word*` matches every word with
-//! that prefix; an identifier matches by its parts and, with extra weight, as a whole.
+//! Words match in any of their forms; `"several words"` in quotes should be adjacent; `word*` matches every word with
+//! that prefix; an identifier matches by its parts and, with extra weight, as a whole. A word that is said twice counts
+//! more than one that is said once.
 
 use crate::text::words::{Sort, Words};
 
 /// The maximum number of words in a query; further words are ignored.
 const MOST_WORDS: usize = 64;
 
-/// Stop words: ignored unless the query consists of nothing else.
-const STOP_WORDS: [&str; 33] = [
-    "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no",
-    "not", "of", "on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to",
-    "was", "will", "with",
+/// Words that carry no meaning of their own, and words that only make a question. They are ignored unless the query
+/// consists of nothing else.
+const STOP_WORDS: [&str; 93] = [
+    "a", "about", "am", "an", "and", "any", "anybody", "anyone", "are", "as", "at", "be", "been", "being",
+    "but", "by", "can", "could", "did", "do", "does", "doing", "for", "from", "had", "has", "have", "having",
+    "he", "her", "him", "his", "how", "i", "if", "in", "into", "is", "it", "its", "just", "may", "me", "might",
+    "my", "no", "not", "of", "on", "or", "our", "ours", "please", "shall", "she", "should", "so", "some",
+    "somebody", "someone", "such", "than", "that", "the", "their", "theirs", "them", "then", "there", "these",
+    "they", "this", "those", "to", "us", "very", "was", "we", "were", "what", "when", "where", "which", "who",
+    "whom", "whose", "why", "will", "with", "would", "you", "your", "yours",
 ];
 
 /// One element of a query.
@@ -22,7 +28,7 @@ pub(crate) enum Asked {
     Word(String),
     /// A whole identifier, in addition to its parts.
     Whole(String),
-    /// A required phrase.
+    /// A phrase in quotes.
     Quoted(Vec<String>),
     /// Adjacent characters of a script that is written without spaces.
     Run(Vec<String>),
@@ -30,44 +36,75 @@ pub(crate) enum Asked {
     Prefix(String),
 }
 
+/// An element of a query, and how it stands there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Element {
+    pub asked: Asked,
+    /// How often it is said.
+    pub times: u32,
+    /// It is a name, a number or a part of an identifier: it is meant as it is written.
+    pub is_exact: bool,
+}
+
 /// A parsed query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Question {
-    pub(crate) asked: Vec<Asked>,
+    pub(crate) elements: Vec<Element>,
+    /// Documents without the phrases are hits too.
+    pub(crate) phrases_are_wishes: bool,
 }
 
 impl Question {
     /// Parses a text.
     pub fn new(text: &str) -> Self {
         let mut question = Self::default();
-        let mut rest = text;
-        while let Some(open) = rest.find(is_quote) {
-            let inside = &rest[open..];
-            let width = inside.chars().next().map_or(1, char::len_utf8);
-            let Some(close) = inside[width..].find(is_quote) else { break };
-            question.add_words(&rest[..open]);
-            question.add_quoted(&inside[width..width + close]);
-            let end = width + close;
-            rest = &inside[end + inside[end..].chars().next().map_or(1, char::len_utf8)..];
+        let mut rest = 0;
+        for quoted in quotes(text) {
+            question.add_words(text, rest..quoted.start);
+            rest = quoted.end;
+            question.add_quoted(inside(&text[quoted]));
         }
-        question.add_words(rest);
-        question.drop_stop_words();
-        question.asked.truncate(MOST_WORDS);
-        question
+        question.add_words(text, rest..text.len());
+        question.finish()
+    }
+
+    /// The same query with the words of its quotes as words: a document need not have the phrases, but those that do
+    /// count more.
+    pub fn relaxed(text: &str) -> Self {
+        let mut question = Self { phrases_are_wishes: true, ..Self::default() };
+        question.add_words(text, 0..text.len());
+        for quoted in quotes(text) {
+            question.add_quoted(inside(&text[quoted]));
+        }
+        question.finish()
     }
 
     /// Whether the query is empty.
     pub fn is_empty(&self) -> bool {
-        self.asked.is_empty()
+        self.elements.is_empty()
     }
 
-    fn add(&mut self, asked: Asked) {
-        if !self.asked.contains(&asked) {
-            self.asked.push(asked);
+    /// Whether it has a phrase in quotes.
+    pub fn has_quotes(&self) -> bool {
+        self.elements.iter().any(|element| matches!(element.asked, Asked::Quoted(_)))
+    }
+
+    fn finish(mut self) -> Self {
+        self.drop_stop_words();
+        self.elements.truncate(MOST_WORDS);
+        self
+    }
+
+    fn add(&mut self, asked: Asked, is_exact: bool) {
+        match self.elements.iter_mut().find(|element| element.asked == asked) {
+            Some(known) => known.times += 1,
+            None => self.elements.push(Element { asked, times: 1, is_exact }),
         }
     }
 
-    fn add_words(&mut self, text: &str) {
+    fn add_words(&mut self, text: &str, range: std::ops::Range<usize>) {
+        let shouting = !text.chars().any(char::is_lowercase);
+        let text = &text[range];
         let (mut words, mut word) = (Words::new(text), String::new());
         let mut run: Vec<String> = Vec::new();
         let mut run_end = 0;
@@ -78,13 +115,15 @@ impl Question {
                 continue;
             }
             self.add_run(&mut run);
+            let written = &text[place.bytes.clone()];
+            let is_exact = place.sort == Sort::Part || is_name(written, shouting);
             match place.sort {
                 Sort::Character => (run, run_end) = (vec![word.clone()], place.bytes.end),
-                Sort::Whole => self.add(Asked::Whole(word.clone())),
+                Sort::Whole => self.add(Asked::Whole(word.clone()), true),
                 Sort::Plain | Sort::Part if text[place.bytes.end..].starts_with('*') => {
-                    self.add(Asked::Prefix(word.clone()));
+                    self.add(Asked::Prefix(word.clone()), is_exact);
                 }
-                Sort::Plain | Sort::Part => self.add(Asked::Word(word.clone())),
+                Sort::Plain | Sort::Part => self.add(Asked::Word(word.clone()), is_exact),
             }
         }
         self.add_run(&mut run);
@@ -93,8 +132,8 @@ impl Question {
     fn add_run(&mut self, run: &mut Vec<String>) {
         match std::mem::take(run) {
             run if run.is_empty() => {}
-            mut run if run.len() == 1 => self.add(Asked::Word(run.remove(0))),
-            run => self.add(Asked::Run(run)),
+            mut run if run.len() == 1 => self.add(Asked::Word(run.remove(0)), false),
+            run => self.add(Asked::Run(run), false),
         }
     }
 
@@ -107,16 +146,53 @@ impl Question {
         }
         side_by_side.truncate(MOST_WORDS);
         if !side_by_side.is_empty() {
-            self.add(Asked::Quoted(side_by_side));
+            self.add(Asked::Quoted(side_by_side), true);
         }
     }
 
     fn drop_stop_words(&mut self) {
-        let stops = |asked: &Asked| matches!(asked, Asked::Word(word) if STOP_WORDS.contains(&word.as_str()));
-        if self.asked.iter().any(|asked| !stops(asked)) {
-            self.asked.retain(|asked| !stops(asked));
+        let stops = |element: &Element| match &element.asked {
+            Asked::Word(word) => !element.is_exact && STOP_WORDS.contains(&word.as_str()),
+            _ => false,
+        };
+        if self.elements.iter().any(|element| !stops(element)) {
+            self.elements.retain(|element| !stops(element));
         }
     }
+}
+
+/// Whether a word is written as names and numbers are: with digits or `_`, or in capitals among small letters.
+fn is_name(word: &str, shouting: bool) -> bool {
+    let in_capitals = || word.chars().count() > 1 && word.chars().all(char::is_uppercase);
+    word.contains(|letter: char| letter.is_numeric() || letter == '_') || (!shouting && in_capitals())
+}
+
+/// The phrases in quotes, each with its quotation marks. A mark opens a phrase only before a letter and after none, and
+/// closes it only the other way round: an inch mark or a mark without a partner is no quotation.
+fn quotes(text: &str) -> Vec<std::ops::Range<usize>> {
+    let (mut found, mut open) = (Vec::new(), None);
+    let mut before = None;
+    let mut marks = text.char_indices().peekable();
+    while let Some((at, mark)) = marks.next() {
+        let after = marks.peek().map(|(_, after)| *after);
+        if is_quote(mark) {
+            let is_free = |near: Option<char>| near.is_none_or(|near| !near.is_alphanumeric());
+            match open {
+                Some(start) if is_free(after) => {
+                    found.push(start..at + mark.len_utf8());
+                    open = None;
+                }
+                None if is_free(before) && after.is_some_and(|after| !after.is_whitespace()) => open = Some(at),
+                _ => {}
+            }
+        }
+        before = Some(mark);
+    }
+    found
+}
+
+fn inside(quoted: &str) -> &str {
+    quoted.trim_matches(is_quote)
 }
 
 const fn is_quote(character: char) -> bool {
@@ -131,22 +207,54 @@ mod tests {
         Asked::Word(word.into())
     }
 
+    fn quoted(words: &[&str]) -> Asked {
+        Asked::Quoted(words.iter().map(|word| (*word).to_owned()).collect())
+    }
+
+    fn asked(question: &Question) -> Vec<Asked> {
+        question.elements.iter().map(|element| element.asked.clone()).collect()
+    }
+
     #[test]
     fn questions_are_taken_apart() {
         let check =
-            |text: &str, expected: &[Asked]| assert_eq!(Question::new(text).asked, expected, "{text}");
+            |text: &str, expected: &[Asked]| assert_eq!(asked(&Question::new(text)), expected, "{text}");
         check("the Database of databases", &[word("database"), word("databases")]);
         check("to be", &[word("to"), word("be")]);
+        check("what does a mutex do?", &[word("mutex")]);
         check("optim* x", &[Asked::Prefix("optim".into()), word("x")]);
-        check(
-            "say \"Hello World\" now",
-            &[word("say"), Asked::Quoted(vec!["hello".into(), "world".into()]), word("now")],
-        );
-        check("\u{201C}a b\u{201D}", &[Asked::Quoted(vec!["a".into(), "b".into()])]);
+        check("say \"Hello World\" now", &[word("say"), quoted(&["hello", "world"]), word("now")]);
+        check("\u{201C}a b\u{201D}", &[quoted(&["a", "b"])]);
         check("broken \"quote here", &[word("broken"), word("quote"), word("here")]);
         check("connectionPool", &[Asked::Whole("connectionpool".into()), word("connection"), word("pool")]);
         check("中文 字", &[Asked::Run(vec!["中".into(), "文".into()]), word("字")]);
         check("\"\" ( ) AND && *", &[word("and")]);
         check("", &[]);
+    }
+
+    #[test]
+    fn inch_marks_are_no_quotes() {
+        let question = Question::new("a 5\" disk and a 3\" disk drive");
+        assert!(!question.has_quotes());
+        assert_eq!(asked(&question), [word("5"), word("disk"), word("3"), word("drive")]);
+        assert!(Question::new("(\"version 5\")").has_quotes());
+        assert!(!Question::new("rock'n'roll 12\" single").has_quotes());
+    }
+
+    #[test]
+    fn relaxed_questions_ask_for_words_and_prefer_the_phrase() {
+        let question = Question::relaxed("say \"hello world\"");
+        assert_eq!(asked(&question), [word("say"), word("hello"), word("world"), quoted(&["hello", "world"])]);
+    }
+
+    #[test]
+    fn repeated_words_are_counted_and_names_are_exact() {
+        let question = Question::new("pipe flow in a pipe of DMT1 at 1979 and connectionPool");
+        let find = |text: &str| question.elements.iter().find(|element| element.asked == word(text)).unwrap();
+        assert_eq!((find("pipe").times, find("flow").times), (2, 1));
+        assert!(find("dmt1").is_exact && find("1979").is_exact && find("pool").is_exact);
+        assert!(!find("pipe").is_exact);
+        assert!(Question::new("WHO guidelines").elements[0].is_exact);
+        assert!(!Question::new("INSTALATION GUIDE").elements[0].is_exact);
     }
 }

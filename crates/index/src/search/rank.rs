@@ -22,6 +22,10 @@ const FLOOR_ALONE: f32 = 0.15;
 /// The weight of the keyword leg in the sum.
 const ALPHA: f32 = 0.5;
 
+pub(crate) fn tune(name: &str, default: f32) -> f32 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
 /// Which legs to search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -79,6 +83,8 @@ struct Candidate {
     document: u32,
     passage: u32,
     words: f32,
+    /// The scores of its other passages.
+    rest: f32,
     /// Whether it contains every counted group of the query.
     full: bool,
     cosine: Option<f32>,
@@ -110,6 +116,11 @@ pub(super) fn page(search: &Search<'_>, wanted: &Wanted<'_>) -> Result<Hits> {
     let hits =
         found.iter().skip(wanted.from).take(wanted.limit).map(|candidate| hit(search, candidate, largest));
     Ok(Hits { total, hits: hits.collect() })
+}
+
+/// Whether any document has what the query requires.
+pub(super) fn has_words(search: &Search<'_>) -> Result<bool> {
+    Ok(!by_words(search, Unit::Document)?.is_empty())
 }
 
 /// Combines the pieces of a large document into one candidate: the best piece, with the best cosine of all pieces.
@@ -195,12 +206,16 @@ fn of_segment(
         match candidates.last_mut().filter(|(last, _)| unit == Unit::Document && last.document == document) {
             Some((last, all)) => {
                 *all |= groups;
+                last.rest += score.min(last.words);
                 if score > last.words {
                     (last.words, last.passage) = (score, *passage);
                 }
             }
             None => candidates.push((candidate(segment, document, *passage, score), groups)),
         }
+    }
+    for (one, _) in &mut candidates {
+        one.words += tune("DOC", 0.0) * one.words * one.rest / (one.rest + tune("DOCK", 1.0) * one.words).max(1e-6);
     }
     add_names(placed, segment, scores, unit, &mut candidates);
     candidates
@@ -239,7 +254,7 @@ fn add_names(
 
 const fn candidate(segment: usize, document: u32, passage: u32, words: f32) -> Candidate {
     let segment = segment as u32;
-    Candidate { segment, document, passage, words, full: false, cosine: None, meant: passage, score: words }
+    Candidate { segment, document, passage, words, rest: 0.0, full: false, cosine: None, meant: passage, score: words }
 }
 
 /// All candidates of the vector leg that reach `floor`.
@@ -390,17 +405,8 @@ fn order_hybrid(search: &Search<'_>, found: &mut Vec<Candidate>, wanted: &Wanted
         without.for_each(|one| compute_cosine(search, one, &legs, wanted.unit));
     }
     let largest = pool.iter().map(|one| one.words).fold(0.0, f32::max);
-    let cosines = pool.iter().filter_map(|one| one.cosine);
-    let (low, high) =
-        cosines.fold((f32::MAX, f32::MIN), |(low, high), cosine| (low.min(cosine), high.max(cosine)));
-    for one in &mut pool {
-        let words = if largest > 0.0 { one.words / largest } else { 0.0 };
-        let meaning = one.cosine.map(|cosine| if high > low { (cosine - low) / (high - low) } else { 1.0 });
-        one.score = match meaning {
-            Some(meaning) => ALPHA * words + (1.0 - ALPHA) * meaning,
-            None => words,
-        };
-    }
+    fuse(&mut pool, largest);
+    if tune("BETA", 0.0) > 0.0 { look_again(search, &mut pool, wanted); fuse(&mut pool, largest); }
     let smallest = pool.iter().map(|one| one.score).fold(1.0, f32::min);
     order(search, &mut pool, most, |a, b| (b.score, b.words).partial_cmp(&(a.score, a.words)));
     if pool.len() < most && !rest.is_empty() {
@@ -414,6 +420,42 @@ fn order_hybrid(search: &Search<'_>, found: &mut Vec<Candidate>, wanted: &Wanted
         pool.append(&mut rest);
     }
     *found = pool;
+}
+
+/// Scores the pool by both legs together.
+fn fuse(pool: &mut [Candidate], largest: f32) {
+    let cosines = pool.iter().filter_map(|one| one.cosine);
+    let (low, high) =
+        cosines.fold((f32::MAX, f32::MIN), |(low, high), cosine| (low.min(cosine), high.max(cosine)));
+    let alpha = tune("ALPHA", ALPHA);
+    for one in pool {
+        let words = if largest > 0.0 { one.words / largest } else { 0.0 };
+        let meaning = one.cosine.map(|cosine| if high > low { (cosine - low) / (high - low) } else { 1.0 });
+        one.score = match meaning {
+            Some(meaning) => alpha * words + (1.0 - alpha) * meaning,
+            None => words,
+        };
+    }
+}
+
+fn look_again(search: &Search<'_>, pool: &mut [Candidate], wanted: &Wanted<'_>) {
+    let Some(vector) = wanted.vector.filter(|_| wanted.cosines.is_none()) else { return };
+    let top = tune("TOP", 3.0) as usize;
+    let mut order: Vec<usize> = (0..pool.len()).collect();
+    order.sort_by(|a, b| pool[*b].score.total_cmp(&pool[*a].score));
+    let mut mean = *vector;
+    let count = top.min(order.len()) as f32;
+    for at in order.iter().take(top) {
+        let one = &pool[*at];
+        let plain = search.view.segments[one.segment as usize].segment.vectors.plain(one.meant as usize);
+        for (sum, value) in mean.iter_mut().zip(plain) { *sum += tune("BETA", 0.0) * value / count; }
+    }
+    let length = mean.iter().map(|value| value * value).sum::<f32>().sqrt();
+    mean.iter_mut().for_each(|value| *value /= length);
+    let query = vector::Query::new(&mean);
+    for one in pool.iter_mut() {
+        one.cosine = one.cosine.map(|_| search.view.segments[one.segment as usize].segment.vectors.cosine(&query, one.meant as usize));
+    }
 }
 
 /// Removes and returns the best candidates by one measure, as far as they are above `least`.
@@ -446,7 +488,7 @@ fn compute_cosine(search: &Search<'_>, one: &mut Candidate, legs: &Meaning<'_>, 
     for passage in passages {
         let cosine = legs.cosine(segment, one.segment, passage);
         if one.cosine.is_none_or(|best| cosine > best) {
-            one.cosine = Some(cosine);
+            (one.cosine, one.meant) = (Some(cosine), passage);
         }
     }
 }

@@ -9,7 +9,7 @@ use std::{
 use shelf_base::distance;
 use tantivy::{Term, query::FuzzyTermQuery};
 
-use super::question::{Asked, Question};
+use super::question::{Asked, Element, Question};
 use crate::{
     Result, View,
     bits::Bits,
@@ -26,6 +26,11 @@ const MOST_EDITS: usize = 2;
 const CORRECTIONS: usize = 8;
 /// The maximum number of words that a prefix expands to.
 const PREFIXED: usize = 4_096;
+
+/// The cosine from which two words of the language count as the same.
+const SAME_MEANING: f32 = 0.6;
+/// How quickly repeating a word in a query stops to count.
+const SATURATION: f32 = 8.0;
 
 /// The weight of a correction that starts with a different letter.
 const OTHER_START: f32 = 0.4;
@@ -52,6 +57,26 @@ pub(crate) struct Group {
     pub required: bool,
     /// It is an element of the query proper, not an addition such as a whole identifier.
     pub counted: bool,
+    /// How much it counts, relative to a word that is said once.
+    pub weight: f32,
+}
+
+/// Which words may be corrected.
+#[derive(Clone, Copy)]
+pub struct Correcting<'a> {
+    /// How similar a correction must be, from 0 to 1.
+    pub similarity: f32,
+    /// What is known about words.
+    pub words: &'a dyn Lexicon,
+}
+
+/// What is known about words, wherever they occur.
+pub trait Lexicon {
+    /// Whether this is a word of the language, not a typing error.
+    fn is_word(&self, word: &str) -> bool;
+
+    /// How similar two words are in meaning: a cosine.
+    fn alike(&self, word: &str, other: &str) -> f32;
 }
 
 /// A word that was corrected.
@@ -63,6 +88,8 @@ pub struct Correction {
     pub meant: String,
     /// Other possible corrections, which were searched for too.
     pub also: Vec<String>,
+    /// Whether it can hardly be anything else.
+    pub is_sure: bool,
 }
 
 /// A query, resolved to words of the library.
@@ -74,13 +101,14 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    /// The query's text with the corrections applied.
+    /// The query's text with the corrections applied that are sure.
     pub fn corrected(&self, text: &str) -> String {
-        if self.corrections.is_empty() {
+        let sure = self.corrections.iter().filter(|correction| correction.is_sure);
+        let meant: HashMap<&str, &str> =
+            sure.map(|correction| (&*correction.asked, &*correction.meant)).collect();
+        if meant.is_empty() {
             return text.to_owned();
         }
-        let meant: HashMap<&str, &str> =
-            self.corrections.iter().map(|correction| (&*correction.asked, &*correction.meant)).collect();
         let mut output = String::new();
         let (mut words, mut word, mut at) = (Words::new(text), String::new(), 0);
         while let Some(place) = words.next(&mut word) {
@@ -175,44 +203,56 @@ impl Lines {
 }
 
 impl View {
-    /// Resolves a query to words of the library. With a `similarity`, words that occur in no allowed document are
-    /// corrected to words that do and are at least that similar.
+    /// Resolves a query to words of the library. If allowed, words that occur in no allowed document are corrected to
+    /// words that do.
     pub(super) fn resolve(
         &self,
         question: &Question,
-        similarity: Option<f32>,
+        correcting: Option<Correcting<'_>>,
         allowed: &[Bits],
     ) -> Result<Resolved> {
         let mut resolved = Resolved::default();
-        for asked in &question.asked {
-            let group = match asked {
-                Asked::Word(word) => self.word(word, similarity, allowed, &mut resolved.corrections)?,
+        let is_relaxed = question.phrases_are_wishes;
+        for element in &question.elements {
+            let group = match &element.asked {
+                Asked::Word(_) => self.word(element, correcting, allowed, &mut resolved.corrections)?,
                 Asked::Whole(word) => Group { counted: false, ..any(vec![(word.clone(), 1.0)]) },
-                Asked::Quoted(words) => Group { required: true, ..side_by_side(words) },
+                Asked::Quoted(words) => {
+                    Group { required: !is_relaxed, counted: !is_relaxed, ..side_by_side(words) }
+                }
                 Asked::Run(words) => side_by_side(words),
                 Asked::Prefix(prefix) => any(self.prefixed(prefix)?),
             };
-            resolved.groups.push(group);
+            resolved.groups.push(Group { weight: said(element.times), ..group });
         }
         Ok(resolved)
     }
 
     fn word(
         &self,
-        word: &str,
-        similarity: Option<f32>,
+        element: &Element,
+        correcting: Option<Correcting<'_>>,
         allowed: &[Bits],
         corrections: &mut Vec<Correction>,
     ) -> Result<Group> {
+        let Asked::Word(word) = &element.asked else { return Ok(any(Vec::new())) };
         let forms = self.forms(word);
         if self.stands_anywhere(&forms, allowed)? {
             return Ok(any(forms.into_iter().map(|form| (form, 1.0)).collect()));
         }
-        let Some(similarity) = similarity else { return Ok(any(vec![(word.to_owned(), 1.0)])) };
-        let near = self.near(word, similarity, allowed)?;
+        let Some(correcting) = correcting.filter(|_| !element.is_exact) else {
+            return Ok(any(vec![(word.clone(), 1.0)]));
+        };
+        let is_word = correcting.words.is_word(word);
+        let mut near = self.near(word, correcting.similarity, allowed)?;
+        if is_word {
+            // A word of the language that the library does not have: only another word for the same will do.
+            near.retain(|(other, _)| correcting.words.alike(word, other) >= SAME_MEANING);
+        }
         if let Some(((meant, _), others)) = near.split_first() {
             let also = others.iter().map(|(other, _)| other.clone()).collect();
-            corrections.push(Correction { asked: word.to_owned(), meant: meant.clone(), also });
+            let is_sure = !is_word && meant.chars().next() == word.chars().next();
+            corrections.push(Correction { asked: word.clone(), meant: meant.clone(), also, is_sure });
         }
         let mut weighted: Vec<(String, f32)> = Vec::new();
         for (form, weight) in near {
@@ -344,13 +384,19 @@ impl View {
     }
 }
 
+/// The weight of a word that is said so often.
+fn said(times: u32) -> f32 {
+    let times = times as f32;
+    (SATURATION + 1.0) * times / (SATURATION + times)
+}
+
 fn any(forms: Vec<(String, f32)>) -> Group {
-    Group { forms, mode: MatchMode::Any, required: false, counted: true }
+    Group { forms, mode: MatchMode::Any, required: false, counted: true, weight: 1.0 }
 }
 
 fn side_by_side(words: &[String]) -> Group {
     let forms = words.iter().map(|word| (word.clone(), 1.0)).collect();
-    Group { forms, mode: MatchMode::SideBySide, required: false, counted: true }
+    Group { forms, mode: MatchMode::SideBySide, required: false, counted: true, weight: 1.0 }
 }
 
 /// Whether an allowed document has the word in its text or its name.

@@ -40,8 +40,10 @@ pub enum Grep<'a> {
 pub struct EntryPassage {
     /// Its location in the document.
     pub span: Span,
-    /// Its number of tokens.
+    /// Its number of tokens, those of its lead included.
     pub tokens: u32,
+    /// Words that count as its own although they stand elsewhere: the title and the headings above it.
+    pub lead: String,
     /// Its vector: a unit vector or zero.
     pub vector: [f32; DIMENSIONS],
 }
@@ -150,14 +152,19 @@ impl Builder {
         let document = self.documents.len() as u32;
         let first_passage = self.passage_count;
         // A document without text is still found by its name, so it gets an empty passage.
-        let nothing = [EntryPassage { span: NOWHERE, tokens: 0, vector: [0.0; DIMENSIONS] }];
+        let nothing = [EntryPassage {
+            span: NOWHERE,
+            tokens: 0,
+            lead: String::new(),
+            vector: [0.0; DIMENSIONS],
+        }];
         let passages = if entry.passages.is_empty() { &nothing[..] } else { &entry.passages };
         for (at, passage) in passages.iter().enumerate() {
             let within = |at: u32| at.saturating_sub(text_start) as usize;
             let body =
                 entry.text.get(within(passage.span.start)..within(passage.span.end)).unwrap_or_default();
             let name = (at == 0 && !is_later).then_some(entry.name);
-            self.words.add_document(text::document(self.fields, body, name))?;
+            self.words.add_document(text::document(self.fields, &passage.lead, body, name))?;
             PassageRow { document, tokens: passage.tokens, span: passage.span }.write(&mut self.passages);
             self.vectors.add(&passage.vector);
         }

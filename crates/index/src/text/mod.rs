@@ -45,9 +45,12 @@ pub(crate) fn tokenizers() -> TokenizerManager {
     manager
 }
 
-/// A passage as a tantivy document.
-pub(crate) fn document(fields: Fields, body: &str, name: Option<&str>) -> TantivyDocument {
+/// A passage as a tantivy document. No phrase reaches from its lead into its text.
+pub(crate) fn document(fields: Fields, lead: &str, body: &str, name: Option<&str>) -> TantivyDocument {
     let mut document = TantivyDocument::default();
+    if !lead.is_empty() {
+        document.add_text(fields.body, lead);
+    }
     document.add_text(fields.body, body);
     if let Some(name) = name {
         document.add_text(fields.name, name);

@@ -9,6 +9,7 @@
 
 mod breaks;
 mod outline;
+mod path;
 mod ruler;
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,7 @@ use std::ops::Range;
 
 use crate::{Markup, Text};
 pub(crate) use outline::Outline;
+use path::HeadingPath;
 use ruler::Ruler;
 
 /// Maximum number of tokens in a passage.
@@ -43,6 +45,8 @@ pub struct Passage {
     pub lines: (u32, u32),
     /// First and last page, from 1, inclusive; only for texts with pages.
     pub pages: Option<(u32, u32)>,
+    /// The headings that it stands under and does not contain, outermost first, one a line.
+    pub headings: String,
 }
 
 /// A position between two tokens; `byte` is not after the first byte of `token`.
@@ -76,6 +80,10 @@ pub fn passages(text: &Text<'_>, tokens: &[u32]) -> Vec<Passage> {
     }
     if start.token < end.token {
         passages.extend(ruler.measure(start, end));
+    }
+    let mut path = HeadingPath::new(&text.text, &cutter.outline);
+    for passage in &mut passages {
+        passage.headings = path.above(passage.bytes.start as usize);
     }
     passages
 }

@@ -33,6 +33,7 @@ impl<'a> Ruler<'a> {
             tokens: start.token as u32..end.token as u32,
             lines: (self.line as u32, (self.line + self.lines_in(first, last)) as u32),
             pages: self.pages_of(first as u32, last as u32 - 1),
+            headings: String::new(),
         })
     }
 

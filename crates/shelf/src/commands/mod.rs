@@ -26,7 +26,7 @@ use std::{
 use serde_json::{Map, Value, json};
 use shelf_base::{CallContext, Kind, Secret, bounds};
 use shelf_engine::{
-    Caller, DownloadSettings, EndpointSettings, Library, LinkSettings, Options, WorkspaceSettings,
+    Caller, Deepen, DownloadSettings, EndpointSettings, Library, LinkSettings, Options, WorkspaceSettings,
 };
 use shelf_tools::{Context, Limits, policy::Selection, verbatim};
 
@@ -170,6 +170,7 @@ fn options(settings: &Settings, folder: Option<PathBuf>) -> Outcome<Options> {
         export_roots: settings.texts("http.export_roots").into_iter().map(Into::into).collect(),
         workspace: root.or(folder).map(|root| WorkspaceSettings { root, also, accounts }),
         embedding: embedding(settings)?,
+        deepen: deepen(settings)?,
         registration_closed: !settings.flag("accounts.registration"),
         download: DownloadSettings {
             over_http: settings.flag("download.over_http"),
@@ -220,6 +221,19 @@ fn embedding(settings: &Settings) -> Outcome<Option<EndpointSettings>> {
     let key = key.map(|key| Secret::new(key.to_owned()));
     let timeout = Duration::from_secs(settings.number("embedding.timeout_seconds").max(1));
     Ok(Some(EndpointSettings { key, timeout, ..EndpointSettings::new(url, model) }))
+}
+
+/// When vectors are made anew by the deep model.
+fn deepen(settings: &Settings) -> Outcome<Deepen> {
+    match settings.text("embedding.deepen") {
+        "idle" => Ok(Deepen::Idle),
+        "always" => Ok(Deepen::Always),
+        "off" => Ok(Deepen::Off),
+        other => Err(CliError::new(
+            Kind::Invalid,
+            format!("embedding.deepen must be idle, always or off, not '{other}'"),
+        )),
+    }
 }
 
 /// The configured rate limits.

@@ -70,6 +70,11 @@ pub(crate) const SETTINGS: &[Setting] = &[
         "Timeout of one request to the endpoint, in seconds",
     ),
     setting(
+        "embedding.deepen",
+        "SHELF_EMBEDDING_DEEPEN",
+        "When passages get the vectors of the deep model: idle, always or off",
+    ),
+    setting(
         "limits.call_seconds",
         "SHELF_CALL_SECONDS",
         "Maximum duration of one tool call, in seconds; 0 for no limit",
