@@ -12,7 +12,10 @@ use std::{
 use parking_lot::Mutex;
 use shelf_base::{CallContext, Digest};
 
-use crate::{Embedder, Error, ReplyError, Result, vectors::Vectors};
+use crate::{
+    Embedder, Error, ReplyError, Result,
+    vectors::{Precision, Vectors},
+};
 
 /// Number of texts to embed before their vectors are stored. A failure or cancellation loses at most these.
 const RUN: usize = 256;
@@ -26,7 +29,16 @@ pub struct Cached<E> {
 impl<E: Embedder> Cached<E> {
     /// Caches the vectors of `embedder` in `folder`, reusing those already there. Several processes may share a folder.
     pub fn open(folder: &Path, embedder: E) -> Result<Self> {
-        let vectors = Vectors::open(folder, embedder.model())?;
+        Self::open_with(folder, embedder, Precision::Floats)
+    }
+
+    /// The same with vectors that take a quarter of the space, to a precision of a part in 127.
+    pub fn open_small(folder: &Path, embedder: E) -> Result<Self> {
+        Self::open_with(folder, embedder, Precision::Bytes)
+    }
+
+    fn open_with(folder: &Path, embedder: E, precision: Precision) -> Result<Self> {
+        let vectors = Vectors::open(folder, embedder.model(), precision)?;
         match (vectors.dimensions(), embedder.dimensions()) {
             (Some(expected), Some(found)) if expected != found => {
                 Err(Error::Dimensions { model: embedder.model().to_owned(), expected, found })

@@ -20,6 +20,7 @@ pub use kernel::Kernel;
 
 use crate::{
     DIMENSIONS, Embedder, Result,
+    builtin::normalise,
     tokenizer::{Tokens, tokenize_first},
 };
 use forward::{Scratch, forward};
@@ -32,6 +33,8 @@ pub const DEEP: &str = "shelf-deep-384-1";
 const MARKS: [u16; 2] = [101, 102];
 /// Further tokens of a text are ignored.
 const LONGEST: usize = POSITIONS - MARKS.len();
+/// Parts of a long text that count; passages of a library have two at most.
+const MOST_PARTS: usize = 8;
 /// The most tokens of a batch: a text of full length fits. Passages of 128 tokens are no faster in pairs than alone, so
 /// larger batches would only take more memory.
 const BATCH: usize = POSITIONS;
@@ -135,27 +138,50 @@ impl Embedder for Deep {
         Some(DIMENSIONS)
     }
 
+    /// A text that is longer than the model reads is read in parts of equal length, and its vector is their mean.
     fn embed(&self, texts: &[&str], call: &CallContext) -> Result<Vec<Vec<f32>>> {
         let mut vectors = Vec::with_capacity(texts.len());
         let mut scratch = Scratch::default();
-        let mut rest = texts;
-        while !rest.is_empty() {
-            call.check()?;
-            // Tokenized in portions, so that the tokens of a long list are never in memory at once.
-            let (portion, after) = rest.split_at(rest.len().min(BATCH / 2));
-            rest = after;
-            let tokens: Vec<Vec<u16>> = portion.iter().map(|text| first_tokens(text)).collect();
-            let tokens: Vec<&[u16]> = tokens.iter().map(Vec::as_slice).collect();
-            let mut tokens = tokens.as_slice();
-            while !tokens.is_empty() {
-                call.check()?;
-                let (batch, after) = tokens.split_at(batch_length(tokens));
-                vectors.extend(self.encode_batch(batch, &mut scratch).iter().map(|vector| vector.to_vec()));
-                tokens = after;
+        let mut tokens = Tokens::default();
+        // Tokenized in portions, so that the tokens of a long list are never in memory at once.
+        for portion in texts.chunks(BATCH / 2) {
+            let (mut parts, mut counts): (Vec<Vec<u16>>, Vec<usize>) = (Vec::new(), Vec::new());
+            for text in portion {
+                tokenize_first(text, MOST_PARTS * LONGEST, &mut tokens);
+                let ids = &tokens.ids[..tokens.ids.len().min(MOST_PARTS * LONGEST)];
+                let count = ids.len().div_ceil(LONGEST).max(1);
+                let before = parts.len();
+                parts.extend(ids.chunks(ids.len().div_ceil(count).max(1)).map(<[u16]>::to_vec));
+                counts.push(parts.len() - before);
             }
+            let parts: Vec<&[u16]> = parts.iter().map(Vec::as_slice).collect();
+            let mut encoded = Vec::with_capacity(parts.len());
+            let mut rest = parts.as_slice();
+            while !rest.is_empty() {
+                call.check()?;
+                let (batch, after) = rest.split_at(batch_length(rest));
+                encoded.extend(self.encode_batch(batch, &mut scratch));
+                rest = after;
+            }
+            let mut encoded = encoded.into_iter();
+            vectors.extend(counts.into_iter().map(|count| mean(encoded.by_ref().take(count))));
         }
         Ok(vectors)
     }
+}
+
+/// The mean of vectors, scaled to length one; zero without any.
+fn mean(vectors: impl Iterator<Item = [f32; DIMENSIONS]>) -> Vec<f32> {
+    let mut sum = vec![0.0; DIMENSIONS];
+    let mut count = 0;
+    for vector in vectors {
+        sum.iter_mut().zip(vector).for_each(|(sum, value)| *sum += value);
+        count += 1;
+    }
+    if count > 1 {
+        normalise(&mut sum);
+    }
+    sum
 }
 
 /// How many of the texts fit into a batch; at least one.

@@ -53,3 +53,17 @@ pub trait Embedder: Send + Sync {
     /// Embeds texts. Returns one vector per text, in order, of length one, or zero where there is nothing to embed.
     fn embed(&self, texts: &[&str], call: &CallContext) -> Result<Vec<Vec<f32>>>;
 }
+
+impl<E: Embedder + ?Sized> Embedder for std::sync::Arc<E> {
+    fn model(&self) -> &str {
+        (**self).model()
+    }
+
+    fn dimensions(&self) -> Option<usize> {
+        (**self).dimensions()
+    }
+
+    fn embed(&self, texts: &[&str], call: &CallContext) -> Result<Vec<Vec<f32>>> {
+        (**self).embed(texts, call)
+    }
+}

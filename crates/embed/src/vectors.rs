@@ -18,17 +18,47 @@ use shelf_base::Digest;
 use crate::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"SHELFVEC";
-const VERSION: u32 = 1;
+/// Header version of files with f32 values.
+const FLOATS: u32 = 1;
+/// Header version of files with signed bytes and a scale.
+const BYTES: u32 = 2;
 /// Length of the header without the model's id, which follows it.
 const HEADER: usize = 24;
 const KEY: usize = 32;
 const CHECKSUM: usize = 4;
+const SCALE: usize = 4;
+
+/// How vectors are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Precision {
+    /// As they are.
+    Floats,
+    /// As signed bytes with one scale, a quarter as large: enough for vectors that are compared in bytes anyway.
+    Bytes,
+}
+
+impl Precision {
+    const fn version(self) -> u32 {
+        match self {
+            Self::Floats => FLOATS,
+            Self::Bytes => BYTES,
+        }
+    }
+
+    const fn record_length(self, dimensions: usize) -> usize {
+        match self {
+            Self::Floats => KEY + dimensions * 4 + CHECKSUM,
+            Self::Bytes => KEY + SCALE + dimensions + CHECKSUM,
+        }
+    }
+}
 
 /// The cached vectors of one model.
 pub(crate) struct Vectors {
     file: File,
     path: PathBuf,
     model: String,
+    precision: Precision,
     /// Known once the file has a header.
     dimensions: Option<usize>,
     /// The offset of each text's record; a later record replaces an earlier one.
@@ -39,14 +69,15 @@ pub(crate) struct Vectors {
 
 impl Vectors {
     /// Opens the file of `model` in `folder`, creating both if missing. Records are read when they are needed.
-    pub(crate) fn open(folder: &Path, model: &str) -> Result<Self> {
+    pub(crate) fn open(folder: &Path, model: &str, precision: Precision) -> Result<Self> {
         let name = Digest::of(model.as_bytes()).to_string();
         let path = folder.join(format!("vectors-{}.cache", &name[..16]));
         let opened = fs::create_dir_all(folder)
             .and_then(|()| OpenOptions::new().read(true).append(true).create(true).open(&path));
         let file = opened.map_err(|source| Error::Cache { action: "open", file: path.clone(), source })?;
         let (places, dimensions) = (HashMap::new(), None);
-        let mut vectors = Self { file, path, model: model.to_owned(), dimensions, places, known: 0 };
+        let model = model.to_owned();
+        let mut vectors = Self { file, path, model, precision, dimensions, places, known: 0 };
         vectors.locked("repair", Self::repair)?;
         Ok(vectors)
     }
@@ -65,9 +96,9 @@ impl Vectors {
         let (Some(&place), Some(dimensions)) = (self.places.get(key), self.dimensions) else {
             return Ok(None);
         };
-        let mut record = vec![0; record_length(dimensions)];
+        let mut record = vec![0; self.precision.record_length(dimensions)];
         match self.file.read_exact_at(&mut record, place) {
-            Ok(()) => Ok(decode(&record, key)),
+            Ok(()) => Ok(decode(&record, key, self.precision)),
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
             Err(source) => Err(self.failed("read", source)),
         }
@@ -79,7 +110,7 @@ impl Vectors {
         if let Some((_, other)) = records.iter().find(|(_, vector)| vector.len() != found) {
             return Err(self.changed(found, other.len()));
         }
-        let bytes: Vec<u8> = records.iter().flat_map(|(key, vector)| encode(key, vector)).collect();
+        let bytes: Vec<u8> = records.iter().flat_map(|(key, vector)| encode(key, vector, self.precision)).collect();
         self.locked("write", |vectors| {
             vectors.repair()?;
             // Another process may have written the header since the file was opened; its dimensions count.
@@ -87,7 +118,7 @@ impl Vectors {
                 return Ok(());
             }
             if vectors.file.metadata()?.len() == 0 {
-                (&vectors.file).write_all(&header(&vectors.model, found))?;
+                (&vectors.file).write_all(&header(&vectors.model, found, vectors.precision))?;
             }
             (&vectors.file).write_all(&bytes)?;
             vectors.read_on()
@@ -111,7 +142,7 @@ impl Vectors {
         let length = self.file.metadata()?.len();
         self.dimensions = self.read_header()?;
         let sound = match self.dimensions {
-            Some(dimensions) => length - (length - self.first()) % record_length(dimensions) as u64,
+            Some(dimensions) => length - (length - self.first()) % self.precision.record_length(dimensions) as u64,
             None => {
                 self.forget();
                 0
@@ -133,7 +164,7 @@ impl Vectors {
             self.dimensions = self.read_header()?;
         }
         let Some(dimensions) = self.dimensions else { return Ok(()) };
-        let record = record_length(dimensions) as u64;
+        let record = self.precision.record_length(dimensions) as u64;
         let mut place = self.known.max(self.first());
         let mut key = [0; KEY];
         while place + record <= length {
@@ -154,7 +185,7 @@ impl Vectors {
             Err(error) => return Err(error),
         }
         let dimensions = u32::from_le_bytes([found[12], found[13], found[14], found[15]]) as usize;
-        Ok((dimensions > 0 && found == header(&self.model, dimensions)).then_some(dimensions))
+        Ok((dimensions > 0 && found == header(&self.model, dimensions, self.precision)).then_some(dimensions))
     }
 
     /// The offset of the first record.
@@ -171,14 +202,10 @@ impl Vectors {
     }
 }
 
-const fn record_length(dimensions: usize) -> usize {
-    KEY + dimensions * 4 + CHECKSUM
-}
-
-fn header(model: &str, dimensions: usize) -> Vec<u8> {
+fn header(model: &str, dimensions: usize, precision: Precision) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEADER + model.len());
     bytes.extend_from_slice(MAGIC);
-    bytes.extend_from_slice(&VERSION.to_le_bytes());
+    bytes.extend_from_slice(&precision.version().to_le_bytes());
     bytes.extend_from_slice(&(dimensions as u32).to_le_bytes());
     bytes.extend_from_slice(&(model.len() as u32).to_le_bytes());
     let checksum = checksum(&[&bytes, model.as_bytes()].concat());
@@ -187,21 +214,38 @@ fn header(model: &str, dimensions: usize) -> Vec<u8> {
     bytes
 }
 
-fn encode(key: &Digest, vector: &[f32]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(record_length(vector.len()));
+fn encode(key: &Digest, vector: &[f32], precision: Precision) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(precision.record_length(vector.len()));
     bytes.extend_from_slice(key.as_bytes());
-    bytes.extend(vector.iter().flat_map(|value| value.to_le_bytes()));
+    match precision {
+        Precision::Floats => bytes.extend(vector.iter().flat_map(|value| value.to_le_bytes())),
+        Precision::Bytes => {
+            let most = vector.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
+            let scale = if most > 0.0 { most / 127.0 } else { 1.0 };
+            bytes.extend_from_slice(&scale.to_le_bytes());
+            bytes.extend(vector.iter().map(|value| (value / scale).round() as i8 as u8));
+        }
+    }
     bytes.extend_from_slice(&checksum(&bytes));
     bytes
 }
 
-fn decode(record: &[u8], key: &Digest) -> Option<Vec<f32>> {
+fn decode(record: &[u8], key: &Digest, precision: Precision) -> Option<Vec<f32>> {
     let (body, found) = record.split_last_chunk::<CHECKSUM>()?;
     let (name, values) = body.split_first_chunk::<KEY>()?;
     if name != key.as_bytes() || *found != checksum(body) {
         return None;
     }
-    Some(values.as_chunks::<4>().0.iter().map(|value| f32::from_le_bytes(*value)).collect())
+    match precision {
+        Precision::Floats => {
+            Some(values.as_chunks::<4>().0.iter().map(|value| f32::from_le_bytes(*value)).collect())
+        }
+        Precision::Bytes => {
+            let (scale, values) = values.split_first_chunk::<SCALE>()?;
+            let scale = f32::from_le_bytes(*scale);
+            Some(values.iter().map(|value| f32::from(*value as i8) * scale).collect())
+        }
+    }
 }
 
 /// The first bytes of the SHA-256: enough to detect accidental damage, without a second algorithm to specify.

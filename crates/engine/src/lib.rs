@@ -62,7 +62,7 @@ pub use graph::{
     GraphEdge, GraphNode, GraphReply, GraphRequest, GraphStats, NODE_TYPES, Related, Relation, facts_size,
 };
 pub use grep::{GrepFile, GrepLine, GrepReply, GrepRequest, GrepShow};
-pub use indexing::{Deepen, EndpointSettings, IndexFigures};
+pub use indexing::{Deepen, DeepenFigures, EndpointSettings, IndexFigures};
 pub use ingest::{AddReply, AddRequest, FailedFile, What};
 pub use library::{Caller, FileAccess, Idle, Library, LinkSettings, Options, Ports};
 pub use list::{ListReply, ListRequest};

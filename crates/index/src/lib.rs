@@ -2,6 +2,7 @@
 //! journal at any time.
 
 mod bits;
+mod deepen;
 mod derived;
 mod error;
 mod linked;
@@ -17,6 +18,7 @@ mod vector;
 mod view;
 
 pub use bits::Bits;
+pub use deepen::{Depth, ShallowPassage, ShallowSegment};
 pub use derived::{Derived, DerivedKey};
 pub use error::Error;
 pub use linked::{Known, Linked, Place};

@@ -283,7 +283,7 @@ impl Index {
 
     /// Replaces the manifest and removes the files it no longer lists. Readers that have those files open can keep
     /// using them; a reader that is about to open one rereads the manifest. The lease excludes other writers.
-    fn replace(&self, _lease: &Lease, before: &Manifest, mut manifest: Manifest) -> Result<()> {
+    pub(crate) fn replace(&self, _lease: &Lease, before: &Manifest, mut manifest: Manifest) -> Result<()> {
         manifest.write(&self.folder)?;
         self.refresh(&mut self.state.lock())?;
         let is_gone = |name: &String| manifest.segments.iter().all(|note| note.name != *name);
@@ -294,7 +294,11 @@ impl Index {
         Ok(())
     }
 
-    fn write_segment(&self, built: Built) -> Result<SegmentNote> {
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub(crate) fn write_segment(&self, built: Built) -> Result<SegmentNote> {
         make_folder(&self.folder)?;
         let unique = tempfile::Builder::new().prefix("segment-").suffix(".part").tempfile_in(&self.folder)?;
         let name =

@@ -121,6 +121,11 @@ pub(crate) enum Command {
     Reindex,
     /// Search a collection with the configured embedding model, and create its vectors
     Embed(Embed),
+    /// Give passages the better vectors of the built-in deep model now, instead of when nobody calls
+    Deepen {
+        /// Collection to deepen; everything when not given
+        collection: Option<String>,
+    },
     /// Measure search quality on folders with corpus.jsonl, queries.jsonl and qrels.tsv
     Eval(Eval),
     /// Free unused storage; snapshots are kept unless a retention rule is given
@@ -387,6 +392,12 @@ pub(crate) struct Eval {
     /// Run only the first N queries
     #[arg(long, value_name = "N")]
     pub queries: Option<usize>,
+    /// Give this share of the passages vectors of the deep model first
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub deepen: Option<u8>,
+    /// Store documents one by one with their titles, as store_document_tool does, instead of adding files
+    #[arg(long)]
+    pub stored: bool,
 }
 
 #[derive(Args)]

@@ -20,7 +20,7 @@ fn vector(number: usize) -> Vec<f32> {
 }
 
 fn open(folder: &TempDir) -> Vectors {
-    let mut vectors = Vectors::open(folder.path(), MODEL).unwrap();
+    let mut vectors = Vectors::open(folder.path(), MODEL, Precision::Floats).unwrap();
     vectors.refresh().unwrap();
     vectors
 }
@@ -65,7 +65,7 @@ fn an_incomplete_record_of_any_length_is_truncated() {
     append(&mut open(&folder), &[1, 2]);
     let path = open(&folder).path;
     let whole = fs::read(&path).unwrap();
-    let record = record_length(3);
+    let record = Precision::Floats.record_length(3);
     for length in 0..whole.len() {
         fs::write(&path, &whole[..length]).unwrap();
         let mut vectors = open(&folder);
@@ -138,7 +138,7 @@ fn concurrent_writers_lose_nothing() {
 fn a_killed_process_leaves_a_usable_file() {
     const FOLDER: &str = "SHELF_EMBED_TEST_FOLDER";
     if let Ok(folder) = std::env::var(FOLDER) {
-        let mut vectors = Vectors::open(Path::new(&folder), MODEL).unwrap();
+        let mut vectors = Vectors::open(Path::new(&folder), MODEL, Precision::Floats).unwrap();
         for number in 0.. {
             append(&mut vectors, &[number]);
         }
@@ -160,4 +160,19 @@ fn a_killed_process_leaves_a_usable_file() {
     check(&vectors, &kept, &[]);
     append(&mut vectors, &[9_000_000]);
     check(&open(&folder), &[0, 9_000_000], &[]);
+}
+
+#[test]
+fn bytes_take_a_quarter_of_the_space_and_keep_the_vector() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = Digest::of(b"a text");
+    let vector: Vec<f32> = (0..384).map(|at| (at as f32).sin() / 14.0).collect();
+    let mut small = Vectors::open(folder.path(), MODEL, Precision::Bytes).unwrap();
+    small.append(&[(key, &vector)]).unwrap();
+    let found = small.get(&key).unwrap().unwrap();
+    assert!(vector.iter().zip(&found).all(|(one, other)| (one - other).abs() < 0.001));
+    assert_eq!(small.file.metadata().unwrap().len(), (HEADER + MODEL.len() + 40 + 384) as u64);
+    // A file of the other precision is no file of this one.
+    let floats = Vectors::open(folder.path(), MODEL, Precision::Floats).unwrap();
+    assert_eq!(floats.get(&key).unwrap(), None);
 }

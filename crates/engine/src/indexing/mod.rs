@@ -5,6 +5,7 @@
 //! After larger writes a background thread does the same before anybody asks. An index that is damaged, or that has
 //! followed another journal, is thrown away and built anew.
 
+mod deepen;
 mod lead;
 mod meaning;
 mod prepare;
@@ -21,6 +22,7 @@ use std::{
     time::Duration,
 };
 
+pub use deepen::DeepenFigures;
 pub use meaning::Deepen;
 pub(crate) use meaning::KnownWords;
 use meaning::Questions;
@@ -32,7 +34,7 @@ use remote::OtherModel;
 use shelf_base::{CallContext, Coordination, ErrorInfo, Kind};
 use shelf_catalog::Changed;
 use shelf_embed::{BUILT_IN, Deep};
-use shelf_index::{Builder, Change, Followed, Index, Lease, Sizes, Staged, View};
+use shelf_index::{Builder, Change, Filter, Followed, Index, Lease, Sizes, Staged, View};
 use shelf_reading::facts::FACTS_VERSION;
 
 use crate::{Error, Idle, Library, Result, blobs::Blobs, follow::Follower};
@@ -63,6 +65,8 @@ pub struct IndexFigures {
     pub sequence: u64,
     /// Bytes by part.
     pub sizes: Sizes,
+    /// How far the passages have vectors of the deep model; `None` when it is off.
+    pub deepening: Option<DeepenFigures>,
 }
 
 /// The index of an open library and what follows the journal for it.
@@ -72,6 +76,13 @@ pub(crate) struct Indexing {
     /// The model that is configured beside the built-in one.
     other: Option<OtherModel>,
     pub(crate) questions: Questions,
+    deep: Option<Arc<Deep>>,
+    /// The journal record up to which everything has deep vectors; 0 before the first time.
+    deepened: AtomicU64,
+    /// What encoding a passage took when it was last measured.
+    passage_time: Mutex<Option<Duration>>,
+    folder: PathBuf,
+    coordination: Arc<dyn Coordination>,
     catching: Mutex<()>,
     /// What the index on disk was last found to have followed: this journal.
     verified: Mutex<Followed>,
@@ -91,7 +102,12 @@ impl Indexing {
     ) -> Result<Self> {
         let deep = (deepen != Deepen::Off).then(|| Arc::new(Deep::new()));
         Ok(Self {
-            questions: Questions::new(deep),
+            questions: Questions::new(deep.clone()),
+            deep,
+            deepened: AtomicU64::new(0),
+            passage_time: Mutex::default(),
+            folder: folder.clone(),
+            coordination: coordination.clone(),
             other: remote::open_other(&folder, model)?,
             index: Index::new(folder, BUILT_IN, coordination).with_reader(FACTS_VERSION),
             blobs,
@@ -184,6 +200,7 @@ impl Indexing {
             segments: view.segments() as u64,
             sequence: view.sequence(),
             sizes: view.sizes(),
+            deepening: self.deep.as_ref().map(|_| self.deepen_figures(view.depth(&Filter::default()))),
         })
     }
 
@@ -324,6 +341,12 @@ impl Indexing {
             others.fold(own, Result::and)
         })?;
         Ok(staged.into_inner())
+    }
+
+    /// Writes what this process has indexed in memory to disk.
+    fn write_tail(&self, call: &CallContext) -> Result<()> {
+        let lease = self.wait_for_lease(call)?;
+        Ok(self.index.flush(&lease)?)
     }
 
     /// Starts the background thread unless it runs.

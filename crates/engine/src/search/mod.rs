@@ -230,7 +230,7 @@ impl Library {
             searched: Searched::Legs(request.kind),
             hits,
             corrections: search.resolved.corrections,
-            note: meant.as_ref().and_then(|meant| meant.note.clone()),
+            note: note(phrases_given_up, found.total, meant.as_ref().and_then(|meant| meant.note.clone())),
             model: meant.map(|meant| meant.model),
             next_cursor,
         })
@@ -389,6 +389,17 @@ impl Library {
             next_cursor,
         }))
     }
+}
+
+/// What a caller should know about an answer.
+fn note(phrases_given_up: bool, total: u64, of_model: Option<String>) -> Option<String> {
+    let phrases = phrases_given_up
+        .then(|| "no document has the quoted phrase as it stands; its words were searched instead".to_owned());
+    let nothing = (total == 0).then(|| {
+        "nothing matches: try other or fewer words, drop filters, or use grep for an exact piece of text".to_owned()
+    });
+    let notes: Vec<String> = phrases.into_iter().chain(nothing).chain(of_model).collect();
+    (!notes.is_empty()).then(|| notes.join("; "))
 }
 
 fn check(request: &SearchRequest) -> Result<()> {

@@ -11,20 +11,29 @@ use std::collections::{BTreeMap, HashMap};
 use shelf_base::Digest;
 
 use super::{Search, Wanted, keyword};
-use crate::{Cosines, Result, Span, bits::Bits, segment::Segment, vector};
+use crate::{
+    Cosines, Result, Span,
+    bits::Bits,
+    segment::Segment,
+    vector::{self, Moments},
+};
 
 /// The number of candidates that each leg contributes to the pool.
 const POOL: usize = 1_000;
-/// The minimum estimated cosine of a match by meaning when other documents match by keyword.
-const FLOOR: f32 = 0.3;
+/// The minimum estimated cosine of a match by meaning when other documents match by keyword, for vectors of the table and
+/// of the deep model.
+const FLOORS: [f32; 2] = [0.3, 0.3];
 /// The minimum when there are only matches by meaning: in a semantic search, or when no keyword matches.
-const FLOOR_ALONE: f32 = 0.15;
-/// The weight of the keyword leg in the sum.
-const ALPHA: f32 = 0.5;
+const FLOORS_ALONE: [f32; 2] = [0.15, 0.15];
+/// The weight of the vector leg in the sum, when all vectors are the table's and when all are deep.
+const DENSE: [f32; 2] = [0.5, 0.6];
 
 pub(crate) fn tune(name: &str, default: f32) -> f32 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
+
+/// The number of vectors of a kind below which it is not compared with the other kind by its moments.
+const FEW: u64 = 16;
 
 /// Which legs to search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,16 +97,19 @@ struct Candidate {
     /// Whether it contains every counted group of the query.
     full: bool,
     cosine: Option<f32>,
+    /// The cosine as it is compared with those of vectors of the other kind.
+    level: f32,
     /// The passage that the cosine belongs to.
     meant: u32,
     score: f32,
 }
 
 pub(super) fn page(search: &Search<'_>, wanted: &Wanted<'_>) -> Result<Hits> {
+    let mut levels = Levels::default();
     let mut found = match wanted.kind {
         Kind::Keyword => by_words(search, wanted.unit)?,
-        Kind::Semantic => by_meaning(search, wanted, FLOOR_ALONE),
-        Kind::Hybrid => by_both(search, wanted)?,
+        Kind::Semantic => by_meaning(search, wanted, FLOORS_ALONE, &mut levels),
+        Kind::Hybrid => by_both(search, wanted, &mut levels)?,
     };
     if wanted.unit == Unit::Document {
         join_pieces(search, &mut found);
@@ -106,7 +118,7 @@ pub(super) fn page(search: &Search<'_>, wanted: &Wanted<'_>) -> Result<Hits> {
     let most = wanted.from.saturating_add(wanted.limit);
     let largest = found.iter().map(|candidate| candidate.words).fold(0.0, f32::max);
     match wanted.kind {
-        Kind::Hybrid => order_hybrid(search, &mut found, wanted, most),
+        Kind::Hybrid => order_hybrid(search, &mut found, wanted, &levels, most),
         Kind::Semantic => order(search, &mut found, most, |a, b| b.score.partial_cmp(&a.score)),
         Kind::Keyword => {
             level_keyword(&mut found, largest);
@@ -136,19 +148,21 @@ fn join_pieces(search: &Search<'_>, found: &mut Vec<Candidate>) {
             return true;
         }
         let joined = best.entry(row.number).or_insert(*one);
-        let rank = |one: &Candidate| (one.full, one.words, one.cosine.unwrap_or(-1.0));
-        let (full, cosine) = (joined.full || one.full, larger(joined.cosine, one.cosine));
+        let rank = |one: &Candidate| (one.full, one.words, one.cosine.map_or(-1.0, |_| one.level));
+        let full = joined.full || one.full;
+        let nearest = if nearer(one, joined) { *one } else { *joined };
         if rank(one) > rank(joined) {
             *joined = *one;
         }
-        (joined.full, joined.cosine) = (full, cosine);
+        joined.full = full;
+        (joined.cosine, joined.level, joined.meant) = (nearest.cosine, nearest.level, nearest.meant);
         false
     });
     found.extend(best.into_values());
 }
 
-fn larger(a: Option<f32>, b: Option<f32>) -> Option<f32> {
-    a.into_iter().chain(b).reduce(f32::max)
+fn nearer(one: &Candidate, than: &Candidate) -> bool {
+    one.cosine.is_some() && (than.cosine.is_none() || one.level > than.level)
 }
 
 /// All candidates of the keyword leg. A document's score is that of its best passage plus that of its name.
@@ -254,18 +268,25 @@ fn add_names(
 
 const fn candidate(segment: usize, document: u32, passage: u32, words: f32) -> Candidate {
     let segment = segment as u32;
-    Candidate { segment, document, passage, words, rest: 0.0, full: false, cosine: None, meant: passage, score: words }
+    Candidate { segment, document, passage, words, rest: 0.0, full: false, cosine: None, level: 0.0, meant: passage, score: words }
 }
 
-/// All candidates of the vector leg that reach `floor`.
-fn by_meaning(search: &Search<'_>, wanted: &Wanted<'_>, floor: f32) -> Vec<Candidate> {
+/// All candidates of the vector leg that reach the floor of their kind.
+fn by_meaning(
+    search: &Search<'_>,
+    wanted: &Wanted<'_>,
+    floors: [f32; 2],
+    levels: &mut Levels,
+) -> Vec<Candidate> {
     let Some(legs) = Meaning::of(wanted) else { return Vec::new() };
     let mut found: Vec<Candidate> = Vec::new();
+    let mut moments = [Moments::default(); 2];
     for (at, (placed, allowed)) in search.view.segments.iter().zip(&search.allowed).enumerate() {
         let segment = &placed.segment;
         let all = allowed.count() == segment.documents();
-        let may = |passage: usize| all || allowed.has(segment.document_of(passage));
-        legs.each(segment, at, floor, &may, &mut |passage, estimate| {
+        let may = |passage: usize| allowed.has(segment.document_of(passage));
+        let may: Option<&dyn Fn(usize) -> bool> = if all { None } else { Some(&may) };
+        legs.each(segment, at, (floors, &mut moments), may, &mut |passage, estimate| {
             let (passage, document) = (passage as u32, segment.document_of(passage) as u32);
             // Passages arrive in order, so those of one document are consecutive.
             let same = |last: &&mut Candidate| {
@@ -283,8 +304,52 @@ fn by_meaning(search: &Search<'_>, wanted: &Wanted<'_>, floor: f32) -> Vec<Candi
             }
         });
     }
-    compute_best(search, &mut found, &legs);
+    *levels = Levels::of(&moments);
+    compute_best(search, &mut found, &legs, levels);
     found
+}
+
+/// How cosines of the two kinds of vectors compare. A question is nearer to deep vectors than to the table's, so the
+/// table's are moved to where they would lie among the deep ones: the same number of deviations from the mean.
+#[derive(Clone, Copy, Debug)]
+struct Levels {
+    factor: f32,
+    offset: f32,
+    /// The share of vectors that are deep.
+    deep: f32,
+}
+
+impl Default for Levels {
+    fn default() -> Self {
+        Self { factor: 1.0, offset: 0.0, deep: 0.0 }
+    }
+}
+
+impl Levels {
+    fn of([table, deep]: &[Moments; 2]) -> Self {
+        let all = table.count() + deep.count();
+        let share = deep.count() as f32 / all.max(1) as f32;
+        // The moments of a handful of vectors say nothing.
+        if table.count().min(deep.count()) < FEW || table.deviation() <= 0.0 {
+            return Self { deep: share, ..Self::default() };
+        }
+        let factor = deep.deviation() / table.deviation();
+        Self { factor, offset: deep.mean() - factor * table.mean(), deep: share }
+    }
+
+    fn of_cosine(&self, segment: &Segment, passage: u32, cosine: f32) -> f32 {
+        if segment.vectors.is_deep(passage as usize) { cosine } else { self.factor * cosine + self.offset }
+    }
+
+    /// Whether vectors of both kinds are compared.
+    fn are_mixed(&self) -> bool {
+        self.deep > 0.0 && self.deep < 1.0
+    }
+
+    /// The weight of the vector leg.
+    fn dense(&self) -> f32 {
+        DENSE[0] + self.deep * (DENSE[1] - DENSE[0])
+    }
 }
 
 /// The source of cosines: the built-in vectors, or those of a remote model.
@@ -302,22 +367,24 @@ impl<'a> Meaning<'a> {
         Some(Self::BuiltIn(Box::new(vector::Query::new(vector))))
     }
 
-    /// Calls `each` with every allowed passage of a segment whose cosine, estimated or exact, reaches `floor`.
+    /// Calls `each` with every allowed passage of a segment whose cosine, estimated or exact, reaches the floor of its
+    /// kind.
     fn each(
         &self,
         segment: &Segment,
         at: usize,
-        floor: f32,
-        may: &dyn Fn(usize) -> bool,
+        (floors, moments): ([f32; 2], &mut [Moments; 2]),
+        may: Option<&dyn Fn(usize) -> bool>,
         each: &mut dyn FnMut(usize, f32),
     ) {
         match self {
-            Self::BuiltIn(query) => segment.vectors.estimate(query, floor, may, each),
+            Self::BuiltIn(query) => segment.vectors.estimate(query, floors, may, moments, each),
             Self::Other(cosines) => {
+                let may = |passage: usize| may.is_none_or(|may| may(passage));
                 let near = cosines.0[at]
                     .iter()
                     .enumerate()
-                    .filter(|(passage, cosine)| **cosine >= floor && may(*passage));
+                    .filter(|(passage, cosine)| **cosine >= floors[0] && may(*passage));
                 near.for_each(|(passage, cosine)| each(passage, *cosine));
             }
         }
@@ -332,7 +399,12 @@ impl<'a> Meaning<'a> {
 }
 
 /// Replaces the estimates of the best candidates by exact cosines.
-fn compute_best(search: &Search<'_>, found: &mut [Candidate], legs: &Meaning<'_>) {
+fn compute_best(search: &Search<'_>, found: &mut [Candidate], legs: &Meaning<'_>, levels: &Levels) {
+    for one in &mut *found {
+        let segment = &search.view.segments[one.segment as usize].segment;
+        one.score = levels.of_cosine(segment, one.passage, one.score);
+        one.level = one.score;
+    }
     let by_estimate = |a: &Candidate, b: &Candidate| b.score.total_cmp(&a.score);
     if found.len() > POOL {
         found.select_nth_unstable_by(POOL, by_estimate);
@@ -340,22 +412,24 @@ fn compute_best(search: &Search<'_>, found: &mut [Candidate], legs: &Meaning<'_>
     let best = found.len().min(POOL);
     for one in &mut found[..best] {
         let segment = &search.view.segments[one.segment as usize].segment;
-        one.score = legs.cosine(segment, one.segment, one.passage);
-        one.cosine = Some(one.score);
+        let cosine = legs.cosine(segment, one.segment, one.passage);
+        one.cosine = Some(cosine);
+        one.level = levels.of_cosine(segment, one.passage, cosine);
+        one.score = one.level;
     }
 }
 
 /// The union of both legs. Quoted phrases restrict the vector leg too.
-fn by_both(search: &Search<'_>, wanted: &Wanted<'_>) -> Result<Vec<Candidate>> {
+fn by_both(search: &Search<'_>, wanted: &Wanted<'_>, levels: &mut Levels) -> Result<Vec<Candidate>> {
     let mut found = by_words(search, wanted.unit)?;
     let key = |candidate: &Candidate| match wanted.unit {
         Unit::Document => (candidate.segment, candidate.document),
         Unit::Passage => (candidate.segment, candidate.passage),
     };
-    let floor = if found.is_empty() { FLOOR_ALONE } else { FLOOR };
+    let floors = if found.is_empty() { FLOORS_ALONE } else { FLOORS };
     let quoted = search.resolved.groups.iter().any(|group| group.required);
     let mut meant: HashMap<(u32, u32), Candidate> =
-        by_meaning(search, wanted, floor).into_iter().map(|one| (key(&one), one)).collect();
+        by_meaning(search, wanted, floors, levels).into_iter().map(|one| (key(&one), one)).collect();
     let mut near: Vec<Bits> =
         search.view.segments.iter().map(|placed| Bits::none(placed.segment.passages())).collect();
     meant.keys().for_each(|(segment, at)| near[*segment as usize].set(*at as usize));
@@ -365,7 +439,7 @@ fn by_both(search: &Search<'_>, wanted: &Wanted<'_>) -> Result<Vec<Candidate>> {
         if near[segment as usize].has(at as usize)
             && let Some(meant) = meant.remove(&(segment, at))
         {
-            (one.cosine, one.meant) = (meant.cosine, meant.passage);
+            (one.cosine, one.level, one.meant) = (meant.cosine, meant.level, meant.passage);
         }
     }
     if !quoted {
@@ -396,22 +470,28 @@ fn order(
 }
 
 /// Scores the pool by both legs and appends the rest.
-fn order_hybrid(search: &Search<'_>, found: &mut Vec<Candidate>, wanted: &Wanted<'_>, most: usize) {
+fn order_hybrid(
+    search: &Search<'_>,
+    found: &mut Vec<Candidate>,
+    wanted: &Wanted<'_>,
+    levels: &Levels,
+    most: usize,
+) {
     let mut rest = std::mem::take(found);
     let mut pool = take_best(&mut rest, |one| one.words, 0.0);
-    pool.extend(take_best(&mut rest, |one| one.cosine.unwrap_or(-1.0), -1.0));
+    pool.extend(take_best(&mut rest, |one| one.cosine.map_or(f32::MIN, |_| one.level), f32::MIN));
     if let Some(legs) = Meaning::of(wanted) {
         let without = pool.iter_mut().filter(|one| one.cosine.is_none());
-        without.for_each(|one| compute_cosine(search, one, &legs, wanted.unit));
+        without.for_each(|one| compute_cosine(search, one, &legs, (levels, wanted.unit)));
     }
     let largest = pool.iter().map(|one| one.words).fold(0.0, f32::max);
-    fuse(&mut pool, largest);
-    if tune("BETA", 0.0) > 0.0 { look_again(search, &mut pool, wanted); fuse(&mut pool, largest); }
+    fuse(&mut pool, largest, levels.dense());
+    if tune("BETA", 0.0) > 0.0 && !levels.are_mixed() { look_again(search, &mut pool, wanted); fuse(&mut pool, largest, levels.dense()); }
     let smallest = pool.iter().map(|one| one.score).fold(1.0, f32::min);
     order(search, &mut pool, most, |a, b| (b.score, b.words).partial_cmp(&(a.score, a.words)));
     if pool.len() < most && !rest.is_empty() {
         order(search, &mut rest, most - pool.len(), |a, b| {
-            (b.words, b.cosine).partial_cmp(&(a.words, a.cosine))
+            (b.words, b.level).partial_cmp(&(a.words, a.level))
         });
         for one in &mut rest {
             let words = if largest > 0.0 { one.words / largest } else { 0.0 };
@@ -423,16 +503,16 @@ fn order_hybrid(search: &Search<'_>, found: &mut Vec<Candidate>, wanted: &Wanted
 }
 
 /// Scores the pool by both legs together.
-fn fuse(pool: &mut [Candidate], largest: f32) {
-    let cosines = pool.iter().filter_map(|one| one.cosine);
+fn fuse(pool: &mut [Candidate], largest: f32, dense: f32) {
+    let levels = pool.iter().filter(|one| one.cosine.is_some()).map(|one| one.level);
     let (low, high) =
-        cosines.fold((f32::MAX, f32::MIN), |(low, high), cosine| (low.min(cosine), high.max(cosine)));
-    let alpha = tune("ALPHA", ALPHA);
+        levels.fold((f32::MAX, f32::MIN), |(low, high), level| (low.min(level), high.max(level)));
+    let dense = tune("DENSE", dense);
     for one in pool {
         let words = if largest > 0.0 { one.words / largest } else { 0.0 };
-        let meaning = one.cosine.map(|cosine| if high > low { (cosine - low) / (high - low) } else { 1.0 });
-        one.score = match meaning {
-            Some(meaning) => alpha * words + (1.0 - alpha) * meaning,
+        let meaning = if high > low { (one.level - low) / (high - low) } else { 1.0 };
+        one.score = match one.cosine {
+            Some(_) => (1.0 - dense) * words + dense * meaning,
             None => words,
         };
     }
@@ -454,7 +534,7 @@ fn look_again(search: &Search<'_>, pool: &mut [Candidate], wanted: &Wanted<'_>) 
     mean.iter_mut().for_each(|value| *value /= length);
     let query = vector::Query::new(&mean);
     for one in pool.iter_mut() {
-        one.cosine = one.cosine.map(|_| search.view.segments[one.segment as usize].segment.vectors.cosine(&query, one.meant as usize));
+        one.level = search.view.segments[one.segment as usize].segment.vectors.cosine(&query, one.meant as usize);
     }
 }
 
@@ -476,7 +556,12 @@ fn take_best(rest: &mut Vec<Candidate>, measure: impl Fn(&Candidate) -> f32, lea
 }
 
 /// The best cosine of the candidate's passages.
-fn compute_cosine(search: &Search<'_>, one: &mut Candidate, legs: &Meaning<'_>, unit: Unit) {
+fn compute_cosine(
+    search: &Search<'_>,
+    one: &mut Candidate,
+    legs: &Meaning<'_>,
+    (levels, unit): (&Levels, Unit),
+) {
     let segment = &search.view.segments[one.segment as usize].segment;
     let row = segment.document(one.document as usize);
     // Not for long documents: the vector leg has scanned all passages, so one it did not return is below the floor.
@@ -487,8 +572,9 @@ fn compute_cosine(search: &Search<'_>, one: &mut Candidate, legs: &Meaning<'_>, 
     };
     for passage in passages {
         let cosine = legs.cosine(segment, one.segment, passage);
-        if one.cosine.is_none_or(|best| cosine > best) {
-            (one.cosine, one.meant) = (Some(cosine), passage);
+        let level = levels.of_cosine(segment, passage, cosine);
+        if one.cosine.is_none() || level > one.level {
+            (one.cosine, one.level, one.meant) = (Some(cosine), level, passage);
         }
     }
 }

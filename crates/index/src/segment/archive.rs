@@ -136,12 +136,25 @@ impl Archive {
         Ok(Self { name: name.to_owned(), parts: Arc::new(parts), mapped: Some(mapped) })
     }
 
+    /// The name of the file, if there is one.
+    pub(crate) fn file_name(&self) -> Option<&str> {
+        self.mapped.as_ref().map(|_| self.name.as_str())
+    }
+
     /// The bytes of a part.
     pub(crate) fn part(&self, name: &str) -> Result<OwnedBytes> {
         match self.parts.get(name) {
             Some((slice, _)) => Ok(slice.read_bytes()?),
             None => Err(Error::damaged(&self.name, format!("its part {name} is missing"))),
         }
+    }
+
+    /// All parts, to be written again without copying them first.
+    pub(crate) fn shared(&self) -> Result<Parts> {
+        let part = |(name, (slice, _)): (&String, &(FileSlice, _))| {
+            Ok((name.clone(), Content::Shared(slice.read_bytes()?)))
+        };
+        self.parts.iter().map(part).collect()
     }
 
     /// Releases the resident pages of the mapped file; they are mapped again when needed.

@@ -8,6 +8,7 @@ use tantivy::{IndexBuilder, SingleSegmentIndexWriter, directory::RamDirectory};
 use super::{
     Segment,
     archive::{Archive, Content, Parts, words_from_memory},
+    leads::LeadsBuilder,
     mentions::MentionsBuilder,
     tables::{ALWAYS, CONVERTED, DocumentRow, FIRST_PIECE, LATER_PIECE, PATTERNS, PassageRow, Span, WORDED},
 };
@@ -110,6 +111,7 @@ pub struct Builder {
     trigrams: TrigramsBuilder,
     mentions: MentionsBuilder,
     vectors: VectorsBuilder,
+    leads: LeadsBuilder,
     text_bytes: usize,
 }
 
@@ -134,6 +136,7 @@ impl Builder {
             trigrams: TrigramsBuilder::default(),
             mentions: MentionsBuilder::default(),
             vectors: VectorsBuilder::default(),
+            leads: LeadsBuilder::default(),
             text_bytes: 0,
         })
     }
@@ -167,6 +170,7 @@ impl Builder {
             self.words.add_document(text::document(self.fields, &passage.lead, body, name))?;
             PassageRow { document, tokens: passage.tokens, span: passage.span }.write(&mut self.passages);
             self.vectors.add(&passage.vector);
+            self.leads.add(&passage.lead);
         }
         self.passage_count += passages.len() as u32;
         let (bytes, mut flags) = match entry.grep {
@@ -220,7 +224,9 @@ impl Builder {
         let names = super::word_files(&index)?;
         words_from_memory(&self.directory, &names, &mut parts)?;
         let mut keep = |name: &str, bytes| parts.insert(name.to_owned(), Content::Bytes(bytes));
-        for (name, bytes) in self.vectors.finish().into_iter().chain(self.mentions.finish()) {
+        for (name, bytes) in
+            self.vectors.finish().into_iter().chain(self.mentions.finish()).chain(self.leads.finish())
+        {
             keep(name, bytes);
         }
         keep("trigrams", self.trigrams.finish());

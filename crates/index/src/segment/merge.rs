@@ -1,6 +1,6 @@
 //! Merges the live documents of several segments into one segment.
 
-use std::{os::unix::fs::DirBuilderExt, path::Path};
+use std::{collections::BTreeMap, os::unix::fs::DirBuilderExt, path::Path};
 
 use tantivy::{
     Directory, Index,
@@ -14,11 +14,12 @@ use super::{
     Built, Segment,
     archive::{Content, Parts, words_from_folder, words_from_memory},
     build::{numbers, place, stems},
+    leads::LeadsBuilder,
     mentions::Mentions,
     tables::DocumentRow,
     word_files,
 };
-use crate::{Error, Result, bits::Bits, text, trigram::Trigrams, vector::VectorsBuilder};
+use crate::{Error, Result, bits::Bits, text, trigram::Trigrams, vector::{DIMENSIONS, VectorsBuilder}};
 
 /// Word indexes up to this size are merged in memory: tantivy syncs every file that it writes to a folder, which takes
 /// longer than merging a few small segments.
@@ -53,7 +54,7 @@ pub(crate) fn merge(segments: &[(&Segment, &Bits)], folder: &Path) -> Result<Opt
     let mut rows = Vec::new();
     tables.documents.iter().for_each(|row| row.write(&mut rows));
     keep("documents", rows);
-    for (name, bytes) in tables.vectors.finish().into_iter().chain(mentions) {
+    for (name, bytes) in tables.vectors.finish().into_iter().chain(mentions).chain(tables.leads.finish()) {
         keep(name, bytes);
     }
     Ok(Some(Built { parts, documents: live as u32, text_bytes: tables.text_bytes, folder: scratch }))
@@ -107,6 +108,7 @@ struct Merged {
     passage_count: u32,
     paths: Vec<u8>,
     vectors: VectorsBuilder,
+    leads: LeadsBuilder,
     text_bytes: u64,
     /// The new row of each document of each segment, if it is live.
     places: Vec<Vec<Option<u32>>>,
@@ -136,6 +138,7 @@ impl Merged {
             passage_row.document = document;
             passage_row.write(&mut self.passages);
             self.vectors.add_stored(&segment.vectors, passage as usize);
+            self.leads.add(segment.lead(passage as usize));
             self.text_bytes += u64::from(passage_row.span.end - passage_row.span.start);
         }
         self.passage_count += row.passages;
@@ -143,4 +146,21 @@ impl Merged {
         self.documents.push(row);
         Ok(())
     }
+}
+
+/// A segment with other vectors for some of its passages, all made by the deep model.
+pub(crate) fn with_vectors(segment: &Segment, deep: &BTreeMap<u32, [f32; DIMENSIONS]>) -> Result<Built> {
+    let mut vectors = VectorsBuilder::default();
+    for passage in 0..segment.passages() {
+        match deep.get(&(passage as u32)) {
+            Some(vector) => vectors.add_deep(vector),
+            None => vectors.add_stored(&segment.vectors, passage),
+        }
+    }
+    let mut parts = segment.archive.shared()?;
+    for (name, bytes) in vectors.finish() {
+        parts.insert(name.to_owned(), Content::Bytes(bytes));
+    }
+    let text_bytes = (0..segment.passages()).map(|at| segment.passage(at).span).map(|span| u64::from(span.end - span.start));
+    Ok(Built { parts, documents: segment.documents() as u32, text_bytes: text_bytes.sum(), folder: None })
 }

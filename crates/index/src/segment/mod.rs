@@ -5,6 +5,7 @@
 
 pub(crate) mod archive;
 mod build;
+mod leads;
 mod mentions;
 mod merge;
 mod tables;
@@ -16,8 +17,9 @@ use std::{path::PathBuf, sync::Arc};
 
 use archive::Archive;
 pub use build::{Builder, Built, Entry, EntryPassage, Grep, Part};
+use leads::Leads;
 use mentions::Mentions;
-pub(crate) use merge::merge;
+pub(crate) use merge::{merge, with_vectors};
 use parking_lot::Mutex;
 use shelf_base::ids::CollectionId;
 pub use tables::Span;
@@ -60,6 +62,7 @@ pub(crate) struct Segment {
     trigrams: Trigrams,
     pub(crate) mentions: Mentions,
     pub(crate) vectors: Vectors,
+    leads: Leads,
     pub(crate) stems: Stems,
     plain: Gathered,
     identifiers: Gathered,
@@ -74,11 +77,12 @@ impl Segment {
         index.set_tokenizers(text::tokenizers());
         let reader = text::only_segment(&index)?;
         let tables = Tables::open(archive.part("documents")?, archive.part("passages")?)?;
-        let vectors = Vectors::open(
+        let vectors = Vectors::open([
             archive.part("vector.bytes")?,
             archive.part("vector.scales")?,
             archive.part("vector.codes")?,
-        )?;
+            archive.part("vector.deep")?,
+        ])?;
         if vectors.count() != tables.passages() || reader.max_doc() as usize != tables.passages() {
             return Err(Error::damaged("segment", "its parts have different numbers of passages"));
         }
@@ -92,6 +96,7 @@ impl Segment {
             archive.part("mentions")?,
             tables.documents(),
         )?;
+        let leads = Leads::open(archive.part("leads")?, archive.part("leads.places")?, tables.passages())?;
         Ok(Self {
             mentions,
             fields: text::schema().1,
@@ -100,6 +105,7 @@ impl Segment {
             tables,
             numbers,
             vectors,
+            leads,
             paths: archive.part("paths")?,
             trigrams: Trigrams::open(archive.part("trigrams")?)?,
             stems: Stems::open(archive.part("stems")?)?,
@@ -107,6 +113,11 @@ impl Segment {
             identifiers: Gathered::default(),
             archive,
         })
+    }
+
+    /// The name of its file, if it is on disk.
+    pub(crate) fn file_name(&self) -> Option<&str> {
+        self.archive.file_name()
     }
 
     pub(crate) fn documents(&self) -> usize {
@@ -131,6 +142,11 @@ impl Segment {
 
     pub(crate) fn tokens_of(&self, passage: usize) -> u32 {
         self.tables.tokens_of(passage)
+    }
+
+    /// The words of a passage that stand elsewhere.
+    pub(crate) fn lead(&self, passage: usize) -> &str {
+        self.leads.of(passage)
     }
 
     /// The number of tokens of all documents.

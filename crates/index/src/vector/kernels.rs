@@ -147,7 +147,7 @@ mod tests {
         let vector = |seed: usize| std::array::from_fn(|at| ((at * 31 + seed * 17) as f32).sin() / 14.0);
         let mut builder = VectorsBuilder::default();
         (0..40).for_each(|seed| builder.add(&vector(seed)));
-        let [.., (_, codes)] = builder.finish();
+        let [_, _, (_, codes), _] = builder.finish();
         let groups = codes.as_chunks::<CODED_BYTES>().0;
         let query = Query::new(&vector(3));
         let (mut chosen, mut plain) = ([0.0; RUN * GROUP], [0.0; RUN * GROUP]);

@@ -38,27 +38,47 @@ fn rotation() -> &'static Rotation {
 pub(crate) struct VectorsBuilder {
     bytes: Vec<u8>,
     scales: Vec<f32>,
+    /// Which of them the deep model made.
+    deep: Vec<bool>,
 }
 
 impl VectorsBuilder {
     /// Adds a unit vector or a zero vector.
     pub(crate) fn add(&mut self, vector: &[f32; DIMENSIONS]) {
+        self.add_made(vector, false);
+    }
+
+    /// Adds a vector of the deep model.
+    pub(crate) fn add_deep(&mut self, vector: &[f32; DIMENSIONS]) {
+        self.add_made(vector, true);
+    }
+
+    fn add_made(&mut self, vector: &[f32; DIMENSIONS], is_deep: bool) {
         let (scale, bytes) = quantized(vector);
         self.bytes.extend_from_slice(&bytes);
         self.scales.push(scale);
+        self.deep.push(is_deep);
     }
 
     /// Adds a vector of another segment unchanged.
     pub(crate) fn add_stored(&mut self, vectors: &Vectors, at: usize) {
         self.bytes.extend_from_slice(vectors.row(at));
         self.scales.push(vectors.scale(at));
+        self.deep.push(vectors.is_deep(at));
     }
 
-    /// The three parts: bytes, scales, codes.
-    pub(crate) fn finish(self) -> [(&'static str, Vec<u8>); 3] {
+    /// The four parts: bytes, scales, codes, and a bit for each vector that tells whether it is deep.
+    pub(crate) fn finish(self) -> [(&'static str, Vec<u8>); 4] {
         let codes = self.codes();
         let scales = self.scales.iter().flat_map(|scale| scale.to_le_bytes()).collect();
-        [("vector.bytes", self.bytes), ("vector.scales", scales), ("vector.codes", codes)]
+        let bits = |eight: &[bool]| eight.iter().rev().fold(0_u8, |bits, deep| bits << 1 | u8::from(*deep));
+        let deep = self.deep.chunks(8).map(bits).collect();
+        [
+            ("vector.bytes", self.bytes),
+            ("vector.scales", scales),
+            ("vector.codes", codes),
+            ("vector.deep", deep),
+        ]
     }
 
     fn vector(&self, at: usize) -> [f32; DIMENSIONS] {
@@ -104,17 +124,21 @@ pub(crate) struct Vectors {
     bytes: OwnedBytes,
     scales: OwnedBytes,
     codes: OwnedBytes,
+    deep: OwnedBytes,
     count: usize,
+    deep_count: usize,
 }
 
 impl Vectors {
-    pub(crate) fn open(bytes: OwnedBytes, scales: OwnedBytes, codes: OwnedBytes) -> Result<Self> {
+    pub(crate) fn open([bytes, scales, codes, deep]: [OwnedBytes; 4]) -> Result<Self> {
         let count = scales.len() / 4;
         let fits = scales.len() == 4 * count
             && bytes.len() == DIMENSIONS * count
-            && codes.len() == CODED_BYTES * count.div_ceil(GROUP);
+            && codes.len() == CODED_BYTES * count.div_ceil(GROUP)
+            && deep.len() == count.div_ceil(8);
         if fits {
-            Ok(Self { bytes, scales, codes, count })
+            let deep_count = deep.iter().map(|bits| bits.count_ones() as usize).sum();
+            Ok(Self { bytes, scales, codes, deep, count, deep_count })
         } else {
             Err(Error::damaged("vectors", "the lengths of its parts are inconsistent"))
         }
@@ -122,6 +146,16 @@ impl Vectors {
 
     pub(crate) const fn count(&self) -> usize {
         self.count
+    }
+
+    /// Whether the deep model made this vector.
+    pub(crate) fn is_deep(&self, at: usize) -> bool {
+        self.deep[at / 8] >> (at % 8) & 1 == 1
+    }
+
+    /// How many the deep model made.
+    pub(crate) const fn deep_count(&self) -> usize {
+        self.deep_count
     }
 
     fn row(&self, at: usize) -> &[u8] {
@@ -143,25 +177,83 @@ impl Vectors {
         kernels::dot(&query.vector, self.row(at)) * self.scale(at)
     }
 
-    /// Calls `each` with an estimate of the cosine of every allowed vector that reaches `floor`.
+    /// Calls `each` with an estimate of the cosine of every allowed vector that reaches the floor of its kind, and adds
+    /// the estimates of all allowed vectors to the moments of their kind.
     pub(crate) fn estimate(
         &self,
         query: &Query,
-        floor: f32,
-        allowed: &dyn Fn(usize) -> bool,
+        floors: [f32; 2],
+        allowed: Option<&dyn Fn(usize) -> bool>,
+        moments: &mut [Moments; 2],
         each: &mut dyn FnMut(usize, f32),
     ) {
+        let is_one_kind = self.deep_count == 0 || self.deep_count == self.count;
+        let only = usize::from(self.deep_count > 0);
         let mut estimates = [0.0; RUN * GROUP];
         for (run, codes) in self.codes.as_chunks::<CODED_BYTES>().0.chunks(RUN).enumerate() {
             kernels::estimate(codes, query, &mut estimates);
             let first = run * RUN * GROUP;
             let length = (self.count - first).min(RUN * GROUP);
-            for (lane, estimate) in estimates[..length].iter().enumerate() {
-                if *estimate >= floor && allowed(first + lane) {
-                    each(first + lane, *estimate);
+            let estimates = &estimates[..length];
+            match allowed {
+                None if is_one_kind => moments[only].add_all(estimates),
+                _ => {
+                    let may = |at: usize| allowed.is_none_or(|allowed| allowed(at));
+                    for (lane, estimate) in estimates.iter().enumerate().filter(|(lane, _)| may(first + lane)) {
+                        moments[usize::from(self.is_deep(first + lane))].add_all(&[*estimate]);
+                    }
+                }
+            }
+            for (lane, estimate) in estimates.iter().enumerate() {
+                let at = first + lane;
+                let floor = if is_one_kind { floors[only] } else { floors[usize::from(self.is_deep(at))] };
+                if *estimate >= floor && allowed.is_none_or(|allowed| allowed(at)) {
+                    each(at, *estimate);
                 }
             }
         }
+    }
+}
+
+/// The mean and the deviation of cosines.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Moments {
+    count: u64,
+    sum: f64,
+    squares: f64,
+}
+
+impl Moments {
+    fn add_all(&mut self, values: &[f32]) {
+        // Sixteen partial sums each, so that the compiler vectorizes.
+        let (mut sums, mut squares) = ([0.0_f32; 16], [0.0_f32; 16]);
+        let (chunks, rest) = values.as_chunks::<16>();
+        for chunk in chunks {
+            for lane in 0..16 {
+                sums[lane] += chunk[lane];
+                squares[lane] += chunk[lane] * chunk[lane];
+            }
+        }
+        self.count += values.len() as u64;
+        self.sum += f64::from(sums.iter().sum::<f32>() + rest.iter().sum::<f32>());
+        let last: f32 = rest.iter().map(|value| value * value).sum();
+        self.squares += f64::from(squares.iter().sum::<f32>() + last);
+    }
+
+    /// How many values there are.
+    pub(crate) const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Their mean.
+    pub(crate) fn mean(&self) -> f32 {
+        (self.sum / self.count.max(1) as f64) as f32
+    }
+
+    /// Their deviation.
+    pub(crate) fn deviation(&self) -> f32 {
+        let mean = self.sum / self.count.max(1) as f64;
+        (self.squares / self.count.max(1) as f64 - mean * mean).max(0.0).sqrt() as f32
     }
 }
 
@@ -222,14 +314,15 @@ mod tests {
     fn opened(count: usize) -> Vectors {
         let mut builder = VectorsBuilder::default();
         (0..count).for_each(|at| builder.add(&random(at as u64 + 1)));
-        let [bytes, scales, codes] = builder.finish().map(|(_, part)| OwnedBytes::new(part));
-        Vectors::open(bytes, scales, codes).unwrap()
+        Vectors::open(builder.finish().map(|(_, part)| OwnedBytes::new(part))).unwrap()
     }
 
     /// The ten nearest vectors among those with the `most` best estimates.
     fn nearest(vectors: &Vectors, query: &Query, most: usize) -> Vec<usize> {
         let mut found = Vec::new();
-        vectors.estimate(query, -2.0, &|_| true, &mut |at, estimate| found.push((at, estimate)));
+        vectors.estimate(query, [-2.0; 2], None, &mut Default::default(), &mut |at, estimate| {
+            found.push((at, estimate));
+        });
         assert_eq!(found.len(), vectors.count());
         found.sort_by(|a, b| b.1.total_cmp(&a.1));
         found.truncate(most);
@@ -267,7 +360,9 @@ mod tests {
         let query = Query::new(&random(5));
         let estimates = |vectors: &Vectors| {
             let mut found = Vec::new();
-            vectors.estimate(&query, -2.0, &|at| at < 13, &mut |_, estimate| found.push(estimate));
+            vectors.estimate(&query, [-2.0; 2], Some(&|at| at < 13), &mut Default::default(), &mut |_, estimate| {
+                found.push(estimate);
+            });
             found
         };
         assert_eq!(estimates(&few), estimates(&many));
@@ -280,11 +375,33 @@ mod tests {
     fn zero_vectors_do_no_harm_and_torn_parts_are_noticed() {
         let mut builder = VectorsBuilder::default();
         builder.add(&[0.0; DIMENSIONS]);
-        let [bytes, scales, codes] = builder.finish().map(|(_, part)| OwnedBytes::new(part));
-        let vectors = Vectors::open(bytes.clone(), scales.clone(), codes).unwrap();
-        vectors.estimate(&Query::new(&random(1)), 0.1, &|_| true, &mut |_, _| {
+        let [bytes, scales, codes, deep] = builder.finish().map(|(_, part)| OwnedBytes::new(part));
+        let vectors = Vectors::open([bytes.clone(), scales.clone(), codes, deep.clone()]).unwrap();
+        vectors.estimate(&Query::new(&random(1)), [0.1; 2], None, &mut Default::default(), &mut |_, _| {
             panic!("a zero vector is near nothing")
         });
-        assert!(Vectors::open(bytes, scales, OwnedBytes::empty()).is_err());
+        assert!(Vectors::open([bytes, scales, OwnedBytes::empty(), deep]).is_err());
+    }
+
+    #[test]
+    fn moments_are_kept_by_kind() {
+        let mut builder = VectorsBuilder::default();
+        for at in 0..700 {
+            let vector = random(at + 1);
+            if at % 3 == 0 { builder.add_deep(&vector) } else { builder.add(&vector) }
+        }
+        let vectors = Vectors::open(builder.finish().map(|(_, part)| OwnedBytes::new(part))).unwrap();
+        assert_eq!((vectors.count(), vectors.deep_count()), (700, 234));
+        let query = Query::new(&random(9));
+        let (mut moments, mut by_hand) = ([Moments::default(); 2], [Vec::new(), Vec::new()]);
+        vectors.estimate(&query, [-2.0; 2], Some(&|at| at != 3), &mut moments, &mut |at, estimate| {
+            by_hand[usize::from(at % 3 == 0)].push(estimate);
+        });
+        for (moments, values) in moments.iter().zip(by_hand) {
+            let mean = values.iter().sum::<f32>() / values.len() as f32;
+            let square = values.iter().map(|value| (value - mean).powi(2)).sum::<f32>() / values.len() as f32;
+            assert_eq!(moments.count(), values.len() as u64);
+            assert!((moments.mean() - mean).abs() < 1e-4 && (moments.deviation() - square.sqrt()).abs() < 1e-4);
+        }
     }
 }

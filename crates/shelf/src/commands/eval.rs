@@ -13,7 +13,9 @@ use std::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 use shelf_base::{CallContext, Kind};
-use shelf_engine::{AddRequest, Caller, Library, Options, SearchKind, SearchRequest, What};
+use shelf_engine::{
+    AddRequest, Caller, Library, Options, SearchKind, SearchRequest, StoreRequest, What,
+};
 
 use crate::{
     cli,
@@ -24,6 +26,8 @@ use crate::{
 
 const KINDS: [(&str, SearchKind); 3] =
     [("keyword", SearchKind::Keyword), ("semantic", SearchKind::Semantic), ("hybrid", SearchKind::Hybrid)];
+/// Characters of a title at most.
+const TITLE_CHARS: usize = 500;
 /// Number of hits considered for recall.
 const DEPTH: usize = 100;
 
@@ -55,7 +59,7 @@ pub(super) fn run(command: &cli::Eval, output: &Output) -> Outcome {
     let mut sums: BTreeMap<usize, Figures> = BTreeMap::new();
     for folder in &command.folders {
         let name = folder.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        for (at, figures) in measure(folder, command.queries, output)?.into_iter().enumerate() {
+        for (at, figures) in measure(folder, command, output)?.into_iter().enumerate() {
             rows.push(row(&name, KINDS[at].0, &figures));
             replies.push(reply(&name, KINDS[at].0, &figures));
             let sum = sums.entry(at).or_default();
@@ -99,18 +103,27 @@ fn reply(folder: &str, kind: &str, figures: &Figures) -> Value {
     })
 }
 
-fn measure(folder: &Path, most: Option<usize>, output: &Output) -> Outcome<Vec<Figures>> {
+fn measure(folder: &Path, command: &cli::Eval, output: &Output) -> Outcome<Vec<Figures>> {
     let corpus: Vec<Judged> = lines(&folder.join("corpus.jsonl"))?;
     let mut queries: Vec<Judged> = lines(&folder.join("queries.jsonl"))?;
     let grades = grades(&folder.join("qrels.tsv"))?;
     queries.retain(|query| grades.contains_key(&query.id));
-    queries.truncate(most.unwrap_or(usize::MAX));
+    queries.truncate(command.queries.unwrap_or(usize::MAX));
     if queries.is_empty() {
         return Err(CliError::new(Kind::Invalid, format!("{} has no judged queries", folder.display())));
     }
     let scratch = Scratch::new()?;
     let library = Library::open(&scratch.0.join("library"), Options::default())?;
-    let ids = store(&scratch.0.join("corpus"), &corpus, &library, output)?;
+    let ids = if command.stored {
+        store_each(&corpus, &library)?
+    } else {
+        store(&scratch.0.join("corpus"), &corpus, &library, output)?
+    };
+    if let Some(percent) = command.deepen.filter(|percent| *percent > 0) {
+        let call = progress::call(output);
+        let all = library.deepen_figures(&Caller::owner())?.map_or(0, |figures| figures.passages);
+        library.deepen(&Caller::owner(), None, Some(all * u64::from(percent) / 100), &call)?;
+    }
     output.say(
         Tone::Good,
         &format!("{}: {} documents, {} queries", folder.display(), corpus.len(), queries.len()),
@@ -135,6 +148,26 @@ fn store(
     let request = AddRequest { recursive: true, ..AddRequest::new(What::Path(folder.to_owned())) };
     let call = progress::call(output);
     library.add(&Caller::owner(), &request, &call)?;
+    library.index_now(&call)?;
+    Ok(ids)
+}
+
+/// Stores documents with their titles.
+fn store_each(corpus: &[Judged], library: &Library) -> Outcome<HashMap<String, String>> {
+    let (caller, call) = (Caller::owner(), CallContext::new());
+    let mut ids = HashMap::new();
+    for document in corpus {
+        let title = if document.title.is_empty() { &document.id } else { &document.title };
+        let request = StoreRequest {
+            title: title.chars().take(TITLE_CHARS).collect(),
+            content: document.text.clone(),
+            document_type: None,
+            metadata: Default::default(),
+            collection: None,
+        };
+        let stored = library.store_document(&caller, &request, &call)?;
+        ids.insert(format!("documents/{}", stored.id), document.id.clone());
+    }
     library.index_now(&call)?;
     Ok(ids)
 }

@@ -68,6 +68,7 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Outcome {
         Command::Check { audit: true, .. } => upkeep::audit(&open_anyway(&settings)?, output),
         Command::Check { repair, .. } => upkeep::check(repair, &open_anyway(&settings)?, output),
         Command::Reindex => upkeep::reindex(&open(&settings)?, output),
+        Command::Deepen { collection } => upkeep::deepen(collection.as_deref(), &open(&settings)?, output),
         Command::Embed(command) => upkeep::embed(&command, &open(&settings)?, output),
         Command::Eval(command) => eval::run(&command, output),
         Command::Gc(command) => upkeep::collect(&command, &open_anyway(&settings)?, output),

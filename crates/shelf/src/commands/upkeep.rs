@@ -106,6 +106,25 @@ pub(super) fn embed(command: &cli::Embed, library: &Library, output: &Output) ->
     Ok(())
 }
 
+pub(super) fn deepen(collection: Option<&str>, library: &Library, output: &Output) -> Outcome {
+    let call = progress::call(output);
+    let made = library.deepen(&Caller::owner(), collection, None, &call)?;
+    drop(call);
+    let figures = library.deepen_figures(&Caller::owner())?.unwrap_or_default();
+    if output.json {
+        let reply = json!({ "vectors": made, "deep": figures.deep, "passages": figures.passages });
+        return output.print_json(&reply);
+    }
+    output.say(
+        Tone::Good,
+        &format!(
+            "{made} passages got deep vectors; {} of {} have them now",
+            figures.deep, figures.passages
+        ),
+    );
+    Ok(())
+}
+
 pub(super) fn collect(command: &cli::Gc, library: &Library, output: &Output) -> Outcome {
     let retention = Retention {
         keep_last: command.keep_last,

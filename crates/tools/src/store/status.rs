@@ -70,6 +70,8 @@ fn details(status: &StatusReply, snapshots: u64) -> Details {
             text_bytes: status.storage.map_or(0, |storage| storage.derived_bytes),
             graph_bytes: index.sizes.graph,
             table_bytes: index.sizes.tables,
+            deep_passages: index.deepening.map(|figures| figures.deep),
+            deepening_seconds: index.deepening.map(|figures| figures.remaining.as_secs()),
         }),
         queue: status.storage.map(|storage| QueueView { pending: storage.loose.0 }),
         compression: status.storage.map(|storage| CompressionView {
@@ -159,6 +161,12 @@ struct IndexView {
     graph_bytes: u64,
     /// Bytes of tables
     table_bytes: u64,
+    /// Number of passages with vectors of the deep model, unless it is off
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deep_passages: Option<u64>,
+    /// Seconds that the other passages would take on one processor
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deepening_seconds: Option<u64>,
 }
 
 #[derive(Serialize, JsonSchema)]
