@@ -110,7 +110,8 @@ impl Vectors {
         if let Some((_, other)) = records.iter().find(|(_, vector)| vector.len() != found) {
             return Err(self.changed(found, other.len()));
         }
-        let bytes: Vec<u8> = records.iter().flat_map(|(key, vector)| encode(key, vector, self.precision)).collect();
+        let bytes: Vec<u8> =
+            records.iter().flat_map(|(key, vector)| encode(key, vector, self.precision)).collect();
         self.locked("write", |vectors| {
             vectors.repair()?;
             // Another process may have written the header since the file was opened; its dimensions count.
@@ -142,7 +143,9 @@ impl Vectors {
         let length = self.file.metadata()?.len();
         self.dimensions = self.read_header()?;
         let sound = match self.dimensions {
-            Some(dimensions) => length - (length - self.first()) % self.precision.record_length(dimensions) as u64,
+            Some(dimensions) => {
+                length - (length - self.first()) % self.precision.record_length(dimensions) as u64
+            }
             None => {
                 self.forget();
                 0

@@ -114,7 +114,8 @@ impl Index {
         deep: &BTreeMap<u32, [f32; DIMENSIONS]>,
     ) -> Result<Option<String>> {
         let view = self.view()?;
-        let Some(placed) = view.segments.iter().find(|placed| placed.segment.file_name() == Some(name)) else {
+        let Some(placed) = view.segments.iter().find(|placed| placed.segment.file_name() == Some(name))
+        else {
             return Ok(None);
         };
         let written = self.write_segment(with_vectors(&placed.segment, deep)?)?;

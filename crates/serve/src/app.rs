@@ -15,7 +15,7 @@ use shelf_tools::{
 };
 use tokio::sync::Semaphore;
 
-use crate::idle::Watch;
+use crate::idle::{Watch, stop_deepening};
 
 /// How long calls may take.
 #[derive(Clone, Copy, Debug)]
@@ -131,6 +131,21 @@ impl App {
         })
     }
 
+    /// Begins to use the time in which nobody calls.
+    pub fn begin(self: &Arc<Self>) {
+        self.watch.called(self);
+    }
+
+    /// Ends what the server does beside its calls.
+    pub async fn end(self: &Arc<Self>) {
+        stop_deepening(self).await;
+    }
+
+    /// Whether a call is under way.
+    pub(crate) fn is_working(&self) -> bool {
+        self.slots.reads.available_permits() < READS || self.slots.writes.available_permits() < WRITES
+    }
+
     /// A call with this server's time limit.
     pub(crate) fn new_call(&self) -> CallContext {
         self.timeouts.call.map_or_else(CallContext::new, |limit| CallContext::new().within(limit))
@@ -176,9 +191,7 @@ impl App {
     /// Whether a call runs on the runtime's own thread: with a single client and no other call under way nobody waits
     /// for that thread, and going to another one and back takes longer than a short read.
     fn runs_in_place(&self, tool: &Tool) -> bool {
-        let others =
-            self.slots.reads.available_permits() < READS || self.slots.writes.available_permits() < WRITES;
-        self.is_single && tool.is_short() && !others
+        self.is_single && tool.is_short() && !self.is_working()
     }
 
     /// Runs blocking work.

@@ -1,15 +1,18 @@
 //! When nobody calls, memory goes back to the system: a server that waits for weeks should not hold what one busy minute
-//! needed.
+//! needed. Before that, the time is used to deepen the library.
 
 use std::{
     sync::{
         Arc, Weak,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
+    thread::{self, JoinHandle},
     time::Duration,
 };
 
-use shelf_engine::Idle;
+use shelf_base::CallContext;
+use shelf_engine::{Deepen, Idle};
+use tokio::sync::Mutex;
 
 use crate::App;
 
@@ -18,6 +21,8 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Looks without a call after which pages of the index are given back. The next search takes half as long again to have
 /// them back, so it is not done between the calls of somebody who is at work.
 const SHORT: u32 = 5;
+/// Looks without a call after which deepening begins: longer than an agent thinks between two calls.
+const DEEPEN: u32 = 20;
 /// Looks after which everything is given back that can be had again: a minute.
 const LONG: u32 = 60;
 
@@ -26,6 +31,7 @@ const LONG: u32 = 60;
 pub(crate) struct Watch {
     calls: AtomicU64,
     is_on: AtomicBool,
+    deepening: Mutex<Option<(JoinHandle<()>, CallContext)>>,
 }
 
 impl Watch {
@@ -47,11 +53,17 @@ async fn watch(app: Weak<App>) {
         let calls = app.watch.calls.load(Ordering::Relaxed);
         let copied = app.clone();
         let _ = tokio::task::spawn_blocking(move || copied.library.copy_when_due()).await;
-        if calls != seen {
+        if app.library.deepen_when() == Deepen::Always && quiet == 0 {
+            start_deepening(&app, None).await;
+        }
+        if calls != seen || app.is_working() {
             (seen, quiet) = (calls, 0);
             continue;
         }
         quiet += 1;
+        if quiet == DEEPEN {
+            start_deepening(&app, Some(calls)).await;
+        }
         if quiet == SHORT {
             give_back(&app, Idle::Short).await;
         }
@@ -64,6 +76,39 @@ async fn watch(app: Weak<App>) {
                 return;
             }
         }
+    }
+}
+
+/// Deepens the library on a thread of its own, unless one does. With a number of calls it stops at the next one.
+async fn start_deepening(app: &Arc<App>, calls: Option<u64>) {
+    let mut deepening = app.watch.deepening.lock().await;
+    if deepening.as_ref().is_some_and(|(thread, _)| !thread.is_finished()) {
+        return;
+    }
+    let (app, call) = (app.clone(), CallContext::new());
+    let own_call = call.clone();
+    let work = move || {
+        let is_quiet = || {
+            calls.is_none_or(|calls| app.watch.calls.load(Ordering::Relaxed) == calls && !app.is_working())
+        };
+        match app.library.deepen_quietly(&|| is_quiet() && own_call.check().is_ok(), &own_call) {
+            Ok(_) => {}
+            Err(error) => tracing::debug!(%error, "deepening stopped"),
+        }
+        if is_quiet() {
+            app.library.release_memory(Idle::Short);
+            (app.give_back)();
+        }
+    };
+    let started = thread::Builder::new().name("deepen".into()).spawn(work);
+    *deepening = started.ok().map(|thread| (thread, call));
+}
+
+/// Ends deepening, so that nothing uses the library any more.
+pub(crate) async fn stop_deepening(app: &Arc<App>) {
+    if let Some((thread, call)) = app.watch.deepening.lock().await.take() {
+        call.cancel();
+        let _ = tokio::task::spawn_blocking(move || thread.join()).await;
     }
 }
 

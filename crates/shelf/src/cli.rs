@@ -340,6 +340,9 @@ pub(crate) struct Search {
     /// Minimum similarity of a corrected word, from 0.0 to 1.0
     #[arg(long, value_name = "S", default_value = "0.7")]
     pub similarity: f64,
+    /// Only hits with at least this score, from 0.0 to 1.0
+    #[arg(long, value_name = "SCORE", default_value_t = 0.0)]
+    pub min_score: f64,
     /// Find content with this hash (full, or a prefix of at least 8 digits)
     #[arg(long)]
     pub hash: Option<String>,

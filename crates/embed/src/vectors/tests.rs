@@ -164,7 +164,7 @@ fn a_killed_process_leaves_a_usable_file() {
 
 #[test]
 fn bytes_take_a_quarter_of_the_space_and_keep_the_vector() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempdir().unwrap();
     let key = Digest::of(b"a text");
     let vector: Vec<f32> = (0..384).map(|at| (at as f32).sin() / 14.0).collect();
     let mut small = Vectors::open(folder.path(), MODEL, Precision::Bytes).unwrap();

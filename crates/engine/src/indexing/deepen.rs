@@ -20,7 +20,7 @@ use shelf_base::{CallContext, LockMode};
 use shelf_embed::{Cached, DIMENSIONS, Deep, Embedder};
 use shelf_index::{Depth, Filter, Missing, ShallowPassage, ShallowSegment, View};
 
-use super::Indexing;
+use super::{Deepen, Indexing};
 use crate::{Caller, Error, Library, Result};
 
 /// The lock that one process holds while it deepens.
@@ -109,12 +109,7 @@ impl Indexing {
 
 impl Run<'_> {
     /// Deepens one segment; returns the names under which it should not be looked at again.
-    fn segment(
-        &mut self,
-        view: &View,
-        segment: ShallowSegment,
-        call: &CallContext,
-    ) -> Result<Vec<String>> {
+    fn segment(&mut self, view: &View, segment: ShallowSegment, call: &CallContext) -> Result<Vec<String>> {
         let mut names = vec![segment.name];
         let mut vectors = Vectors::new();
         for window in segment.passages.chunks(WINDOW) {
@@ -284,6 +279,11 @@ impl Library {
             self.indexing.deepened.store(sequence, Ordering::Relaxed);
         }
         Ok(is_done)
+    }
+
+    /// When the library is to be deepened.
+    pub const fn deepen_when(&self) -> Deepen {
+        self.options.deepen
     }
 
     /// How far the caller's documents have been deepened; `None` when the deep model is off.

@@ -124,7 +124,12 @@ impl Indexing {
         }
     }
 
-    pub(super) fn converted(&self, passage: &Missing, key: &DerivedKey, call: &CallContext) -> Result<Arc<str>> {
+    pub(super) fn converted(
+        &self,
+        passage: &Missing,
+        key: &DerivedKey,
+        call: &CallContext,
+    ) -> Result<Arc<str>> {
         let document = self.blobs.catalog.numbered(&Scope::Library, &[passage.number])?.pop();
         let Some(document) = document else { return Ok("".into()) };
         let Document { path, mime, is_text, .. } = &document;

@@ -19,13 +19,13 @@ use shelf_base::{
     bounds,
 };
 use shelf_catalog::{Document, Filter, Scope};
-pub use shelf_index::{Correction, Kind as SearchKind};
 use shelf_index::{Correcting, Filter as IndexFilter, Hit, Question, Search, Span, Unit, View, Wanted};
+pub use shelf_index::{Correction, Kind as SearchKind};
 pub use snippet::{Snippet, SnippetLine};
 
 use crate::{
-    Caller, Error, Library, Result, blobs::Fetched, follow::Follower, indexing::KnownWords, pattern::Patterns,
-    validate,
+    Caller, Error, Library, Result, blobs::Fetched, follow::Follower, indexing::KnownWords,
+    pattern::Patterns, validate,
 };
 
 /// Documents with the same hash that are told at most.
@@ -56,6 +56,8 @@ pub struct SearchRequest {
     pub exact_lines: bool,
     /// Read the lines to show; without it snippets are empty.
     pub show: bool,
+    /// Only hits with at least this score, from 0 to 1.
+    pub min_score: f32,
     /// At most so many hits.
     pub limit: usize,
     /// Go on where a page ended.
@@ -77,6 +79,7 @@ impl SearchRequest {
             after: 0,
             exact_lines: false,
             show: true,
+            min_score: 0.0,
             limit: 10,
             cursor: None,
         }
@@ -193,8 +196,7 @@ impl Library {
         let view = self.indexing.view(call)?;
         let filter =
             self.index_filter(caller, &view, &request.filter, &[&request.patterns, &request.include])?;
-        let correcting =
-            request.similarity.map(|similarity| Correcting { similarity, words: &KnownWords });
+        let correcting = request.similarity.map(|similarity| Correcting { similarity, words: &KnownWords });
         let question = Question::new(&request.query);
         let mut search = view.search(&question, correcting, &filter)?;
         let mut phrases_given_up = false;
@@ -214,7 +216,9 @@ impl Library {
             kind: request.kind,
             unit: Unit::Document,
             vector: vector.as_deref(),
+            has_words: question.words().any(shelf_embed::is_word),
             cosines: meant.as_ref().and_then(|meant| meant.cosines.as_ref()),
+            min_score: request.min_score,
             from: 0,
             // One more tells whether there is another page.
             limit: request.limit.saturating_add(seen.len()).saturating_add(1),
@@ -393,10 +397,12 @@ impl Library {
 
 /// What a caller should know about an answer.
 fn note(phrases_given_up: bool, total: u64, of_model: Option<String>) -> Option<String> {
-    let phrases = phrases_given_up
-        .then(|| "no document has the quoted phrase as it stands; its words were searched instead".to_owned());
+    let phrases = phrases_given_up.then(|| {
+        "no document has the quoted phrase as it stands; its words were searched instead".to_owned()
+    });
     let nothing = (total == 0).then(|| {
-        "nothing matches: try other or fewer words, drop filters, or use grep for an exact piece of text".to_owned()
+        "nothing matches: try other or fewer words, drop filters, or use grep for an exact piece of text"
+            .to_owned()
     });
     let notes: Vec<String> = phrases.into_iter().chain(nothing).chain(of_model).collect();
     (!notes.is_empty()).then(|| notes.join("; "))
@@ -414,6 +420,9 @@ fn check(request: &SearchRequest) -> Result<()> {
     }
     if request.similarity.is_some_and(|similarity| !(0.0..=1.0).contains(&similarity)) {
         return Err(Error::invalid("similarity", "must be from 0.0 to 1.0"));
+    }
+    if !(0.0..=1.0).contains(&request.min_score) {
+        return Err(Error::invalid("min_score", "must be from 0.0 to 1.0"));
     }
     if let Some(hash) = &request.hash {
         let digits = hash.len() >= bounds::HASH_PREFIX_CHARS && hash.len() <= 64;
@@ -472,8 +481,11 @@ fn question(request: &SearchRequest) -> String {
         after: _,
         exact_lines: _,
         show: _,
+        min_score,
         limit: _,
         cursor: _,
     } = request;
-    format!("search {query:?} {kind:?} {similarity:?} {hash:?} {filter:?} {patterns:?} {include:?}")
+    format!(
+        "search {query:?} {kind:?} {similarity:?} {hash:?} {filter:?} {patterns:?} {include:?} {min_score}"
+    )
 }

@@ -1,6 +1,7 @@
 //! The promises of a whole library: nothing is lost, damage is named, garbage collection is safe, history is true.
 
 mod damage;
+mod deepen;
 mod index;
 mod model;
 mod model_elsewhere;

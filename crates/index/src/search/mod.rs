@@ -28,8 +28,12 @@ pub struct Wanted<'a> {
     pub unit: Unit,
     /// The query's vector, if the vector leg is searched.
     pub vector: Option<&'a [f32; DIMENSIONS]>,
+    /// Whether any word of the query is known to be a word; the vector of meaningless letters says little.
+    pub has_words: bool,
     /// Cosines of a remote model, used instead of the built-in vectors.
     pub cosines: Option<&'a Cosines>,
+    /// The minimum score of a hit, from 0 to 1.
+    pub min_score: f32,
     /// The number of hits to skip.
     pub from: usize,
     /// The maximum number of hits.

@@ -14,11 +14,11 @@ const MOST_WORDS: usize = 64;
 const STOP_WORDS: [&str; 93] = [
     "a", "about", "am", "an", "and", "any", "anybody", "anyone", "are", "as", "at", "be", "been", "being",
     "but", "by", "can", "could", "did", "do", "does", "doing", "for", "from", "had", "has", "have", "having",
-    "he", "her", "him", "his", "how", "i", "if", "in", "into", "is", "it", "its", "just", "may", "me", "might",
-    "my", "no", "not", "of", "on", "or", "our", "ours", "please", "shall", "she", "should", "so", "some",
-    "somebody", "someone", "such", "than", "that", "the", "their", "theirs", "them", "then", "there", "these",
-    "they", "this", "those", "to", "us", "very", "was", "we", "were", "what", "when", "where", "which", "who",
-    "whom", "whose", "why", "will", "with", "would", "you", "your", "yours",
+    "he", "her", "him", "his", "how", "i", "if", "in", "into", "is", "it", "its", "just", "may", "me",
+    "might", "my", "no", "not", "of", "on", "or", "our", "ours", "please", "shall", "she", "should", "so",
+    "some", "somebody", "someone", "such", "than", "that", "the", "their", "theirs", "them", "then", "there",
+    "these", "they", "this", "those", "to", "us", "very", "was", "we", "were", "what", "when", "where",
+    "which", "who", "whom", "whose", "why", "will", "with", "would", "you", "your", "yours",
 ];
 
 /// One element of a query.
@@ -82,6 +82,17 @@ impl Question {
     /// Whether the query is empty.
     pub fn is_empty(&self) -> bool {
         self.elements.is_empty()
+    }
+
+    /// Its words, those in quotes included.
+    pub fn words(&self) -> impl Iterator<Item = &str> {
+        self.elements
+            .iter()
+            .flat_map(|element| match &element.asked {
+                Asked::Word(word) | Asked::Whole(word) | Asked::Prefix(word) => std::slice::from_ref(word),
+                Asked::Quoted(words) | Asked::Run(words) => words.as_slice(),
+            })
+            .map(String::as_str)
     }
 
     /// Whether it has a phrase in quotes.
@@ -182,7 +193,9 @@ fn quotes(text: &str) -> Vec<std::ops::Range<usize>> {
                     found.push(start..at + mark.len_utf8());
                     open = None;
                 }
-                None if is_free(before) && after.is_some_and(|after| !after.is_whitespace()) => open = Some(at),
+                None if is_free(before) && after.is_some_and(|after| !after.is_whitespace()) => {
+                    open = Some(at)
+                }
                 _ => {}
             }
         }
@@ -244,7 +257,10 @@ mod tests {
     #[test]
     fn relaxed_questions_ask_for_words_and_prefer_the_phrase() {
         let question = Question::relaxed("say \"hello world\"");
-        assert_eq!(asked(&question), [word("say"), word("hello"), word("world"), quoted(&["hello", "world"])]);
+        assert_eq!(
+            asked(&question),
+            [word("say"), word("hello"), word("world"), quoted(&["hello", "world"])]
+        );
     }
 
     #[test]

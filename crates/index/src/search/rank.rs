@@ -20,17 +20,18 @@ use crate::{
 
 /// The number of candidates that each leg contributes to the pool.
 const POOL: usize = 1_000;
-/// The minimum estimated cosine of a match by meaning when other documents match by keyword, for vectors of the table and
-/// of the deep model.
-const FLOORS: [f32; 2] = [0.3, 0.3];
-/// The minimum when there are only matches by meaning: in a semantic search, or when no keyword matches.
-const FLOORS_ALONE: [f32; 2] = [0.15, 0.15];
+/// The minimum cosine of a match by meaning when other documents match by keyword.
+const FLOOR: f32 = 0.3;
+/// The minimum when no document has any of the words: texts about something else reach 0.2.
+const FLOOR_ALONE: f32 = 0.25;
+/// The minimum in a semantic search, whose caller wants to see the nearest.
+const FLOOR_SEMANTIC: f32 = 0.15;
+/// The minimum when no word of the query is a word: the vector of meaningless letters is near to odd texts by chance.
+const FLOOR_MEANINGLESS: f32 = 0.35;
+/// How far an estimate may be below the cosine.
+const ERROR: f32 = 0.04;
 /// The weight of the vector leg in the sum, when all vectors are the table's and when all are deep.
 const DENSE: [f32; 2] = [0.5, 0.6];
-
-pub(crate) fn tune(name: &str, default: f32) -> f32 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
-}
 
 /// The number of vectors of a kind below which it is not compared with the other kind by its moments.
 const FEW: u64 = 16;
@@ -92,8 +93,6 @@ struct Candidate {
     document: u32,
     passage: u32,
     words: f32,
-    /// The scores of its other passages.
-    rest: f32,
     /// Whether it contains every counted group of the query.
     full: bool,
     cosine: Option<f32>,
@@ -108,14 +107,18 @@ pub(super) fn page(search: &Search<'_>, wanted: &Wanted<'_>) -> Result<Hits> {
     let mut levels = Levels::default();
     let mut found = match wanted.kind {
         Kind::Keyword => by_words(search, wanted.unit)?,
-        Kind::Semantic => by_meaning(search, wanted, FLOORS_ALONE, &mut levels),
+        Kind::Semantic => by_meaning(search, wanted, FLOOR_SEMANTIC, &mut levels),
         Kind::Hybrid => by_both(search, wanted, &mut levels)?,
     };
     if wanted.unit == Unit::Document {
         join_pieces(search, &mut found);
     }
-    let total = found.len() as u64;
-    let most = wanted.from.saturating_add(wanted.limit);
+    let mut total = found.len() as u64;
+    let most = match wanted.min_score {
+        // How many hits reach a score is known when all have one.
+        least if least > 0.0 => found.len(),
+        _ => wanted.from.saturating_add(wanted.limit),
+    };
     let largest = found.iter().map(|candidate| candidate.words).fold(0.0, f32::max);
     match wanted.kind {
         Kind::Hybrid => order_hybrid(search, &mut found, wanted, &levels, most),
@@ -124,6 +127,10 @@ pub(super) fn page(search: &Search<'_>, wanted: &Wanted<'_>) -> Result<Hits> {
             level_keyword(&mut found, largest);
             order(search, &mut found, most, |a, b| b.score.partial_cmp(&a.score));
         }
+    }
+    if wanted.min_score > 0.0 {
+        found.retain(|one| one.score >= wanted.min_score);
+        total = found.len() as u64;
     }
     let hits =
         found.iter().skip(wanted.from).take(wanted.limit).map(|candidate| hit(search, candidate, largest));
@@ -220,16 +227,12 @@ fn of_segment(
         match candidates.last_mut().filter(|(last, _)| unit == Unit::Document && last.document == document) {
             Some((last, all)) => {
                 *all |= groups;
-                last.rest += score.min(last.words);
                 if score > last.words {
                     (last.words, last.passage) = (score, *passage);
                 }
             }
             None => candidates.push((candidate(segment, document, *passage, score), groups)),
         }
-    }
-    for (one, _) in &mut candidates {
-        one.words += tune("DOC", 0.0) * one.words * one.rest / (one.rest + tune("DOCK", 1.0) * one.words).max(1e-6);
     }
     add_names(placed, segment, scores, unit, &mut candidates);
     candidates
@@ -268,17 +271,23 @@ fn add_names(
 
 const fn candidate(segment: usize, document: u32, passage: u32, words: f32) -> Candidate {
     let segment = segment as u32;
-    Candidate { segment, document, passage, words, rest: 0.0, full: false, cosine: None, level: 0.0, meant: passage, score: words }
+    Candidate {
+        segment,
+        document,
+        passage,
+        words,
+        full: false,
+        cosine: None,
+        level: 0.0,
+        meant: passage,
+        score: words,
+    }
 }
 
-/// All candidates of the vector leg that reach the floor of their kind.
-fn by_meaning(
-    search: &Search<'_>,
-    wanted: &Wanted<'_>,
-    floors: [f32; 2],
-    levels: &mut Levels,
-) -> Vec<Candidate> {
+/// All candidates of the vector leg that reach the floor.
+fn by_meaning(search: &Search<'_>, wanted: &Wanted<'_>, floor: f32, levels: &mut Levels) -> Vec<Candidate> {
     let Some(legs) = Meaning::of(wanted) else { return Vec::new() };
+    let floor = if wanted.has_words { floor } else { FLOOR_MEANINGLESS };
     let mut found: Vec<Candidate> = Vec::new();
     let mut moments = [Moments::default(); 2];
     for (at, (placed, allowed)) in search.view.segments.iter().zip(&search.allowed).enumerate() {
@@ -286,7 +295,7 @@ fn by_meaning(
         let all = allowed.count() == segment.documents();
         let may = |passage: usize| allowed.has(segment.document_of(passage));
         let may: Option<&dyn Fn(usize) -> bool> = if all { None } else { Some(&may) };
-        legs.each(segment, at, (floors, &mut moments), may, &mut |passage, estimate| {
+        legs.each(segment, at, (floor - ERROR, &mut moments), may, &mut |passage, estimate| {
             let (passage, document) = (passage as u32, segment.document_of(passage) as u32);
             // Passages arrive in order, so those of one document are consecutive.
             let same = |last: &&mut Candidate| {
@@ -306,6 +315,8 @@ fn by_meaning(
     }
     *levels = Levels::of(&moments);
     compute_best(search, &mut found, &legs, levels);
+    // The cosines of the best are exact now; the others are far below them.
+    found.retain(|one| one.cosine.is_some_and(|cosine| cosine >= floor));
     found
 }
 
@@ -341,11 +352,6 @@ impl Levels {
         if segment.vectors.is_deep(passage as usize) { cosine } else { self.factor * cosine + self.offset }
     }
 
-    /// Whether vectors of both kinds are compared.
-    fn are_mixed(&self) -> bool {
-        self.deep > 0.0 && self.deep < 1.0
-    }
-
     /// The weight of the vector leg.
     fn dense(&self) -> f32 {
         DENSE[0] + self.deep * (DENSE[1] - DENSE[0])
@@ -367,24 +373,23 @@ impl<'a> Meaning<'a> {
         Some(Self::BuiltIn(Box::new(vector::Query::new(vector))))
     }
 
-    /// Calls `each` with every allowed passage of a segment whose cosine, estimated or exact, reaches the floor of its
-    /// kind.
+    /// Calls `each` with every allowed passage of a segment whose cosine, estimated or exact, reaches `floor`.
     fn each(
         &self,
         segment: &Segment,
         at: usize,
-        (floors, moments): ([f32; 2], &mut [Moments; 2]),
+        (floor, moments): (f32, &mut [Moments; 2]),
         may: Option<&dyn Fn(usize) -> bool>,
         each: &mut dyn FnMut(usize, f32),
     ) {
         match self {
-            Self::BuiltIn(query) => segment.vectors.estimate(query, floors, may, moments, each),
+            Self::BuiltIn(query) => segment.vectors.estimate(query, floor, may, moments, each),
             Self::Other(cosines) => {
                 let may = |passage: usize| may.is_none_or(|may| may(passage));
                 let near = cosines.0[at]
                     .iter()
                     .enumerate()
-                    .filter(|(passage, cosine)| **cosine >= floors[0] && may(*passage));
+                    .filter(|(passage, cosine)| **cosine >= floor && may(*passage));
                 near.for_each(|(passage, cosine)| each(passage, *cosine));
             }
         }
@@ -426,10 +431,10 @@ fn by_both(search: &Search<'_>, wanted: &Wanted<'_>, levels: &mut Levels) -> Res
         Unit::Document => (candidate.segment, candidate.document),
         Unit::Passage => (candidate.segment, candidate.passage),
     };
-    let floors = if found.is_empty() { FLOORS_ALONE } else { FLOORS };
+    let floor = if found.is_empty() { FLOOR_ALONE } else { FLOOR };
     let quoted = search.resolved.groups.iter().any(|group| group.required);
     let mut meant: HashMap<(u32, u32), Candidate> =
-        by_meaning(search, wanted, floors, levels).into_iter().map(|one| (key(&one), one)).collect();
+        by_meaning(search, wanted, floor, levels).into_iter().map(|one| (key(&one), one)).collect();
     let mut near: Vec<Bits> =
         search.view.segments.iter().map(|placed| Bits::none(placed.segment.passages())).collect();
     meant.keys().for_each(|(segment, at)| near[*segment as usize].set(*at as usize));
@@ -486,7 +491,6 @@ fn order_hybrid(
     }
     let largest = pool.iter().map(|one| one.words).fold(0.0, f32::max);
     fuse(&mut pool, largest, levels.dense());
-    if tune("BETA", 0.0) > 0.0 && !levels.are_mixed() { look_again(search, &mut pool, wanted); fuse(&mut pool, largest, levels.dense()); }
     let smallest = pool.iter().map(|one| one.score).fold(1.0, f32::min);
     order(search, &mut pool, most, |a, b| (b.score, b.words).partial_cmp(&(a.score, a.words)));
     if pool.len() < most && !rest.is_empty() {
@@ -507,7 +511,6 @@ fn fuse(pool: &mut [Candidate], largest: f32, dense: f32) {
     let levels = pool.iter().filter(|one| one.cosine.is_some()).map(|one| one.level);
     let (low, high) =
         levels.fold((f32::MAX, f32::MIN), |(low, high), level| (low.min(level), high.max(level)));
-    let dense = tune("DENSE", dense);
     for one in pool {
         let words = if largest > 0.0 { one.words / largest } else { 0.0 };
         let meaning = if high > low { (one.level - low) / (high - low) } else { 1.0 };
@@ -515,26 +518,6 @@ fn fuse(pool: &mut [Candidate], largest: f32, dense: f32) {
             Some(_) => (1.0 - dense) * words + dense * meaning,
             None => words,
         };
-    }
-}
-
-fn look_again(search: &Search<'_>, pool: &mut [Candidate], wanted: &Wanted<'_>) {
-    let Some(vector) = wanted.vector.filter(|_| wanted.cosines.is_none()) else { return };
-    let top = tune("TOP", 3.0) as usize;
-    let mut order: Vec<usize> = (0..pool.len()).collect();
-    order.sort_by(|a, b| pool[*b].score.total_cmp(&pool[*a].score));
-    let mut mean = *vector;
-    let count = top.min(order.len()) as f32;
-    for at in order.iter().take(top) {
-        let one = &pool[*at];
-        let plain = search.view.segments[one.segment as usize].segment.vectors.plain(one.meant as usize);
-        for (sum, value) in mean.iter_mut().zip(plain) { *sum += tune("BETA", 0.0) * value / count; }
-    }
-    let length = mean.iter().map(|value| value * value).sum::<f32>().sqrt();
-    mean.iter_mut().for_each(|value| *value /= length);
-    let query = vector::Query::new(&mean);
-    for one in pool.iter_mut() {
-        one.level = search.view.segments[one.segment as usize].segment.vectors.cosine(&query, one.meant as usize);
     }
 }
 

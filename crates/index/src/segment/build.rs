@@ -155,12 +155,8 @@ impl Builder {
         let document = self.documents.len() as u32;
         let first_passage = self.passage_count;
         // A document without text is still found by its name, so it gets an empty passage.
-        let nothing = [EntryPassage {
-            span: NOWHERE,
-            tokens: 0,
-            lead: String::new(),
-            vector: [0.0; DIMENSIONS],
-        }];
+        let nothing =
+            [EntryPassage { span: NOWHERE, tokens: 0, lead: String::new(), vector: [0.0; DIMENSIONS] }];
         let passages = if entry.passages.is_empty() { &nothing[..] } else { &entry.passages };
         for (at, passage) in passages.iter().enumerate() {
             let within = |at: u32| at.saturating_sub(text_start) as usize;

@@ -19,9 +19,11 @@ pub(super) struct LeadsBuilder {
 impl LeadsBuilder {
     pub(super) fn add(&mut self, lead: &str) {
         // Neighbours often have the same one.
-        let last = self.places.last().copied().filter(|(start, end)| {
-            self.text[*start as usize..*end as usize] == *lead.as_bytes()
-        });
+        let last = self
+            .places
+            .last()
+            .copied()
+            .filter(|(start, end)| self.text[*start as usize..*end as usize] == *lead.as_bytes());
         self.places.push(last.unwrap_or_else(|| {
             let start = self.text.len() as u32;
             self.text.extend_from_slice(lead.as_bytes());
@@ -30,7 +32,8 @@ impl LeadsBuilder {
     }
 
     pub(super) fn finish(self) -> [(&'static str, Vec<u8>); 2] {
-        let places = self.places.iter().flat_map(|(start, end)| [start.to_le_bytes(), end.to_le_bytes()].concat());
+        let places =
+            self.places.iter().flat_map(|(start, end)| [start.to_le_bytes(), end.to_le_bytes()].concat());
         [("leads", self.text), ("leads.places", places.collect())]
     }
 }

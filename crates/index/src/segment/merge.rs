@@ -19,7 +19,13 @@ use super::{
     tables::DocumentRow,
     word_files,
 };
-use crate::{Error, Result, bits::Bits, text, trigram::Trigrams, vector::{DIMENSIONS, VectorsBuilder}};
+use crate::{
+    Error, Result,
+    bits::Bits,
+    text,
+    trigram::Trigrams,
+    vector::{DIMENSIONS, VectorsBuilder},
+};
 
 /// Word indexes up to this size are merged in memory: tantivy syncs every file that it writes to a folder, which takes
 /// longer than merging a few small segments.
@@ -161,6 +167,8 @@ pub(crate) fn with_vectors(segment: &Segment, deep: &BTreeMap<u32, [f32; DIMENSI
     for (name, bytes) in vectors.finish() {
         parts.insert(name.to_owned(), Content::Bytes(bytes));
     }
-    let text_bytes = (0..segment.passages()).map(|at| segment.passage(at).span).map(|span| u64::from(span.end - span.start));
+    let text_bytes = (0..segment.passages())
+        .map(|at| segment.passage(at).span)
+        .map(|span| u64::from(span.end - span.start));
     Ok(Built { parts, documents: segment.documents() as u32, text_bytes: text_bytes.sum(), folder: None })
 }

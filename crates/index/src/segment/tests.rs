@@ -26,7 +26,12 @@ fn segment(texts: &[String], passage: usize) -> Segment {
                 first_page: 0,
                 last_page: 0,
             };
-            passages.push(EntryPassage { span, tokens: 1, lead: String::new(), vector: [0.0; crate::vector::DIMENSIONS] });
+            passages.push(EntryPassage {
+                span,
+                tokens: 1,
+                lead: String::new(),
+                vector: [0.0; crate::vector::DIMENSIONS],
+            });
             if end == text.len() {
                 break;
             }

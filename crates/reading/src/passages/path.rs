@@ -66,7 +66,8 @@ mod tests {
 
     #[test]
     fn headings_above_a_place_are_those_still_open() {
-        let text = "# Guide\nintro\n\n## Install\nfirst\n\n### Linux\napt\n\n## Use\nrun it\n\nTail\n====\nend\n";
+        let text =
+            "# Guide\nintro\n\n## Install\nfirst\n\n### Linux\napt\n\n## Use\nrun it\n\nTail\n====\nend\n";
         let outline = Outline::of(text, Markup::Markdown);
         let at = |needle: &str| text.find(needle).unwrap();
         let mut path = HeadingPath::new(text, &outline);

@@ -13,9 +13,7 @@ use std::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 use shelf_base::{CallContext, Kind};
-use shelf_engine::{
-    AddRequest, Caller, Library, Options, SearchKind, SearchRequest, StoreRequest, What,
-};
+use shelf_engine::{AddRequest, Caller, Library, Options, SearchKind, SearchRequest, StoreRequest, What};
 
 use crate::{
     cli,
@@ -160,7 +158,8 @@ fn store_each(corpus: &[Judged], library: &Library) -> Outcome<HashMap<String, S
         let title = if document.title.is_empty() { &document.id } else { &document.title };
         let request = StoreRequest {
             title: title.chars().take(TITLE_CHARS).collect(),
-            content: document.text.clone(),
+            // Some documents of public collections have a title only.
+            content: if document.text.trim().is_empty() { title.clone() } else { document.text.clone() },
             document_type: None,
             metadata: Default::default(),
             collection: None,

@@ -32,6 +32,7 @@ pub(super) fn search(command: &cli::Search, library: &Library, output: &Output) 
         ("limit", json!(command.limit)),
         ("fuzzy", json!(!command.no_fuzzy)),
         ("similarity", json!(command.similarity)),
+        ("min_score", json!(command.min_score)),
         ("paths_only", json!(command.paths_only)),
         ("line_numbers", json!(true)),
         ("after_context", json!(command.after_context)),

@@ -44,7 +44,12 @@ pub(super) fn run(command: &cli::Serve, settings: &Settings, output: &Output) ->
                 .max_blocking_threads(BLOCKING_THREADS)
                 .enable_all()
                 .build()?;
-            let outcome = runtime.block_on(over_http(app, command, settings, output));
+            let outcome = runtime.block_on(async {
+                app.begin();
+                let outcome = over_http(app.clone(), command, settings, output).await;
+                app.end().await;
+                outcome
+            });
             (runtime, outcome)
         }
         None => {
@@ -53,7 +58,12 @@ pub(super) fn run(command: &cli::Serve, settings: &Settings, output: &Output) ->
                 .max_blocking_threads(BLOCKING_THREADS)
                 .enable_all()
                 .build()?;
-            let outcome = runtime.block_on(async { Ok(stdio::serve(app, identity, stop_signal()?).await?) });
+            let outcome = runtime.block_on(async {
+                app.begin();
+                let outcome = stdio::serve(app.clone(), identity, stop_signal()?).await;
+                app.end().await;
+                Ok(outcome?)
+            });
             (runtime, outcome)
         }
     };

@@ -117,10 +117,7 @@ pub(super) fn deepen(collection: Option<&str>, library: &Library, output: &Outpu
     }
     output.say(
         Tone::Good,
-        &format!(
-            "{made} passages got deep vectors; {} of {} have them now",
-            figures.deep, figures.passages
-        ),
+        &format!("{made} passages got deep vectors; {} of {} have them now", figures.deep, figures.passages),
     );
     Ok(())
 }

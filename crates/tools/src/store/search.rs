@@ -62,6 +62,9 @@ struct Arguments {
     /// Minimum similarity for fuzzy search (0.0-1.0)
     #[schemars(range(min = 0.0, max = 1.0), extend("default" = 0.7))]
     similarity: Option<f64>,
+    /// Only hits with at least this score (0.0-1.0)
+    #[schemars(range(min = 0.0, max = 1.0), extend("default" = 0.0))]
+    min_score: Option<f64>,
     /// Search by file hash (full or partial, minimum 8 characters)
     hash: Option<String>,
     /// Search type: keyword, semantic, hybrid
@@ -129,11 +132,16 @@ fn request(arguments: Arguments) -> Result<SearchRequest, ToolError> {
     if !(0.0..=1.0).contains(&similarity) {
         return Err(ToolError::argument("similarity must be from 0.0 to 1.0"));
     }
+    let min_score = arguments.min_score.unwrap_or(0.0);
+    if !(0.0..=1.0).contains(&min_score) {
+        return Err(ToolError::argument("min_score must be from 0.0 to 1.0"));
+    }
     let lines = |own: usize| if own > 0 { own } else { arguments.context }.min(CONTEXT_LINES);
     Ok(SearchRequest {
         kind,
         limit,
         similarity: arguments.fuzzy.unwrap_or(true).then_some(similarity as f32),
+        min_score: min_score as f32,
         before: lines(arguments.before_context),
         after: lines(arguments.after_context),
         exact_lines: arguments.line_numbers,

@@ -15,6 +15,7 @@ mod grep;
 mod hostile;
 mod identities;
 mod list;
+mod meaning;
 mod prompts;
 mod real_documents;
 mod registry;
