@@ -32,6 +32,14 @@ impl Library {
         LineClient::start(&self.shelf, &self.data, &self.log)
     }
 
+    /// Starts a server that does without the deep model.
+    pub fn serve_without_deep(&self) -> Result<LineClient> {
+        let off = [("SHELF_EMBEDDING_DEEPEN", "off")];
+        let mut client = LineClient::start_with(&self.shelf, &self.data, &self.log, &off)?;
+        client.initialized()?;
+        Ok(client)
+    }
+
     /// Starts a server that is ready for calls.
     pub fn serve(&self) -> Result<LineClient> {
         let mut client = self.open()?;

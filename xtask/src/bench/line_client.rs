@@ -35,7 +35,13 @@ pub struct LineClient {
 impl LineClient {
     /// Starts the server and waits for its first reply; its stderr goes to `log`.
     pub fn start(shelf: &Path, data: &Path, log: &Path) -> Result<Self> {
+        Self::start_with(shelf, data, log, &[])
+    }
+
+    /// The same with environment variables.
+    pub fn start_with(shelf: &Path, data: &Path, log: &Path, variables: &[(&str, &str)]) -> Result<Self> {
         let mut child = Command::new(shelf)
+            .envs(variables.iter().copied())
             // The mixed calls use `hello` more often than the default rate limit allows.
             .env("SHELF_HELLO_PER_MINUTE", "0")
             .arg("--data-dir")

@@ -240,3 +240,58 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn every_kernel_ranks_alike() {
+    let (subjects, places) = (
+        ["a doctor", "the baker", "an old sailor", "my neighbour", "the committee", "a violin player", "two thieves"],
+        ["a harbour", "the hospital", "a concert hall", "the mountains", "an office", "the kitchen", "a court"],
+    );
+    let passages: Vec<String> = (0..49)
+        .map(|at| format!("This is a report of what {} did in {} last year.", subjects[at % 7], places[at / 7]))
+        .collect();
+    let questions: Vec<String> = subjects
+        .iter()
+        .zip(places.iter().rev())
+        .flat_map(|(subject, place)| [format!("what did {subject} do?"), format!("who was in {place}?")])
+        .collect();
+    let first_ten = |kernel: Kernel| -> Vec<usize> {
+        let deep = Deep::with_kernel(kernel);
+        let encode = |texts: &[String]| deep.encode(&texts.iter().map(String::as_str).collect::<Vec<_>>());
+        let passages = encode(&passages);
+        let ranked = encode(&questions).into_iter().flat_map(|question| {
+            let cosine = |passage: &[f32; DIMENSIONS]| -> f32 {
+                question.iter().zip(passage).map(|(one, other)| one * other).sum()
+            };
+            let mut order: Vec<usize> = (0..passages.len()).collect();
+            order.sort_by(|one, other| cosine(&passages[*other]).total_cmp(&cosine(&passages[*one])));
+            order.into_iter().take(10).collect::<Vec<_>>()
+        });
+        ranked.collect()
+    };
+    let portable = first_ten(Kernel::Portable);
+    for kernel in available() {
+        let same = first_ten(kernel).iter().zip(&portable).filter(|(one, other)| one == other).count();
+        let share = same as f64 / portable.len() as f64;
+        assert!(share >= 0.999, "{kernel:?}: {:.2} % of the first ten are in the same place", 100.0 * share);
+    }
+}
+
+#[test]
+fn a_long_text_is_embedded_in_parts_of_equal_length() {
+    let deep = Deep::new();
+    let call = CallContext::new();
+    let (first, second) = ("the river bends south ".repeat(50), "a lamp burns in the attic ".repeat(30));
+    let whole = format!("{first}{second}");
+    let mut tokens = Tokens::default();
+    tokenize(&whole, &mut tokens);
+    assert!(tokens.ids.len() > LONGEST && tokens.ids.len() <= 2 * LONGEST);
+    let (one, other) = tokens.ids.split_at(tokens.ids.len().div_ceil(2));
+    let halves = deep.encode_tokens(&[one, other]);
+    let expected = mean(halves.into_iter());
+    let found = deep.embed(&[&whole, "short"], &call).unwrap();
+    assert!(distance(&found[0], &expected) < 1e-5);
+    assert_eq!(found[1], deep.encode(&["short"])[0].to_vec());
+    let length: f32 = found[0].iter().map(|value| value * value).sum();
+    assert!((length - 1.0).abs() < 1e-4);
+}
