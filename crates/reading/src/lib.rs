@@ -50,5 +50,5 @@ pub use media::{MediaFacts, Recording};
 pub use passages::{Passage, passages};
 pub use pdf::{CutError, cut_pages, page_count};
 pub use picture::{crop, image_size};
-pub use subtitles::{Cue, cues};
+pub use subtitles::{Cue, cues, is_named_as_recording, subtitles_beside};
 pub use text::{Markup, Text, Unreadable, is_extracted, text_of};
