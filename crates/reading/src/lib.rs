@@ -42,7 +42,7 @@ mod subtitles;
 mod text;
 
 /// Changes whenever a reader makes another text of the same bytes: what was kept of older readings is not used then.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 pub use detect::{Detected, SAMPLE, detect, extension_of};
 pub use layout::{Bookmark, Layout, LineBox};

@@ -101,6 +101,17 @@ fn office_files_have_headings_slides_and_sheets() {
     assert!(content(&library, json!({ "address": "text://r" })).contains("| pears | 5 |"));
 }
 
+#[test]
+fn a_book_by_libreoffice_has_its_chapters() {
+    let library = added("libreoffice.epub");
+    assert_eq!(nodes(&library), ["first_steps [1,7]", "second_part [9,11]"]);
+    let chapter = content(&library, json!({ "resource_id": "r", "node_id": "second_part" }));
+    assert_eq!(chapter, "# Second part\n\nThe answer is forty-two.\n");
+    let hit = library.ok("search", json!({ "query": "forty-two", "type": "keyword" }));
+    let address = hit["results"][0]["address"].as_str().unwrap();
+    assert!(content(&library, json!({ "address": address })).contains("forty-two"), "{address}");
+}
+
 /// A cut page looks like the page it was cut from, as poppler draws it.
 #[test]
 fn cut_pages_look_like_the_originals() {
