@@ -105,28 +105,52 @@ fn the_same_citation_has_the_same_path_and_no_other_has_it() {
 
 /// Language, source, and each node as `id first-last`.
 const CODE: [(&str, &str, &[&str]); 10] = [
-    ("a.rs", "struct Shelf;\n\nimpl Shelf {\n    fn open() {}\n}\n\nmod inner {\n    fn deep() {}\n}\n", &[]),
-    ("a.py", "class Shelf:\n    def open(self):\n        pass\n\n\ndef last():\n    pass\n", &[]),
-    ("a.js", "class Shelf {\n  open() {}\n}\nexport function last() {\n  return 1;\n}\n", &[]),
+    (
+        "a.rs",
+        "struct Shelf;\n\nimpl Shelf {\n    fn open() {}\n}\n\nmod inner {\n    fn deep() {}\n}\n",
+        &["shelf 1-1", "shelf_open 4-4", "inner 7-9", "inner.deep 8-8"],
+    ),
+    (
+        "a.py",
+        "class Shelf:\n    def open(self):\n        pass\n\n\ndef last():\n    pass\n",
+        &["shelf 1-3", "shelf.open 2-3", "last 6-7"],
+    ),
+    (
+        "a.js",
+        "class Shelf {\n  open() {}\n}\nexport function last() {\n  return 1;\n}\n",
+        &["shelf 1-3", "shelf.open 2-2", "last 4-6"],
+    ),
     (
         "a.ts",
         "interface Keep {\n  keep(): void;\n}\nenum Level { Low }\nclass Shelf {\n  open() {}\n}\n",
-        &[],
+        &["keep 1-3", "keep.keep 2-2", "level 4-4", "shelf 5-7", "shelf.open 6-6"],
     ),
     (
         "a.go",
         "package a\n\ntype Shelf struct {\n\tsize int\n}\n\nfunc (s *Shelf) Open() {}\n\nfunc last() {}\n",
-        &[],
+        &["shelf 3-5", "shelf_open 7-7", "last 9-9"],
     ),
-    ("A.java", "package a;\n\nclass Shelf {\n  void open() {}\n  class Inner {}\n}\n", &[]),
-    ("a.c", "struct shelf { int size; };\n\nint open(void) {\n  return 1;\n}\n", &[]),
+    (
+        "A.java",
+        "package a;\n\nclass Shelf {\n  void open() {}\n  class Inner {}\n}\n",
+        &["shelf 3-6", "shelf.open 4-4", "shelf.inner 5-5"],
+    ),
+    ("a.c", "struct shelf { int size; };\n\nint open(void) {\n  return 1;\n}\n", &["shelf 1-1", "open 3-5"]),
     (
         "a.cpp",
         "namespace a {\nclass Shelf {\n  int open() { return 1; }\n};\n}\nint last() { return 2; }\n",
-        &[],
+        &["a 1-5", "a.shelf 2-4", "a.shelf.open 3-3", "last 6-6"],
     ),
-    ("a.rb", "module A\n  class Shelf\n    def open\n    end\n  end\nend\n", &[]),
-    ("a.cs", "namespace A {\n  class Shelf {\n    void Open() {}\n  }\n  struct Pair {}\n}\n", &[]),
+    (
+        "a.rb",
+        "module A\n  class Shelf\n    def open\n    end\n  end\nend\n",
+        &["a 1-6", "a.shelf 2-5", "a.shelf.open 3-4"],
+    ),
+    (
+        "a.cs",
+        "namespace A {\n  class Shelf {\n    void Open() {}\n  }\n  struct Pair {}\n}\n",
+        &["a 1-6", "a.shelf 2-4", "a.shelf.open 3-3", "a.pair 5-5"],
+    ),
 ];
 
 #[test]
@@ -166,7 +190,7 @@ fn subtitles_are_stored_with_their_recording() {
     assert_eq!(library.ok("listResources", json!({})), json!({ "resources": ["talk"] }));
     let restored = library.path("restored");
     let asked = json!({ "snapshot_id": added["snapshot_id"], "output_directory": restored });
-    assert_eq!(library.ok("restore", asked)["files_restored"], json!(2), "one snapshot has both");
+    assert_eq!(library.ok("restore", asked)["restored_count"], json!(2), "one snapshot has both");
     // The recording is the document of the reply, and stays it.
     let again = library.ok("add", json!({ "path": path }));
     assert_eq!(again["document_id"], added["document_id"]);
