@@ -13,7 +13,7 @@ struct Need {
     packages: &'static [&'static str],
 }
 
-const NEEDS: [Need; 3] = [
+const NEEDS: [Need; 4] = [
     Need { what: "a C compiler", present: has_compiler, packages: &["gcc", "libc6-dev"] },
     Need {
         what: "python3 with the venv module",
@@ -21,6 +21,7 @@ const NEEDS: [Need; 3] = [
         packages: &["python3", "python3-venv"],
     },
     Need { what: "ffmpeg and ffprobe", present: has_ffmpeg, packages: &["ffmpeg"] },
+    Need { what: "pdftoppm", present: has_pdftoppm, packages: &["poppler-utils"] },
 ];
 
 /// Ensures that all requirements are met: installs missing packages as root with apt, or fails with a list of them.
@@ -71,6 +72,10 @@ fn has_compiler() -> bool {
 
 fn has_ffmpeg() -> bool {
     step::succeeds("ffmpeg", &["-version"]) && step::succeeds("ffprobe", &["-version"])
+}
+
+fn has_pdftoppm() -> bool {
+    step::succeeds("pdftoppm", &["-v"])
 }
 
 fn has_python() -> bool {

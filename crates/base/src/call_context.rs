@@ -15,6 +15,13 @@ pub trait Progress: Send + Sync {
     fn report(&self, done: u64, total: Option<u64>, message: &str);
 }
 
+/// The slot that a running call takes among others of its kind.
+pub trait Slot: Send + Sync {
+    /// Gives the slot to others, because the call is about to wait for something slow. Fails if too many calls wait
+    /// already. Doing it again changes nothing.
+    fn step_aside(&self) -> bool;
+}
+
 /// Why a call had to stop before it was finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Stopped {
@@ -32,6 +39,7 @@ pub struct CallContext {
     cancelled: Arc<AtomicBool>,
     deadline: Option<Instant>,
     progress: Option<Arc<dyn Progress>>,
+    slot: Option<Arc<dyn Slot>>,
 }
 
 impl CallContext {
@@ -52,6 +60,19 @@ impl CallContext {
     pub fn reporting_to(mut self, progress: Arc<dyn Progress>) -> Self {
         self.progress = Some(progress);
         self
+    }
+
+    /// Tells which slot the call takes.
+    #[must_use]
+    pub fn in_slot(mut self, slot: Arc<dyn Slot>) -> Self {
+        self.slot = Some(slot);
+        self
+    }
+
+    /// Lets other calls pass while this one waits for something slow, such as another program. Returns false if too many
+    /// calls wait already; the call should fail then.
+    pub fn step_aside(&self) -> bool {
+        self.slot.as_ref().is_none_or(|slot| slot.step_aside())
     }
 
     /// Asks the work to stop at its next check.

@@ -22,7 +22,7 @@ mod recent;
 mod secret;
 
 pub use address::{Address, NotAnAddress, Place};
-pub use call_context::{CallContext, Progress, Stopped};
+pub use call_context::{CallContext, Progress, Slot, Stopped};
 pub use coordination::{Coordination, Held, LockMode, MemoryLocks};
 pub use digest::{Digest, DigestWriter, NotADigest};
 pub use error_info::{ErrorInfo, Kind, Retry};

@@ -42,7 +42,7 @@ mod subtitles;
 mod text;
 
 /// Changes whenever a reader makes another text of the same bytes: what was kept of older readings is not used then.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 pub use detect::{Detected, SAMPLE, detect, extension_of};
 pub use layout::{Bookmark, Layout, LineBox};
@@ -50,5 +50,5 @@ pub use media::{MediaFacts, Recording};
 pub use passages::{Passage, passages};
 pub use pdf::{CutError, cut_pages, page_count};
 pub use picture::{crop, image_size};
-pub use subtitles::{Cue, cues};
+pub use subtitles::{Cue, cues, is_named_as_recording, subtitles_beside};
 pub use text::{Markup, Text, Unreadable, is_extracted, text_of};

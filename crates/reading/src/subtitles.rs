@@ -1,5 +1,26 @@
 //! Subtitles in SubRip and WebVTT form: what is said when.
 
+use crate::extension_of;
+
+/// Extensions of subtitles, in the order in which they are preferred.
+const SUBTITLES: [&str; 2] = [".srt", ".vtt"];
+/// Extensions of recordings.
+const RECORDINGS: [&str; 17] = [
+    ".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".mpg", ".mpeg", ".ogv", ".mp3", ".wav", ".m4a", ".aac",
+    ".ogg", ".oga", ".opus", ".flac",
+];
+
+/// Whether a file has the name of a recording.
+pub fn is_named_as_recording(path: &str) -> bool {
+    RECORDINGS.contains(&extension_of(path).as_str())
+}
+
+/// Where the subtitles of a recording may stand: at its path, but for the extension. The preferred comes first.
+pub fn subtitles_beside(path: &str) -> [String; 2] {
+    let stem = path.get(..path.len() - extension_of(path).len()).unwrap_or(path);
+    SUBTITLES.map(|extension| format!("{stem}{extension}"))
+}
+
 /// Cues that are read at most.
 const MOST_CUES: usize = 200_000;
 /// Characters of a cue that are kept.
@@ -82,6 +103,13 @@ fn without_marks(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn subtitles_stand_beside_recordings() {
+        assert_eq!(subtitles_beside("a/talk.1.MP4"), ["a/talk.1.srt", "a/talk.1.vtt"]);
+        assert_eq!(subtitles_beside("a.b/talk"), ["a.b/talk.srt", "a.b/talk.vtt"]);
+        assert!(is_named_as_recording("x/Talk.MKV") && !is_named_as_recording("talk.txt"));
+    }
 
     #[test]
     fn both_forms_are_read() {

@@ -1,19 +1,19 @@
 //! What all transports share: the library, the tools on offer, limits, and the one way to run a call.
 
 use std::{
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
 use serde_json::{Map, Value};
-use shelf_base::{CallContext, Kind, bounds::PAGE_CHARS};
+use shelf_base::{CallContext, Kind, Slot, bounds::PAGE_CHARS};
 use shelf_engine::{Caller, Library};
 use shelf_tools::{
     Answer, Context, ErrorReply, Limits, Tool,
     policy::{Access, Selection},
     prompts::Prompts,
 };
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::idle::{Watch, stop_deepening};
 
@@ -76,20 +76,52 @@ struct Slots {
     checks: Arc<Semaphore>,
     reads: Arc<Semaphore>,
     writes: Arc<Semaphore>,
+    /// Calls that wait for other programs, such as `ffmpeg`, and have given their slot to others.
+    aside: Arc<Semaphore>,
+}
+
+/// The slot of a call that runs.
+struct OwnSlot {
+    held: Mutex<Held>,
+    aside: Arc<Semaphore>,
+}
+
+enum Held {
+    /// One of its kind.
+    Own { _slot: OwnedSemaphorePermit },
+    /// One of those that wait for other programs.
+    Aside { _slot: OwnedSemaphorePermit },
+}
+
+impl Slot for OwnSlot {
+    fn step_aside(&self) -> bool {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(*held, Held::Aside { .. }) {
+            return true;
+        }
+        match self.aside.clone().try_acquire_owned() {
+            Ok(slot) => {
+                *held = Held::Aside { _slot: slot };
+                true
+            }
+            Err(_) => false,
+        }
+    }
 }
 
 /// Threads that all slots together need.
-pub const BLOCKING_THREADS: usize = CHECKS + READS + WRITES + 8;
+pub const BLOCKING_THREADS: usize = CHECKS + READS + WRITES + ASIDE + 8;
 const CHECKS: usize = 8;
 const READS: usize = 40;
 const WRITES: usize = 24;
+const ASIDE: usize = 16;
 /// How long a call waits for its turn.
 const TURN: Duration = Duration::from_secs(30);
 
 impl Default for Slots {
     fn default() -> Self {
         let of = |count| Arc::new(Semaphore::new(count));
-        Self { checks: of(CHECKS), reads: of(READS), writes: of(WRITES) }
+        Self { checks: of(CHECKS), reads: of(READS), writes: of(WRITES), aside: of(ASIDE) }
     }
 }
 
@@ -164,10 +196,9 @@ impl App {
     ) -> Result<T, ErrorReply> {
         let started = Instant::now();
         let work = if tool.access == Access::Read { Work::Read } else { Work::Write };
-        let own_call = call.clone();
-        let make = move |app: &Arc<Self>| {
+        let make = move |app: &Arc<Self>, call: &CallContext| {
             let (library, limits) = (&app.library, &app.limits);
-            let (call, selection, page_chars) = (&own_call, &selection, PAGE_CHARS);
+            let (selection, page_chars) = (&selection, PAGE_CHARS);
             let upload_door = &|| app.open_door();
             let context =
                 Context { library, caller: &caller, call, limits, selection, page_chars, upload_door };
@@ -175,9 +206,9 @@ impl App {
         };
         let done = if self.runs_in_place(tool) {
             self.watch.called(self);
-            Ok(make(self))
+            Ok(make(self, &call))
         } else {
-            self.blocking(work, call, make).await
+            self.blocking_call(work, call, make).await
         };
         let outcome = match done {
             Ok(outcome) => outcome,
@@ -201,18 +232,29 @@ impl App {
         call: CallContext,
         work: impl FnOnce(&Arc<Self>) -> T + Send + 'static,
     ) -> Result<T, BlockingError> {
+        self.blocking_call(kind, call, |app, _| work(app)).await
+    }
+
+    /// Runs blocking work that gets the call with its slot, and may give that to others while it waits.
+    pub(crate) async fn blocking_call<T: Send + 'static>(
+        self: &Arc<Self>,
+        kind: Work,
+        call: CallContext,
+        work: impl FnOnce(&Arc<Self>, &CallContext) -> T + Send + 'static,
+    ) -> Result<T, BlockingError> {
         // Probes of a server's health would keep it from ever being idle.
         if kind != Work::Check {
             self.watch.called(self);
         }
         let turn = tokio::time::timeout(TURN, self.slots.of(kind).clone().acquire_owned()).await;
         let slot = turn.ok().and_then(Result::ok).ok_or(BlockingError::Busy)?;
-        let mut guard = CancelOnDrop(Some(call));
+        let mut guard = CancelOnDrop(Some(call.clone()));
         let app = self.clone();
-        // The place is taken for as long as the thread is, whether or not anybody still waits for it.
+        // A slot is taken for as long as the thread is, whether or not anybody still waits for it.
         let work = move || {
-            let _slot = slot;
-            work(&app)
+            let held = Mutex::new(Held::Own { _slot: slot });
+            let slot = Arc::new(OwnSlot { held, aside: app.slots.aside.clone() });
+            work(&app, &call.in_slot(slot))
         };
         let done = tokio::task::spawn_blocking(work).await;
         guard.0 = None;
@@ -252,5 +294,26 @@ fn note(tool: &Tool, started: Instant, failure: Option<&ErrorReply>) {
             tracing::info!(tool = tool.name, seconds, code, message = failure.message, "call refused");
         }
         None => tracing::debug!(tool = tool.name, seconds, "call"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_steps_aside_frees_its_slot() {
+        let slots = Slots::default();
+        let running: Vec<OwnSlot> = (0..READS)
+            .map(|_| {
+                let slot = slots.reads.clone().try_acquire_owned().unwrap();
+                OwnSlot { held: Mutex::new(Held::Own { _slot: slot }), aside: slots.aside.clone() }
+            })
+            .collect();
+        assert_eq!(slots.reads.available_permits(), 0);
+        let stepped = running.iter().filter(|slot| slot.step_aside() && slot.step_aside()).count();
+        assert_eq!((stepped, slots.reads.available_permits()), (ASIDE, ASIDE));
+        drop(running);
+        assert_eq!((slots.reads.available_permits(), slots.aside.available_permits()), (READS, ASIDE));
     }
 }

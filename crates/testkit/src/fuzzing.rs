@@ -8,7 +8,10 @@
 use std::{collections::HashSet, fs, hint::black_box, sync::Arc};
 
 use serde_json::json;
-use shelf_base::{Address, Digest, MemoryLocks, address::Pages};
+use shelf_base::{
+    Address, Digest, MemoryLocks,
+    address::{Pages, Region},
+};
 use shelf_blocks::{
     BlockId, Store,
     gc::Plan,
@@ -16,7 +19,7 @@ use shelf_blocks::{
 };
 use shelf_index::{Derived, DerivedKey, Index, View};
 use shelf_reading::{
-    Text, cut_pages, detect,
+    Text, crop, cut_pages, detect, image_size,
     map::{Map, contains},
     page_count, passages, text_of,
 };
@@ -26,12 +29,14 @@ use tempfile::TempDir;
 pub type Target = fn(&[u8]);
 
 /// Every target and the name of its file in `fuzz/fuzz_targets` and of its folder in `fuzz/corpus`.
-pub const TARGETS: [(&str, Target); 8] = [
+pub const TARGETS: [(&str, Target); 10] = [
     ("address", address),
     ("derived", derived),
     ("docx", docx),
     ("html", html),
+    ("image", image),
     ("map", map),
+    ("office", office),
     ("pack", pack),
     ("pdf", pdf),
     ("segment", segment),
@@ -73,6 +78,33 @@ pub fn map(bytes: &[u8]) {
 pub fn docx(bytes: &[u8]) {
     let mime = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
     read_document("a.docx", mime, false, bytes);
+}
+
+/// Reads a presentation, a workbook or a book; the first byte chooses which.
+pub fn office(bytes: &[u8]) {
+    const FORMS: [(&str, &str); 3] = [
+        ("a.pptx", "application/vnd.openxmlformats-officedocument.presentationml.presentation"),
+        ("a.xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+        ("a.epub", "application/epub+zip"),
+    ];
+    let Some((first, rest)) = bytes.split_first() else { return };
+    let (path, mime) = FORMS[usize::from(*first) % FORMS.len()];
+    read_document(path, mime, false, rest);
+}
+
+/// Crops an image; the first four bytes choose the part.
+pub fn image(bytes: &[u8]) {
+    let Some((corners, rest)) = bytes.split_first_chunk::<4>() else { return };
+    let size = image_size(rest);
+    let whole = crop(rest, Region::from_millionths([0, 0, 1_000_000, 1_000_000]).expect("a whole image"));
+    if let (Ok(size), Ok(whole)) = (&size, &whole) {
+        assert_eq!(image_size(whole).as_ref(), Ok(size), "all of an image is as large as the image");
+    }
+    let Ok(region) = Region::from_millionths(corners.map(|corner| u32::from(corner) * 3_921)) else { return };
+    let Ok(part) = crop(rest, region) else { return };
+    let (width, height) = image_size(&part).expect("what was cropped is an image");
+    let (most_width, most_height) = size.expect("what can be cropped has a size");
+    assert!((1..=most_width).contains(&width) && (1..=most_height).contains(&height), "a part lies within");
 }
 
 /// Reads a web page.

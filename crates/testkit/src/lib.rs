@@ -4,8 +4,10 @@
 pub mod fuzzing;
 mod library;
 mod people;
+mod programs;
 mod stdio;
 
 pub use library::{TestLibrary, error_of, tree};
 pub use people::PASSWORD;
+pub use programs::can_run;
 pub use stdio::StdioClient;

@@ -93,6 +93,16 @@ fn web_pages() {
 }
 
 #[test]
+fn images() {
+    run("image");
+}
+
+#[test]
+fn office_documents() {
+    run("office");
+}
+
+#[test]
 fn maps() {
     run("map");
 }

@@ -1,5 +1,6 @@
 //! `bench graph`: what reading facts costs, how much room they take, and how long an agent waits for connections.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +9,7 @@ use serde_json::json;
 
 use super::Scale;
 use super::corpus;
+use super::imports::{self, Import};
 use super::library::Library;
 use super::random::Random;
 use super::report::{Report, Target};
@@ -31,6 +33,16 @@ const ROOM: f64 = 15.0;
 const TWO_STEPS: f64 = 10.0;
 const FIVE_STEPS: f64 = 50.0;
 
+/// Packages whose sources cargo keeps, of which the first that are there are compared.
+const CODE_BASES: [&str; 8] =
+    ["tantivy", "regex-automata", "lopdf", "image", "zip", "hyper", "quick-xml", "nom"];
+/// How many of them are compared.
+const COMPARED: usize = 3;
+/// Imports that are compared.
+const SAMPLED: usize = 200;
+/// Per cent of them that must be found both ways.
+const AGREEMENT: f64 = 95.0;
+
 /// Makes the corpus and measures.
 pub fn run(scale: Scale) -> Result<()> {
     let shelf = places::built_shelf()?;
@@ -53,6 +65,7 @@ pub fn run(scale: Scale) -> Result<()> {
     let (library, _) = Library::make(shelf, &work, &tree)?;
     report.fact("shelf", library.version());
     measure_walks(&library, &tree, count, &mut report)?;
+    compare_imports(&library.shelf, &work, &mut report)?;
     report.finish()
 }
 
@@ -119,6 +132,82 @@ fn measure_walks(library: &Library, tree: &Path, count: usize, report: &mut Repo
         }
     }
     Ok(())
+}
+
+/// Compares the imports of real code with those that another program finds.
+fn compare_imports(shelf: &Path, work: &Path, report: &mut Report) -> Result<()> {
+    let bases = code_bases()?;
+    if bases.len() < COMPARED {
+        report.fact("imports", "not compared: cargo keeps too few of the packages");
+        return Ok(());
+    }
+    let (mut both, mut one) = (Vec::new(), Vec::new());
+    for base in &bases {
+        let expected = imports::imports(&base.join("src/lib.rs"))?;
+        println!("== comparing {} imports of {}", expected.len(), base.display());
+        let (library, _) = Library::make(shelf.to_owned(), work, &base.join("src"))?;
+        let found = found_imports(&library, &expected)?;
+        both.extend(expected.intersection(&found).cloned());
+        one.extend(expected.symmetric_difference(&found).cloned());
+        for (from, to) in expected.symmetric_difference(&found).take(10) {
+            let who = if expected.contains(&(from.clone(), to.clone())) { "missing" } else { "surplus" };
+            println!("   {who}: {} -> {}", from.display(), to.display());
+        }
+    }
+    let named = |base: &PathBuf| base.file_name().map(|name| name.to_string_lossy().into_owned());
+    report.fact("imports of", bases.iter().filter_map(named).collect::<Vec<_>>().join(", "));
+    let mut all: Vec<bool> = both.iter().map(|_| true).chain(one.iter().map(|_| false)).collect();
+    let mut random = Random::new(17);
+    let count = SAMPLED.min(all.len());
+    let agreed = (0..count).filter(|_| all.swap_remove(random.below(all.len()))).count();
+    let share = 100.0 * agreed as f64 / count.max(1) as f64;
+    report.single(
+        &format!("{count} imports of Rust modules"),
+        "shelf",
+        "% agree",
+        share,
+        Target::AtLeast(AGREEMENT),
+    );
+    Ok(())
+}
+
+/// The imports between the files of a code base, as the graph has them.
+fn found_imports(library: &Library, expected: &BTreeSet<Import>) -> Result<BTreeSet<Import>> {
+    let files: BTreeSet<&PathBuf> = expected.iter().flat_map(|(from, to)| [from, to]).collect();
+    let mut client = library.serve()?;
+    let mut found = BTreeSet::new();
+    for file in &files {
+        let asked = json!({ "name": file, "depth": 1, "relation": "IMPORTS", "limit": 1_000 });
+        let reply = client.call(&("graph", asked))?;
+        for node in reply["connected_nodes"].as_array().into_iter().flatten() {
+            let target = node["path"].as_str().filter(|_| node["type"] == "document").map(PathBuf::from);
+            let inside = target.filter(|target| files.contains(target));
+            found.extend(inside.map(|target| ((*file).clone(), target)));
+        }
+    }
+    Ok(found)
+}
+
+/// Folders of packages that cargo has unpacked.
+fn code_bases() -> Result<Vec<PathBuf>> {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));
+    let registries = home.context("there is no home folder")?.join("registry").join("src");
+    let mut unpacked: Vec<PathBuf> = Vec::new();
+    for registry in fs::read_dir(registries).into_iter().flatten().flatten() {
+        unpacked.extend(fs::read_dir(registry.path())?.flatten().map(|entry| entry.path()));
+    }
+    unpacked.sort();
+    let of_package = |name: &&str| {
+        let is_version = |path: &&PathBuf| {
+            let own = path.file_name().and_then(|own| own.to_str()).unwrap_or_default();
+            let version = own.strip_prefix(*name).and_then(|rest| rest.strip_prefix('-'));
+            version.is_some_and(|version| version.starts_with(|digit: char| digit.is_ascii_digit()))
+                && path.join("src/lib.rs").is_file()
+        };
+        unpacked.iter().find(is_version).cloned()
+    };
+    Ok(CODE_BASES.iter().filter_map(of_package).take(COMPARED).collect())
 }
 
 /// The path of a file of the corpus.

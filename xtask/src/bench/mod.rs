@@ -12,6 +12,7 @@ mod generations;
 mod graph;
 mod grep;
 mod hostile;
+mod imports;
 mod index_parts;
 mod ingest;
 mod library;

@@ -189,9 +189,7 @@ impl Library {
     /// The subtitles that stand beside a recording: a document with its path, but for the extension.
     fn subtitles_beside(&self, caller: &Caller, source: &Source) -> Answer<Option<Source>> {
         let document = &source.document;
-        let stem = document.path.strip_suffix(document.extension.as_str()).unwrap_or(&document.path);
-        for extension in [".srt", ".vtt"] {
-            let path = format!("{stem}{extension}");
+        for path in shelf_reading::subtitles_beside(&document.path) {
             let scope = caller.pass.scope();
             let found = self.catalog.named(scope, Some(&document.collection_name), &path, 1)?;
             if let Some(found) = found.into_iter().find(|found| found.path == path && found.is_text) {

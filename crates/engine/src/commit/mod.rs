@@ -26,7 +26,7 @@ pub(crate) use bulk::{FolderDraft, FolderReceipt, Found};
 pub(crate) use content::Content;
 pub(crate) use edit::{DeleteDraft, DropAccountDraft, DropCollectionDraft, EditDraft, TagDraft};
 pub(crate) use fold::Folding;
-pub(crate) use put::{AddDraft, SnapshotCollectionDraft, StoreDraft, Typed, book_document};
+pub(crate) use put::{AddDraft, AddedFile, SnapshotCollectionDraft, StoreDraft, Typed, book_document};
 
 use crate::{Library, Result};
 

@@ -15,6 +15,13 @@ use crate::{
 pub(crate) struct AddDraft<'a> {
     pub actor: &'a Actor,
     pub options: &'a AddOptions,
+    pub file: AddedFile<'a>,
+    /// What belongs to it and is stored with it: the subtitles of a recording.
+    pub beside: Vec<AddedFile<'a>>,
+}
+
+/// A file and its content.
+pub(crate) struct AddedFile<'a> {
     pub path: String,
     pub facts: Facts,
     pub content: Content<'a>,
@@ -24,6 +31,8 @@ pub(crate) struct AddDraft<'a> {
 pub(crate) struct Added {
     pub hash: Digest,
     pub result: PutResult,
+    /// What became of the files that belong to it.
+    pub beside: Vec<PutResult>,
     pub snapshot: Option<Snapshot>,
 }
 
@@ -31,15 +40,27 @@ impl Draft for AddDraft<'_> {
     type Receipt = Added;
 
     fn write(self, writing: &mut Writing<'_>) -> Result<Added> {
-        let stored = writing.store(self.content)?;
-        let document = document(self.options, self.path, &stored.cut, &stored.sample, &self.facts);
-        let listing = Listing::new([entry(&document.path, &document)]);
-        let (hash, path) = (document.hash, document.path.clone());
-        let snapshot = snapshot_of(writing, &listing, "/", self.options.label.clone())?;
-        let put = writing.transaction(self.actor, self.options.shelf(), vec![document], Some(snapshot));
-        let (mut results, snapshot) = writing.put(put)?;
-        let result = results.pop().ok_or_else(|| Error::missing("document", path))?;
-        Ok(Added { hash, result, snapshot })
+        let Self { actor, options, file, beside } = self;
+        let mut documents = Vec::with_capacity(1 + beside.len());
+        let mut store = |options: &AddOptions, file: AddedFile<'_>| -> Result<PutDocument> {
+            let stored = writing.store(file.content)?;
+            Ok(document(options, file.path, &stored.cut, &stored.sample, &file.facts))
+        };
+        // Tags and metadata are given to all of them, an id and a type to the one that was asked for.
+        let (tags, metadata) = (options.tags.clone(), options.metadata.clone());
+        let shared = AddOptions { tags, metadata, ..AddOptions::default() };
+        for one in beside {
+            documents.push(store(&shared, one)?);
+        }
+        let main = store(options, file)?;
+        let (hash, path) = (main.hash, main.path.clone());
+        documents.push(main);
+        let listing = Listing::new(documents.iter().map(|document| entry(&document.path, document)));
+        let snapshot = snapshot_of(writing, &listing, "/", options.label.clone())?;
+        let put = writing.transaction(actor, options.shelf(), documents, Some(snapshot));
+        let (mut beside, snapshot) = writing.put(put)?;
+        let result = beside.pop().ok_or_else(|| Error::missing("document", path))?;
+        Ok(Added { hash, result, beside, snapshot })
     }
 }
 

@@ -29,6 +29,9 @@ const SCRIPT_ENDINGS: [&str; 13] = [
     "/index.jsx",
 ];
 
+/// Crates that every program has: a path that begins with one means it, whatever modules there are.
+const BUILT_IN_CRATES: [&str; 5] = ["std", "core", "alloc", "proc_macro", "test"];
+
 /// What an import means.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Imported {
@@ -86,12 +89,29 @@ impl Docs<'_> {
                 via: via.filter(|via| *via != target),
             },
             // Constants and types that no facts tell of.
-            None => Imported {
-                docs: docs.into_iter().take(1).collect(),
-                confidence: confidence * 0.9,
-                ..Imported::default()
-            },
+            None => {
+                let (docs, via) = match self.passed_on(&docs, &import.item, steps) {
+                    Some((docs, via)) => (docs, Some(via)),
+                    None => (docs.into_iter().take(1).collect(), None),
+                };
+                let via = via.filter(|via| !docs.contains(via));
+                Imported { docs, confidence: confidence * 0.9, via, ..Imported::default() }
+            }
         }
+    }
+
+    /// The files from which one of these passes a name on, and which of these does.
+    fn passed_on(&self, docs: &[Doc], item: &str, steps: u32) -> Option<(Vec<Doc>, Doc)> {
+        let steps = steps.checked_sub(1)?;
+        docs.iter().find_map(|doc| {
+            let facts = self.facts(*doc);
+            let mut named =
+                facts.imports.iter().filter(|one| one.local == item && passes_on(one, facts.language));
+            named.find_map(|one| {
+                let found = self.imported_within(*doc, &facts, one, steps).docs;
+                (!found.is_empty()).then_some((found, *doc))
+            })
+        })
     }
 
     fn imported_class(&self, docs: Vec<Doc>, item: &str) -> Imported {
@@ -133,12 +153,7 @@ impl Docs<'_> {
         for doc in docs.iter().copied() {
             let facts = self.facts(doc);
             for import in &facts.imports {
-                let passes_on = match import.kind {
-                    ImportKind::Reexport => true,
-                    ImportKind::Named => facts.language == Some(Language::Python),
-                    _ => false,
-                };
-                if passes_on && import.local == item {
+                if passes_on(import, facts.language) && import.local == item {
                     let found = self.imported_within(doc, &facts, import, steps - 1);
                     if let Some((target, name)) = found.symbol {
                         return Some((target, name, Some(doc)));
@@ -205,19 +220,34 @@ impl Docs<'_> {
             first => {
                 let declares =
                     facts.imports.iter().any(|one| one.kind == ImportKind::Child && one.local == first);
-                let child = if declares { self.child_module(doc, first) } else { None };
+                let child = if declares { self.child_module(doc, "", first) } else { None };
                 child.or_else(|| self.crate_named(first, doc)).or_else(|| {
+                    if BUILT_IN_CRATES.contains(&first) {
+                        return None;
+                    }
                     confidence = 0.8;
                     // An older edition: paths begin at the root of the crate.
-                    self.crate_root(doc).and_then(|root| self.child_module(root, first))
+                    self.crate_root(doc).and_then(|root| self.child_module(root, "", first))
                 })
             }
         };
         let Some(mut at) = start else { return (Vec::new(), 0.0) };
+        // Modules with a body that the path has led into.
+        let mut inner = String::new();
         while let Some(name) = names.next() {
-            let next = if name == "super" { self.parent_module(at) } else { self.child_module(at, name) };
+            let next =
+                if name == "super" { self.parent_module(at) } else { self.child_module(at, &inner, name) };
             match next {
-                Some(next) => at = next,
+                Some(next) => {
+                    at = next;
+                    inner.clear();
+                }
+                None if names.peek().is_some() && self.has_inner_module(at, &inner, name) => {
+                    if !inner.is_empty() {
+                        inner.push('/');
+                    }
+                    inner.push_str(name);
+                }
                 None if whole => return (Vec::new(), 0.0),
                 None => {
                     // A module with a body or a type of this file; the rest of the path is within it.
@@ -254,8 +284,20 @@ impl Docs<'_> {
         None
     }
 
-    fn child_module(&self, doc: Doc, name: &str) -> Option<Doc> {
-        let folder = module_folder(self.path(doc));
+    /// Whether a file has a module with a body at a path within it.
+    fn has_inner_module(&self, doc: Doc, inner: &str, name: &str) -> bool {
+        let qualified =
+            if inner.is_empty() { name.to_owned() } else { format!("{}::{name}", inner.replace('/', "::")) };
+        let facts = self.facts(doc);
+        facts.definitions.iter().any(|one| one.kind == SymbolKind::Module && one.qualified == qualified)
+    }
+
+    /// The file of a module of a file, or of a module with a body in it.
+    fn child_module(&self, doc: Doc, inner: &str, name: &str) -> Option<Doc> {
+        let mut folder = module_folder(self.path(doc));
+        if !inner.is_empty() {
+            folder = if folder.is_empty() { inner.to_owned() } else { format!("{folder}/{inner}") };
+        }
         let place = |rest: &str| {
             if folder.is_empty() { format!("{name}{rest}") } else { format!("{folder}/{name}{rest}") }
         };
@@ -468,6 +510,15 @@ impl Docs<'_> {
         // `require 'json'` means the file of that name at a load path, not any.
         found.retain(|one| module.contains('/') || paths::last(paths::folder(self.path(*one))) == "lib");
         found
+    }
+}
+
+/// Whether a file passes on what it imports.
+fn passes_on(import: &Import, language: Option<Language>) -> bool {
+    match import.kind {
+        ImportKind::Reexport => true,
+        ImportKind::Named => language == Some(Language::Python),
+        _ => false,
     }
 }
 

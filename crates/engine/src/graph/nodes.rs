@@ -125,7 +125,7 @@ impl Node {
 }
 
 /// The types of nodes that can be listed.
-pub const NODE_TYPES: [&str; 14] = [
+pub const NODE_TYPES: [&str; 15] = [
     "document",
     "version",
     "collection",
@@ -140,6 +140,7 @@ pub const NODE_TYPES: [&str; 14] = [
     "enum",
     "trait",
     "interface",
+    "module",
 ];
 
 /// The kind of symbol with a name.

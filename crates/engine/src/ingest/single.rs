@@ -1,15 +1,24 @@
 //! Adding one document: content, a file, or what was downloaded.
 
-use std::{fs::File, io::Read, path::Path};
+use std::{
+    fs::File,
+    io::{self, Read},
+    path::Path,
+};
 
 use shelf_base::{CallContext, Moment};
 
-use super::{AddOptions, AddReply, AddRequest, What, counts, source::Facts, source::Source};
+use shelf_reading::{is_named_as_recording, subtitles_beside};
+
+use super::{AddOptions, AddReply, AddRequest, FailedFile, What, counts, source::Facts, source::Source};
 use crate::{
     Caller, Error, Library, Result,
-    commit::{AddDraft, Content},
+    commit::{AddDraft, AddedFile, Content},
     validate,
 };
+
+/// Bytes of subtitles that are stored with their recording; larger ones are something else.
+const SUBTITLE_BYTES: u64 = 16 << 20;
 
 impl Library {
     pub(super) fn add_content(
@@ -22,7 +31,8 @@ impl Library {
     ) -> Result<AddReply> {
         validate::path("name", name)?;
         let facts = Facts::of_content(bytes.len() as u64, self.now());
-        self.add_one(caller, options, name, facts, Content::Bytes(bytes), call)
+        let file = AddedFile { path: name.to_owned(), facts, content: Content::Bytes(bytes) };
+        self.add_one(caller, options, file, Vec::new(), call)
     }
 
     pub(super) fn add_file(
@@ -35,7 +45,10 @@ impl Library {
         let path = text_path(&source.path)?;
         let (file, facts) =
             source.open_file(&source.path).map_err(|error| Error::reading(path.clone(), error))?;
-        self.add_opened(caller, options, &path, (file, facts), call)
+        let Beside { files, failed } = Beside::of(source, &path);
+        let beside = files.iter().map(|(path, file, facts)| opened(path, file, *facts)).collect();
+        let added = self.add_one(caller, options, opened(&path, &file, facts), beside, call)?;
+        Ok(AddReply { failed, ..added })
     }
 
     /// Whether a request could be added under its name.
@@ -58,40 +71,36 @@ impl Library {
         let options = self.options(caller, request)?;
         let size = file.metadata().map_err(|error| Error::reading(name, error))?.len();
         let facts = Facts::of_content(size, self.now());
-        self.add_opened(caller, &options, name, (file, facts), call)
-    }
-
-    fn add_opened(
-        &self,
-        caller: &Caller,
-        options: &AddOptions,
-        path: &str,
-        (file, facts): (File, Facts),
-        call: &CallContext,
-    ) -> Result<AddReply> {
-        let reader = Box::new(file.take(most_of(&facts)));
-        let content = Content::Stream { reader, size: facts.size, name: path };
-        self.add_one(caller, options, path, facts, content, call)
+        self.add_one(caller, &options, opened(name, &file, facts), Vec::new(), call)
     }
 
     fn add_one(
         &self,
         caller: &Caller,
         options: &AddOptions,
-        path: &str,
-        facts: Facts,
-        content: Content<'_>,
+        file: AddedFile<'_>,
+        beside: Vec<AddedFile<'_>>,
         call: &CallContext,
     ) -> Result<AddReply> {
-        let draft = AddDraft { actor: caller.pass.actor(), options, path: path.to_owned(), facts, content };
+        let path = file.path.clone();
+        let draft = AddDraft { actor: caller.pass.actor(), options, file, beside };
         let added = self.commit(draft, call)?;
-        let (files_added, files_updated, files_unchanged) = counts(added.result.state);
+        let (mut files_added, mut files_updated, mut files_unchanged) = (0, 0, 0);
+        let (mut bytes_stored, mut bytes_deduped) = (0, 0);
+        for result in added.beside.iter().chain([&added.result]) {
+            let (added, updated, unchanged) = counts(result.state);
+            files_added += added;
+            files_updated += updated;
+            files_unchanged += unchanged;
+            bytes_stored += result.stored;
+            bytes_deduped += result.deduplicated;
+        }
         Ok(AddReply {
             hash: added.hash,
-            bytes_stored: added.result.stored,
-            bytes_deduped: added.result.deduplicated,
+            bytes_stored,
+            bytes_deduped,
             document_id: Some(added.result.id),
-            path: path.to_owned(),
+            path,
             collection: options.name.clone(),
             snapshot: added.snapshot.map_or(Moment::default(), |snapshot| snapshot.at),
             files_added,
@@ -101,6 +110,44 @@ impl Library {
             skipped: Vec::new(),
             failed: Vec::new(),
         })
+    }
+}
+
+/// A file that is stored as it is read.
+fn opened<'a>(path: &'a str, file: &'a File, facts: Facts) -> AddedFile<'a> {
+    let reader = Box::new(file.take(most_of(&facts)));
+    let content = Content::Stream { reader, size: facts.size, name: path };
+    AddedFile { path: path.to_owned(), facts, content }
+}
+
+/// The subtitles that stand beside a recording on disk.
+#[derive(Default)]
+struct Beside {
+    files: Vec<(String, File, Facts)>,
+    failed: Vec<FailedFile>,
+}
+
+impl Beside {
+    fn of(source: &Source, path: &str) -> Self {
+        let mut beside = Self::default();
+        if !is_named_as_recording(path) {
+            return beside;
+        }
+        for path in subtitles_beside(path) {
+            let full = Path::new(&path);
+            match source.open_file(full) {
+                Ok((file, facts)) if facts.size <= SUBTITLE_BYTES => {
+                    beside.files.push((path, file, facts));
+                }
+                Ok(_) => {
+                    let reason = format!("larger than the {} MiB of subtitles", SUBTITLE_BYTES >> 20);
+                    beside.failed.push(FailedFile { path, reason });
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => beside.failed.push(FailedFile { path, reason: error.to_string() }),
+            }
+        }
+        beside
     }
 }
 

@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::{Language, Walk, children, line_of};
-use crate::facts::{Import, ImportKind, LONGEST_NAME};
+use crate::facts::{Import, ImportKind, LONGEST_NAME, SymbolKind};
 
 /// Bytes of one import declaration that are looked at.
 const LONGEST_DECLARATION: usize = 64 << 10;
@@ -69,12 +69,13 @@ impl<'a> Walk<'a> {
         let is_public = text.starts_with("pub");
         let Some(argument) = self.field(node, "argument") else { return };
         let tree = self.text.get(argument.byte_range()).unwrap_or_default();
-        for leaf in rust_leaves(tree) {
+        for leaf in rust_leaves(&without_comments(tree)) {
             let (path, local) = match leaf.split_once(" as ") {
                 Some((path, local)) => (path.trim(), local.trim()),
                 None => (leaf.as_str(), leaf.rsplit("::").next().unwrap_or(&leaf)),
             };
-            let (module, item) = path.rsplit_once("::").unwrap_or((path, ""));
+            let path = self.seen_from_file(path);
+            let (module, item) = path.rsplit_once("::").unwrap_or((&path, ""));
             match (item, is_public) {
                 ("*", true) => self.add_import(ImportKind::ReexportAll, module, "", "", node),
                 ("*", false) => self.add_import(ImportKind::All, module, "", "", node),
@@ -86,6 +87,30 @@ impl<'a> Walk<'a> {
                 (item, _) => self.add_import(named(is_public), module, item, local, node),
             }
         }
+    }
+
+    /// A path as it reads at the top of the file: within a module that has a body, `self` is that module, and `super` the
+    /// one around it.
+    fn seen_from_file(&self, path: &str) -> String {
+        let modules: Vec<&str> = self
+            .scopes
+            .iter()
+            .filter_map(|scope| {
+                let definition = self.facts.definitions.get(scope.definition? as usize)?;
+                let is_module = definition.kind == SymbolKind::Module && definition.qualified == scope.prefix;
+                is_module.then_some(definition.name.as_str())
+            })
+            .collect();
+        let names: Vec<&str> = path.split("::").collect();
+        let own = usize::from(names.first() == Some(&"self"));
+        let ups = names.iter().skip(own).take_while(|name| **name == "super").count();
+        if modules.is_empty() || own + ups == 0 {
+            return path.to_owned();
+        }
+        let rest = names.iter().skip(own + ups);
+        let start = if ups > modules.len() { vec!["super"; ups - modules.len()] } else { vec!["self"] };
+        let inner = modules.iter().take(modules.len().saturating_sub(ups));
+        start.iter().chain(inner).chain(rest).copied().collect::<Vec<_>>().join("::")
     }
 
     fn import_python(&mut self, node: Node<'a>) {
@@ -223,6 +248,23 @@ const fn named(is_public: bool) -> ImportKind {
     if is_public { ImportKind::Reexport } else { ImportKind::Named }
 }
 
+/// A declaration without the comments in it.
+fn without_comments(tree: &str) -> std::borrow::Cow<'_, str> {
+    if !tree.contains("//") && !tree.contains("/*") {
+        return tree.into();
+    }
+    let mut kept = String::with_capacity(tree.len());
+    let mut rest = tree;
+    while let Some(at) = rest.find("//").into_iter().chain(rest.find("/*")).min() {
+        kept.push_str(&rest[..at]);
+        let end = if rest[at..].starts_with("//") { "\n" } else { "*/" };
+        rest = rest[at + 2..].split_once(end).map_or("", |(_, after)| after);
+        kept.push(' ');
+    }
+    kept.push_str(rest);
+    kept.into()
+}
+
 /// The paths of a `use` declaration, one for each thing that it imports: `a::{b, c::{d as e}}` is `a::b` and
 /// `a::c::d as e`.
 fn rust_leaves(tree: &str) -> Vec<String> {
@@ -268,7 +310,7 @@ fn rust_leaves(tree: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::rust_leaves;
+    use super::{rust_leaves, without_comments};
 
     #[test]
     fn a_use_declaration_falls_into_paths() {
@@ -278,5 +320,7 @@ mod tests {
             ["a::self", "a::b", "a::c::d as e", "a::c::*", "a::f"]
         );
         assert_eq!(rust_leaves("{{{{"), Vec::<String>::new());
+        let with_comments = "a::{\n    // b, c\n    d, /* e::{ */ f\n} // end";
+        assert_eq!(rust_leaves(&without_comments(with_comments)), ["a::d", "a::f"]);
     }
 }

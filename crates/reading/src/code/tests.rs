@@ -68,6 +68,26 @@ fn rust() {
 }
 
 #[test]
+fn paths_within_modules_read_from_the_file() {
+    check(
+        "a.rs",
+        "use super::up;\nmod tests {\n    use super::*;\n    use super::super::far;\n    use self::own::x;\n    use crate::y;\n    \
+         mod own {\n        use super::super::z;\n        use super::w;\n    }\n}\n",
+        &[
+            "module tests 2-11",
+            "module tests::own 7-10",
+            "Named super|up|up 1",
+            "All self|| 3",
+            "Named super|far|far 4",
+            "Named self::tests::own|x|x 5",
+            "Named crate|y|y 6",
+            "Named self|z|z 8",
+            "Named self::tests|w|w 9",
+        ],
+    );
+}
+
+#[test]
 fn python() {
     check(
         "pkg/a.py",

@@ -18,7 +18,7 @@ pub use sketch::{BANDS, Sketch};
 use crate::{Text, code, links};
 
 /// Changes whenever other facts are read from the same text: what was kept of older readings is not used then.
-pub const FACTS_VERSION: u32 = 1;
+pub const FACTS_VERSION: u32 = 2;
 
 /// Definitions, calls, links and so on of one document at most, of each.
 pub const MOST_FACTS: usize = 100_000;

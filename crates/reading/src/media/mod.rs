@@ -78,6 +78,9 @@ pub enum MediaError {
         /// The limit.
         seconds: u64,
     },
+    /// Too many calls wait for these programs.
+    #[error("too many recordings are being worked on; try again later")]
+    Busy,
     /// The call ended.
     #[error(transparent)]
     Stopped(#[from] Stopped),
@@ -96,6 +99,7 @@ impl ErrorInfo for MediaError {
         match self {
             Self::Absent { .. } => Kind::Unavailable,
             Self::Damaged { .. } => Kind::Invalid,
+            Self::Busy => Kind::Busy,
             Self::TooLong { .. } => Kind::TimedOut,
             Self::Stopped(Stopped::Cancelled) => Kind::Cancelled,
             Self::Stopped(Stopped::TimedOut) => Kind::TimedOut,

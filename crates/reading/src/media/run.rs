@@ -56,6 +56,9 @@ pub(super) struct Ran {
 /// Runs a program to its end.
 pub(super) fn run(task: Task<'_>, arguments: &[OsString]) -> Result<Ran, MediaError> {
     task.call.check()?;
+    if !task.call.step_aside() {
+        return Err(MediaError::Busy);
+    }
     let _turn = Turn::take(task.call)?;
     let mut command = Command::new(task.program);
     // Untrusted files are opened by name only: no list in them leads to another file or to the network.

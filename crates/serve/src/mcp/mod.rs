@@ -114,8 +114,8 @@ impl Handler {
         if !resources::allowed(&caller, &selection) {
             return Err(ErrorData::invalid_request("Insufficient permissions: read access required", None));
         }
-        let call = self.app.new_call();
-        let done = self.app.blocking(Work::Read, call.clone(), move |app| work(app, &caller, &call)).await;
+        let work = move |app: &Arc<App>, call: &shelf_base::CallContext| work(app, &caller, call);
+        let done = self.app.blocking_call(Work::Read, self.app.new_call(), work).await;
         done.map_err(undone)?.map_err(|error| convert::protocol_error(&error))
     }
 

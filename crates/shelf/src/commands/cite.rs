@@ -52,14 +52,6 @@ fn add(command: &Add, library: &Library, output: &Output) -> Outcome {
             return Err(CliError::new(Kind::Invalid, "the path is not valid Unicode"));
         };
         let arguments = given(json!({ "path": name, "collection": command.collection }));
-        for subtitles in subtitles_beside(path) {
-            tool(
-                library,
-                "add",
-                given(json!({ "path": subtitles, "collection": command.collection })),
-                &call,
-            )?;
-        }
         let added = tool(library, "add", arguments, &call)?;
         for document in added_documents(library, &added, &call)? {
             let id = match &command.id {
@@ -88,17 +80,6 @@ fn add(command: &Add, library: &Library, output: &Output) -> Outcome {
         ));
     }
     Ok(())
-}
-
-/// Files with subtitles that have the name of a recording.
-fn subtitles_beside(path: &Path) -> Vec<String> {
-    let is_recording = path.extension().and_then(|extension| extension.to_str()).is_some_and(|extension| {
-        ["mp4", "mov", "mkv", "webm", "m4v", "mp3", "wav", "m4a", "ogg", "opus", "flac"]
-            .contains(&extension.to_lowercase().as_str())
-    });
-    let beside = ["srt", "vtt"].map(|extension| path.with_extension(extension));
-    let there = beside.into_iter().filter(|path| is_recording && path.is_file());
-    there.filter_map(|path| path.to_str().map(str::to_owned)).collect()
 }
 
 /// The documents that an add stored: one, or all below a folder.

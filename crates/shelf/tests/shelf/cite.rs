@@ -1,10 +1,15 @@
 //! `shelf cite`: adding, showing, checking, importing and exporting.
 
-use std::fs;
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    thread,
+    time::{Duration, Instant},
+};
 
 use serde_json::{Value, json};
 
-use crate::{assert_sound, shelf};
+use crate::{assert_sound, http::Server, shelf};
 
 #[test]
 fn resources_are_added_shown_checked_and_moved() {
@@ -70,4 +75,54 @@ fn resources_are_added_shown_checked_and_moved() {
     assert!(shelf(&other, &["cite", "show", "My_notes"]).1.contains("  one  lines 1-6  One"));
     assert_sound(&library);
     assert_sound(&other);
+}
+
+/// Calls that wait for another program give their slot to others, and are refused when too many wait.
+#[test]
+fn other_calls_go_on_while_recordings_wait_for_ffmpeg() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("library");
+    let programs = folder.path().join("programs");
+    fs::create_dir(&programs).unwrap();
+    // A program that takes its time, and then finds nothing.
+    for name in ["ffprobe", "ffmpeg"] {
+        fs::write(programs.join(name), "#!/bin/sh\nsleep 2\nexit 1\n").unwrap();
+        fs::set_permissions(programs.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    for number in 0..50 {
+        let path = folder.path().join(format!("films/{number}.mp4"));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, format!("\0\0\0\x18ftypmp42\0\0\0\0mp42isom film {number}")).unwrap();
+    }
+    let films = folder.path().join("films");
+    assert_eq!(shelf(&library, &["add", films.to_str().unwrap()]).0, 0);
+    let variable = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+    let server = Server::start_with(&library, &["--no-auth"], &[("PATH", &variable)]);
+    let list = || server.try_tool("", "list", &json!({ "limit": 100 })).unwrap();
+    let ids: Vec<Value> = list()["documents"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|document| document["document_id"].clone())
+        .collect();
+    assert_eq!(ids.len(), 50);
+    thread::scope(|scope| {
+        let begun = Instant::now();
+        let calls: Vec<_> = ids
+            .iter()
+            .map(|id| scope.spawn(|| server.try_tool("", "getStructure", &json!({ "resource_id": id }))))
+            .collect();
+        thread::sleep(Duration::from_millis(1_500));
+        for _ in 0..5 {
+            let asked = Instant::now();
+            assert!(list()["documents"].is_array());
+            assert!(asked.elapsed() < Duration::from_secs(1), "{:?}", asked.elapsed());
+        }
+        assert!(begun.elapsed() < Duration::from_secs(4), "nothing of this waited for the program");
+        let replies: Vec<String> =
+            calls.into_iter().map(|call| call.join().unwrap().unwrap().to_string()).collect();
+        let refused = replies.iter().filter(|reply| reply.contains("too many recordings")).count();
+        let looked_at = replies.iter().filter(|reply| reply.contains("the recording cannot be read")).count();
+        assert_eq!((refused, looked_at), (34, 16), "{replies:?}");
+    });
 }

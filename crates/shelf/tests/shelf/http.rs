@@ -20,7 +20,13 @@ pub struct Server {
 
 impl Server {
     pub fn start(library: &Path, more: &[&str]) -> Self {
+        Self::start_with(library, more, &[])
+    }
+
+    /// Starts it with other variables.
+    pub fn start_with(library: &Path, more: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut child = Command::new(binary())
+            .envs(variables.iter().copied())
             .arg("--data-dir")
             .arg(library)
             .args(["serve", "--http", "127.0.0.1:0", "--admin-listen", "off"])

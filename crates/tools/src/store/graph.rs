@@ -39,7 +39,7 @@ struct Arguments {
     hash: Option<String>,
     /// Document name/path
     name: Option<String>,
-    /// Direct KG node key, such as doc:<uuid>, sym:<uuid>#<qualified name> or tag:<name>
+    /// Direct KG node key, such as doc:UUID, sym:UUID#QUALIFIED_NAME or tag:NAME
     node_key: Option<String>,
     /// Direct KG node id
     node_id: Option<u64>,

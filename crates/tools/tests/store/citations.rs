@@ -5,7 +5,7 @@ use std::{fs, path::Path, process::Command};
 use serde_json::{Value, json};
 use shelf_base::CallContext;
 use shelf_engine::{Caller, FileAccess};
-use shelf_testkit::{TestLibrary, error_of};
+use shelf_testkit::{TestLibrary, can_run, error_of};
 use shelf_tools::resources;
 
 const NOTES: &str = "# Chapter 1\r\n\r\n## Intro\r\n\r\nWelcome here.\r\n\r\n# Chapter 2\r\nEnd";
@@ -298,10 +298,6 @@ fn evidence_is_a_resource_for_those_who_may_resolve() {
     }
 }
 
-fn has_ffmpeg() -> bool {
-    Command::new("ffmpeg").arg("-version").output().is_ok_and(|ran| ran.status.success())
-}
-
 #[test]
 fn maps_of_people_and_models_are_checked() {
     let library = with_notes();
@@ -350,7 +346,7 @@ fn maps_of_people_and_models_are_checked() {
 
 #[test]
 fn clips_start_and_end_where_they_say() {
-    if !has_ffmpeg() {
+    if !can_run("ffmpeg", "-version") {
         return;
     }
     let library = TestLibrary::new();
@@ -413,7 +409,7 @@ fn clips_start_and_end_where_they_say() {
 
 #[test]
 fn chapters_and_subtitles_are_nodes() {
-    if !has_ffmpeg() {
+    if !can_run("ffmpeg", "-version") {
         return;
     }
     let library = TestLibrary::new();
@@ -423,8 +419,7 @@ fn chapters_and_subtitles_are_nodes() {
     command.args("-v error -y -f lavfi -i testsrc=size=160x120:rate=25 -i".split(' ')).arg(&facts);
     command.args("-map_metadata 1 -t 10 -c:v libx264 -preset ultrafast".split(' ')).arg(&path);
     assert!(command.status().unwrap().success());
-    let subtitles = library.write("lecture.srt", "1\n00:00:01,000 --> 00:00:03,000\nHello there.\n");
-    library.ok("add", json!({ "path": subtitles }));
+    library.write("lecture.srt", "1\n00:00:01,000 --> 00:00:03,000\nHello there.\n");
     library.ok("add", json!({ "path": path, "resource_id": "lecture" }));
     let structure = library.ok("getStructure", json!({ "resource_id": "lecture" }));
     let nodes = &structure["nodes"];
@@ -432,6 +427,11 @@ fn chapters_and_subtitles_are_nodes() {
     assert_eq!(nodes[0]["location"], json!({ "modality": "video", "start": 0.0, "end": 4.0 }));
     assert_eq!(nodes[0]["children"][0]["id"], "opening.hello_there");
     assert_eq!(nodes[1]["title"], "The rest");
+    // Other subtitles give another map.
+    library.write("lecture.srt", "1\n00:00:05,000 --> 00:00:07,000\nSomething else.\n");
+    library.ok("add", json!({ "path": path }));
+    let structure = library.ok("getStructure", json!({ "resource_id": "lecture" }));
+    assert_eq!(structure["nodes"][1]["children"][0]["id"], "the_rest.something_else");
 }
 
 #[test]

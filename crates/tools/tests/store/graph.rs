@@ -1,8 +1,11 @@
 //! `graph`, and `get` with `graph: true`.
 
 mod code;
+mod hostile;
 mod model;
 mod pages;
+mod parameters;
+mod wide;
 
 use serde_json::{Value, json};
 use shelf_testkit::{TestLibrary, error_of};

@@ -20,8 +20,24 @@ fn path(number: usize) -> String {
     }
 }
 
-/// The path from one page to another, as a link writes it.
-fn link(from: &str, to: &str, number: usize) -> String {
+/// A link as a reader understands it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Shown {
+    from: String,
+    /// The page, or what is written where there is none.
+    to: String,
+    line: usize,
+    text: String,
+    title: String,
+    anchor: String,
+    is_broken: bool,
+    /// The heading that the anchor means.
+    heading: Option<String>,
+}
+
+/// A link from one page to another, and what it should be understood as.
+fn link(from: &str, number: usize, at: usize) -> (String, Shown) {
+    let to = path(number);
     let target = if number.is_multiple_of(3) {
         format!("/{to}")
     } else {
@@ -29,59 +45,115 @@ fn link(from: &str, to: &str, number: usize) -> String {
         format!("{}{to}", "../".repeat(ups))
     };
     let encoded = target.replace(' ', "%20").replace('ä', "%C3%A4");
-    match number % 5 {
-        0 => format!("[text {number}](<{target}> \"Title\")"),
-        1 => format!("[text]({encoded}#section-{number})"),
-        2 => format!("[text][ref{number}]\n\n[ref{number}]: {encoded} 'T'"),
-        3 => format!("![image]({encoded})"),
-        _ => format!("<a href=\"{encoded}\">text</a>"),
+    let (written, text, title, anchor) = match (number + at) % 5 {
+        0 => (
+            format!("[text {number}](<{target}> \"Title {at}\")"),
+            format!("text {number}"),
+            format!("Title {at}"),
+            "",
+        ),
+        1 => (format!("[text]({encoded}#section-{number})"), "text".into(), String::new(), "section-"),
+        2 => (format!("[text][ref{number}]\n\n[ref{number}]: {encoded} 'T'"), "text".into(), "T".into(), ""),
+        3 => (format!("![image]({encoded})"), "image".into(), String::new(), ""),
+        _ => (format!("<a href=\"{encoded}\">text</a>"), "text".into(), String::new(), ""),
+    };
+    // Pages with an even number have the section; links to others lead to the page, but to no place in it.
+    let (has_anchor, has_section) = (!anchor.is_empty(), number.is_multiple_of(2));
+    let shown = Shown {
+        from: from.to_owned(),
+        to,
+        line: 0,
+        text,
+        title,
+        anchor: if has_anchor { format!("section-{number}") } else { String::new() },
+        is_broken: has_anchor && !has_section,
+        heading: (has_anchor && has_section).then(|| format!("Section {number}")),
+    };
+    (written, shown)
+}
+
+/// Writes a page below a folder, and gives what its links mean.
+fn write_page(library: &TestLibrary, number: usize) -> Vec<Shown> {
+    let own = path(number);
+    let mut text = format!("# Page {number}\n\n");
+    if number.is_multiple_of(2) {
+        text.push_str(&format!("## Section {number}\n\n"));
     }
+    let mut all = Vec::new();
+    for (at, step) in [1, 7, 131].into_iter().enumerate() {
+        let (written, shown) = link(&own, (number + step) % PAGES, at);
+        all.push(Shown { line: text.matches('\n').count() + 1, ..shown });
+        text.push_str(&format!("{written}\n\n"));
+    }
+    if number.is_multiple_of(10) {
+        let to = format!("gone-{number}.md");
+        let line = text.matches('\n').count() + 1;
+        text.push_str(&format!("[gone]({to} 'Once')\n"));
+        let (from, text, title) = (own.clone(), "gone".into(), "Once".into());
+        all.push(Shown { from, to, line, text, title, is_broken: true, ..Shown::default() });
+    }
+    library.write(&format!("site/{own}"), text);
+    all
+}
+
+/// The links of a page, as the graph shows them.
+fn links_of(library: &TestLibrary, prefix: &str, own: &str) -> Vec<Shown> {
+    let asked = json!({ "name": format!("{prefix}{own}"), "depth": 1, "relation": "LINKS_TO", "include_edge_properties": true });
+    let reply = library.ok("graph", asked);
+    let nodes: std::collections::HashMap<&str, &Value> = reply["connected_nodes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|node| (node["node_key"].as_str().unwrap(), node))
+        .collect();
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let edges = reply["edges"].as_array().unwrap();
+    let headings: std::collections::HashMap<u64, String> = edges
+        .iter()
+        .filter_map(|edge| {
+            let node = nodes[edge["target"].as_str().unwrap()];
+            let line = edge["properties"]["line"].as_u64().unwrap();
+            (node["type"] == "heading").then(|| (line, word(&node["name"])))
+        })
+        .collect();
+    let mut all = Vec::new();
+    for edge in edges {
+        let (node, properties) = (nodes[edge["target"].as_str().unwrap()], &edge["properties"]);
+        let to = match node["type"].as_str().unwrap() {
+            "document" => word(&node["path"]).strip_prefix(prefix).unwrap().to_owned(),
+            "reference" => word(&node["name"]),
+            _ => continue,
+        };
+        let line = properties["line"].as_u64().unwrap();
+        all.push(Shown {
+            from: own.to_owned(),
+            to,
+            line: line as usize,
+            text: word(&properties["text"]),
+            title: word(&properties["title"]),
+            anchor: word(&properties["anchor"]),
+            is_broken: properties["broken"].as_bool().unwrap_or(false),
+            heading: headings.get(&line).cloned(),
+        });
+    }
+    all
 }
 
 #[test]
 fn links_of_two_thousand_pages_are_exact() {
     let library = TestLibrary::new();
+    let mut expected: Vec<Shown> = (0..PAGES).flat_map(|number| write_page(&library, number)).collect();
     let root = library.path("site");
-    let mut expected: BTreeSet<(String, String)> = BTreeSet::new();
-    let mut broken = BTreeSet::new();
-    for number in 0..PAGES {
-        let own = path(number);
-        let mut text = format!("# Page {number}\n\n## Section {}\n\n", number.saturating_sub(1));
-        for step in [1, 7, 131] {
-            let to = path((number + step) % PAGES);
-            text.push_str(&link(&own, &to, number + step));
-            text.push_str("\n\n");
-            expected.insert((own.clone(), to));
-        }
-        if number % 10 == 0 {
-            text.push_str(&format!("[gone](gone-{number}.md)\n"));
-            broken.insert(format!("gone-{number}.md"));
-        }
-        library.write(&format!("site/{own}"), text);
-    }
     library.ok("add", json!({ "path": root }));
     let prefix = format!("{}/", root.display());
-    let mut found = BTreeSet::new();
-    let mut found_broken = BTreeSet::new();
-    for number in 0..PAGES {
-        let name = format!("{prefix}{}", path(number));
-        let reply = library.ok("graph", json!({ "name": name, "depth": 1, "relation": "LINKS_TO" }));
-        for node in reply["connected_nodes"].as_array().unwrap() {
-            match node["type"].as_str().unwrap() {
-                "document" => {
-                    let to = node["path"].as_str().unwrap().strip_prefix(&prefix).unwrap().to_owned();
-                    found.insert((path(number), to));
-                }
-                "reference" => {
-                    found_broken.insert(node["name"].as_str().unwrap().to_owned());
-                }
-                _ => {}
-            }
-        }
-    }
-    assert_eq!(found.len(), expected.len());
-    assert!(found == expected, "{:?}", found.symmetric_difference(&expected).take(5).collect::<Vec<_>>());
-    assert_eq!(found_broken, broken);
+    let mut found: Vec<Shown> =
+        (0..PAGES).flat_map(|number| links_of(&library, &prefix, &path(number))).collect();
+    expected.sort();
+    found.sort();
+    let wrong = expected.iter().zip(&found).find(|(expected, found)| expected != found);
+    assert!(wrong.is_none() && found.len() == expected.len(), "{wrong:?}");
+    assert!(expected.iter().filter(|one| one.heading.is_some()).count() > 400);
+    assert!(expected.iter().filter(|one| !one.anchor.is_empty() && one.is_broken).count() > 400);
     let reply = library.ok("graph", json!({ "name": format!("{prefix}{}", path(500)), "reverse": true, "depth": 1, "relation": "LINKS_TO" }));
     let from: BTreeSet<&str> = reply["connected_nodes"]
         .as_array()
@@ -196,6 +268,14 @@ fn nothing_of_another_account_appears() {
         }
         let documents = library.call_as(who, "graph", json!({ "list_type": "document" })).unwrap();
         assert_eq!(documents["total"], json!(5));
+        // Names that both accounts have mean one thing only, and are certain.
+        for name in ["a.md", "x.rs", "lib.rs"] {
+            let asked = json!({ "name": name, "depth": 2, "include_edge_properties": true });
+            let reply = library.call_as(who, "graph", asked).unwrap();
+            for edge in reply["edges"].as_array().unwrap() {
+                assert!(edge["properties"].get("candidates").is_none(), "{edge}");
+            }
+        }
         let own_x = library
             .call_as(who, "graph", json!({ "name": "x.rs", "depth": 1, "relation": "CALLS" }))
             .unwrap();
