@@ -244,11 +244,29 @@ proptest! {
 #[test]
 fn every_kernel_ranks_alike() {
     let (subjects, places) = (
-        ["a doctor", "the baker", "an old sailor", "my neighbour", "the committee", "a violin player", "two thieves"],
-        ["a harbour", "the hospital", "a concert hall", "the mountains", "an office", "the kitchen", "a court"],
+        [
+            "a doctor",
+            "the baker",
+            "an old sailor",
+            "my neighbour",
+            "the committee",
+            "a violin player",
+            "two thieves",
+        ],
+        [
+            "a harbour",
+            "the hospital",
+            "a concert hall",
+            "the mountains",
+            "an office",
+            "the kitchen",
+            "a court",
+        ],
     );
     let passages: Vec<String> = (0..49)
-        .map(|at| format!("This is a report of what {} did in {} last year.", subjects[at % 7], places[at / 7]))
+        .map(|at| {
+            format!("This is a report of what {} did in {} last year.", subjects[at % 7], places[at / 7])
+        })
         .collect();
     let questions: Vec<String> = subjects
         .iter()

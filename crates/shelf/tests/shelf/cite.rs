@@ -106,11 +106,12 @@ fn other_calls_go_on_while_recordings_wait_for_ffmpeg() {
         .map(|document| document["document_id"].clone())
         .collect();
     assert_eq!(ids.len(), 50);
+    let asked = &server;
     thread::scope(|scope| {
         let begun = Instant::now();
         let calls: Vec<_> = ids
             .iter()
-            .map(|id| scope.spawn(|| server.try_tool("", "getStructure", &json!({ "resource_id": id }))))
+            .map(|id| scope.spawn(move || asked.try_tool("", "getStructure", &json!({ "resource_id": id }))))
             .collect();
         thread::sleep(Duration::from_millis(1_500));
         for _ in 0..5 {
