@@ -9,7 +9,7 @@ use std::{
     collections::HashMap,
     fs::{self, File, OpenOptions},
     io::{self, Write},
-    os::unix::fs::FileExt,
+    os::unix::fs::{FileExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
@@ -73,7 +73,7 @@ impl Vectors {
         let name = Digest::of(model.as_bytes()).to_string();
         let path = folder.join(format!("vectors-{}.cache", &name[..16]));
         let opened = fs::create_dir_all(folder)
-            .and_then(|()| OpenOptions::new().read(true).append(true).create(true).open(&path));
+            .and_then(|()| OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&path));
         let file = opened.map_err(|source| Error::Cache { action: "open", file: path.clone(), source })?;
         let (places, dimensions) = (HashMap::new(), None);
         let model = model.to_owned();
