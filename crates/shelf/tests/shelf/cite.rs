@@ -107,10 +107,10 @@ fn other_calls_go_on_while_recordings_wait_for_ffmpeg() {
         .collect();
     assert_eq!(ids.len(), 50);
     thread::scope(|scope| {
-        let begun = Instant::now();
+        let (begun, server) = (Instant::now(), &server);
         let calls: Vec<_> = ids
             .iter()
-            .map(|id| scope.spawn(|| server.try_tool("", "getStructure", &json!({ "resource_id": id }))))
+            .map(|id| scope.spawn(move || server.try_tool("", "getStructure", &json!({ "resource_id": id }))))
             .collect();
         thread::sleep(Duration::from_millis(1_500));
         for _ in 0..5 {
