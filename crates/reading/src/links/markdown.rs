@@ -84,6 +84,8 @@ fn piece(
     let mut lines = LineCounter::new(text);
     let mut open: Vec<(Open, String)> = Vec::new();
     let mut in_metadata = false;
+    // The link of a tag `<a>` whose words are being read.
+    let mut tagged: Option<(usize, String)> = None;
     for (event, range) in parser.into_offset_iter() {
         match event {
             Event::Start(Tag::MetadataBlock(
@@ -129,6 +131,9 @@ fn piece(
                 }
             }
             Event::Text(words) | Event::Code(words) if !in_metadata => {
+                if let Some((_, shown)) = &mut tagged {
+                    push(shown, &words);
+                }
                 if let Some((_, shown)) = open.last_mut() {
                     push(shown, &words);
                 }
@@ -145,8 +150,15 @@ fn piece(
             Event::Start(Tag::FootnoteDefinition(name)) => found.anchor(&format!("fn-{name}")),
             Event::Html(source) | Event::InlineHtml(source) => {
                 let line = first_line + lines.line(range.start) - 1;
+                if let Some((at, words)) = tagged.take() {
+                    found.name_link(at, &words);
+                }
+                let before = found.facts.links.len();
                 html::inline_links(&source, line, found);
+                let is_link = found.facts.links.len() == before + 1 && source.starts_with("<a");
+                tagged = is_link.then(|| (before, String::new()));
             }
+            Event::End(TagEnd::Paragraph) => tagged = None,
             _ => {}
         }
     }

@@ -71,6 +71,13 @@ impl Found {
         });
     }
 
+    /// Gives a link the words that follow its tag.
+    pub(crate) fn name_link(&mut self, at: usize, words: &str) {
+        if let Some(link) = self.facts.links.get_mut(at).filter(|link| link.text.is_empty()) {
+            link.text = shown(words);
+        }
+    }
+
     /// Adds a heading. Without an anchor of its own it gets one made of its text, as most sites do.
     pub(crate) fn heading(
         &mut self,

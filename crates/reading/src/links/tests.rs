@@ -45,7 +45,7 @@ fn markdown() {
             "image img/x.png [pic] 10",
             "wiki Wiki Page [shown] 10",
             "footnote #fn-1 [1] 10",
-            "inline raw.html [] 20",
+            "inline raw.html [x] 20",
             "citation doc://textbook#pages=12-15 [] 21",
             "citation text://x#lines=3 [] 21",
             "tag one",

@@ -106,12 +106,11 @@ fn other_calls_go_on_while_recordings_wait_for_ffmpeg() {
         .map(|document| document["document_id"].clone())
         .collect();
     assert_eq!(ids.len(), 50);
-    let asked = &server;
     thread::scope(|scope| {
-        let begun = Instant::now();
+        let (begun, server) = (Instant::now(), &server);
         let calls: Vec<_> = ids
             .iter()
-            .map(|id| scope.spawn(move || asked.try_tool("", "getStructure", &json!({ "resource_id": id }))))
+            .map(|id| scope.spawn(move || server.try_tool("", "getStructure", &json!({ "resource_id": id }))))
             .collect();
         thread::sleep(Duration::from_millis(1_500));
         for _ in 0..5 {
