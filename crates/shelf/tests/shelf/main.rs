@@ -6,6 +6,7 @@ mod books;
 mod cite;
 mod cli;
 mod disk;
+mod first_day;
 mod http;
 mod many;
 mod older;
