@@ -33,7 +33,8 @@ fn pack(program: &Path, target: &Path) -> Result<()> {
     let plain = SimpleFileOptions::default().unix_permissions(0o644);
     bundle.start_file("manifest.json", plain)?;
     bundle.write_all(serde_json::to_string_pretty(&manifest)?.as_bytes())?;
-    bundle.start_file("server/shelf", SimpleFileOptions::default().unix_permissions(0o755).large_file(true))?;
+    bundle
+        .start_file("server/shelf", SimpleFileOptions::default().unix_permissions(0o755).large_file(true))?;
     io::copy(&mut source, &mut bundle)?;
     bundle.finish()?;
     Ok(())

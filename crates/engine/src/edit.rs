@@ -72,9 +72,8 @@ impl Library {
             metadata: None,
             content: Some(Content::Bytes(changed.as_bytes())),
         };
-        let document = self
-            .commit(draft, call)?
-            .ok_or_else(|| Error::missing("document", request.name.clone()))?;
+        let document =
+            self.commit(draft, call)?.ok_or_else(|| Error::missing("document", request.name.clone()))?;
         Ok(EditReply { document, previous, replaced, line })
     }
 
@@ -83,7 +82,10 @@ impl Library {
         let _share = self.budget.take(document.version.size, call)?;
         let bytes = self.blobs.read_blob(call, &document.version.hash)?;
         String::from_utf8(bytes).map_err(|_| {
-            Error::invalid("name", format!("'{}' is not UTF-8 text, which alone can be edited", document.path))
+            Error::invalid(
+                "name",
+                format!("'{}' is not UTF-8 text, which alone can be edited", document.path),
+            )
         })
     }
 }
@@ -91,21 +93,23 @@ impl Library {
 /// How often the piece occurs, and the line of its first occurrence.
 fn occurrences(text: &str, request: &EditRequest, path: &str) -> Result<(u64, u64)> {
     let Some(first) = text.find(&request.old_text) else {
-        let why = format!("does not occur in '{path}'; it must match exactly, spaces and line breaks included");
+        let why =
+            format!("does not occur in '{path}'; it must match exactly, spaces and line breaks included");
         return Err(Error::invalid("old_text", why));
     };
     let count = text.matches(&request.old_text).count() as u64;
     if count > 1 && !request.replace_all {
-        let why = format!("occurs {count} times in '{path}'; give more of the text around it, or set replace_all");
+        let why =
+            format!("occurs {count} times in '{path}'; give more of the text around it, or set replace_all");
         return Err(Error::invalid("old_text", why));
     }
     Ok((count, 1 + text[..first].matches('\n').count() as u64))
 }
 
 fn expected_hash(text: &str) -> Result<Digest> {
-    text.to_lowercase()
-        .parse()
-        .map_err(|_| Error::invalid("expected_hash", "must be the 64 hexadecimal digits that get returns as hash"))
+    text.to_lowercase().parse().map_err(|_| {
+        Error::invalid("expected_hash", "must be the 64 hexadecimal digits that get returns as hash")
+    })
 }
 
 fn must_fit(size: u64) -> Result<()> {
@@ -113,5 +117,8 @@ fn must_fit(size: u64) -> Result<()> {
     if size <= most {
         return Ok(());
     }
-    Err(Error::TooLarge { what: "the document".into(), limit: format!("{} MiB, which can be edited", most >> 20) })
+    Err(Error::TooLarge {
+        what: "the document".into(),
+        limit: format!("{} MiB, which can be edited", most >> 20),
+    })
 }

@@ -146,7 +146,8 @@ impl Library {
                 return Err(Error::invalid("offset, length, start_line, end_line", why));
             }
             if request.output_path.is_some() {
-                let why = "takes whole documents; the tool resolve writes the evidence of an address to a file";
+                let why =
+                    "takes whole documents; the tool resolve writes the evidence of an address to a file";
                 return Err(Error::invalid("outputPath", why));
             }
             let mut mime = None;
@@ -154,7 +155,9 @@ impl Library {
                 window.start_line = Some(u64::from(lines.first()));
                 window.end_line = Some(u64::from(lines.last()));
             } else if request.include_content {
-                let (found, bytes) = self.evidence(caller, &address.exact().unwrap_or_else(|| address.to_string()), call).map_err(not_there)?;
+                let (found, bytes) = self
+                    .evidence(caller, &address.exact().unwrap_or_else(|| address.to_string()), call)
+                    .map_err(not_there)?;
                 let length = bytes.len() as u64;
                 evidence = Some(encode(found.starts_with("text/"), bytes, 0, length));
                 mime = Some(found).filter(|found| *found != document.mime);

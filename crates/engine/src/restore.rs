@@ -320,7 +320,8 @@ fn make_link(folder: &Dir, path: &Path, link: &str) -> Fate {
     }
     let temporary = path.with_file_name(format!(".link.{}.shelf", std::process::id()));
     let _ = folder.remove_file(&temporary);
-    let made = folder.symlink(text_path(link), &temporary).and_then(|()| folder.rename(&temporary, folder, path));
+    let made =
+        folder.symlink(text_path(link), &temporary).and_then(|()| folder.rename(&temporary, folder, path));
     match made {
         Ok(()) => Fate::Restored,
         Err(error) => {

@@ -9,7 +9,9 @@ use std::{
 use shelf_base::{CallContext, Digest, Moment};
 use shelf_catalog::{Metadata, PutState, Scope, Shelf};
 
-use crate::{Caller, Document, Error, Library, Order, Result, SortBy, commit::ImportDraft, list::ListRequest, validate};
+use crate::{
+    Caller, Document, Error, Library, Order, Result, SortBy, commit::ImportDraft, list::ListRequest, validate,
+};
 
 /// Documents of one page while a collection is walked.
 const PAGE: usize = 500;
@@ -123,7 +125,8 @@ impl Library {
             if let Some(id) = &item.resource_id {
                 validate::resource_id(id)?;
                 let holder = self.catalog.resource(caller.pass.scope(), id)?;
-                let is_own = |found: &Document| found.collection_name == collection && found.path == item.path;
+                let is_own =
+                    |found: &Document| found.collection_name == collection && found.path == item.path;
                 if holder.is_some_and(|found| !is_own(&found)) {
                     item.resource_id = None;
                     reply.ids_left_out += 1;
@@ -153,8 +156,12 @@ impl Library {
         call: &CallContext,
         mut each: impl FnMut(Document) -> Result<(), E>,
     ) -> Result<u64, E> {
-        let mut request =
-            ListRequest { sort: SortBy::Name, order: Order::Ascending, limit: PAGE, ..ListRequest::default() };
+        let mut request = ListRequest {
+            sort: SortBy::Name,
+            order: Order::Ascending,
+            limit: PAGE,
+            ..ListRequest::default()
+        };
         request.filter.collection = Some(collection.to_owned());
         let mut count = 0;
         loop {

@@ -86,7 +86,8 @@ fn wrap(text: &str, most: usize) -> Vec<String> {
 fn narrow(widths: &mut [usize], most: usize) {
     let gaps = GAP * widths.len().saturating_sub(1);
     while widths.iter().sum::<usize>() + gaps > most {
-        let Some(widest) = widths.iter_mut().max_by_key(|width| **width).filter(|width| **width > LEAST) else {
+        let Some(widest) = widths.iter_mut().max_by_key(|width| **width).filter(|width| **width > LEAST)
+        else {
             return;
         };
         *widest -= 1;

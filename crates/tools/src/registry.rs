@@ -168,7 +168,7 @@ impl Tool {
 
     /// The schema of its reply.
     pub fn output_schema(&self) -> Map<String, Value> {
-        schema::object((self.output)())
+        schema::brief(schema::object((self.output)()))
     }
 }
 

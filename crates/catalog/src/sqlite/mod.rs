@@ -234,7 +234,8 @@ fn has_log(path: &Path) -> bool {
 /// A connection to a database that nobody can write to, such as one on a read-only medium.
 fn open_still(path: &Path) -> Result<Connection> {
     let escaped = path.display().to_string().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(format!("file:{escaped}?immutable=1"), flags)?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)

@@ -36,7 +36,10 @@ impl Draft for ImportDraft<'_> {
                 Ok(writer.put(block, bytes)?)
             })?;
             if item.hash.is_some_and(|expected| expected != cut.hash) {
-                let why = format!("of '{}' is not the one that the manifest gives: the file was changed", item.path);
+                let why = format!(
+                    "of '{}' is not the one that the manifest gives: the file was changed",
+                    item.path
+                );
                 return Err(Error::invalid("the hash", why));
             }
             let options = AddOptions {

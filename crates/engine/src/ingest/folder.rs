@@ -90,21 +90,26 @@ impl Library {
         let below: Vec<Chosen> = below.filter(|document| document.path.starts_with(&folder)).collect();
         if !below.is_empty() && walked.files.is_empty() && walked.links.is_empty() {
             return Err(Error::Unavailable {
-                what: format!("'{root}' is empty, but {} documents came from it; nothing was deleted", below.len()),
+                what: format!(
+                    "'{root}' is empty, but {} documents came from it; nothing was deleted",
+                    below.len()
+                ),
                 hint: "if the files are really gone, delete their documents by name or pattern".into(),
             });
         }
         let stored: HashSet<&str> = walked.files.iter().map(|file| file.path.as_str()).collect();
         let is_unreadable = |path: &str| {
             walked.failed.iter().any(|failed| {
-                path.strip_prefix(failed.path.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+                path.strip_prefix(failed.path.as_str())
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
             })
         };
         let is_gone = |document: &Chosen| {
             let path = document.path.as_str();
             !stored.contains(path) && !is_unreadable(path) && is_absent(&text_path(path))
         };
-        let ids: Vec<DocumentId> = below.iter().filter(|document| is_gone(document)).map(|gone| gone.id).collect();
+        let ids: Vec<DocumentId> =
+            below.iter().filter(|document| is_gone(document)).map(|gone| gone.id).collect();
         if ids.is_empty() {
             return Ok(0);
         }

@@ -17,7 +17,8 @@ pub(super) async fn show(State(shared): State<Shared>, headers: HeaderMap) -> Ht
     } else {
         "Every request needs a token: <code>Authorization: Bearer pat_live_…</code>. <code>shelf token create</code> makes one."
     };
-    let header = if shared.no_auth { "" } else { ", \"headers\": {\"Authorization\": \"Bearer YOUR_TOKEN\"}" };
+    let header =
+        if shared.no_auth { "" } else { ", \"headers\": {\"Authorization\": \"Bearer YOUR_TOKEN\"}" };
     let flag = if shared.no_auth { "" } else { " -H 'Authorization: Bearer YOUR_TOKEN'" };
     Html(format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\

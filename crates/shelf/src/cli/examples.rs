@@ -4,82 +4,133 @@ use clap::Command;
 
 /// Commands with their examples, each a line to type and what it does.
 const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
-    ("", &[
-        ("shelf demo", "load a small sample library and see what to try"),
-        ("shelf client add claude-code", "let Claude Code use your library"),
-        ("shelf add notes/", "store a folder"),
-        ("shelf search how do I renew a book", "find by words and by meaning"),
-    ]),
-    ("serve", &[
-        ("shelf serve --http", "serve agents and programs over HTTP, and a page for your browser"),
-        ("shelf serve --http 8080 --read-only", "on another port, without tools that change anything"),
-        ("shelf serve --toolsets store,citations", "offer fewer tools, which costs a model fewer tokens"),
-    ]),
-    ("client add", &[
-        ("shelf client add cursor vscode", "set up two clients"),
-        ("shelf client add codex --print", "only show the settings"),
-        ("shelf client add claude-code --http", "connect to a server that is running, with a token of its own"),
-        ("shelf client add cursor --remove", "undo it"),
-    ]),
-    ("add", &[
-        ("shelf add report.pdf notes/", "store a file and a folder; .gitignore is honoured"),
-        ("shelf add src --tag code --collection work", "into a collection, with a tag"),
-        ("shelf add src --prune", "and forget documents whose files are gone"),
-        ("date | shelf add - --name today.txt", "store what another program prints"),
-    ]),
-    ("watch", &[
-        ("shelf watch ~/notes", "keep a folder in step until Ctrl-C"),
-        ("shelf watch docs src --collection work", "several folders, into one collection"),
-    ]),
-    ("get", &[
-        ("shelf get report.md", "print a document, named by the end of its path"),
-        ("shelf get 'text://notes#lines=5-9'", "print exactly what a citation address names"),
-        ("shelf get photo.jpg --output copy.jpg", "write it to a file"),
-        ("shelf get a.md b.md --info", "show what is known of two documents"),
-    ]),
-    ("list", &[
-        ("shelf list '*.md' --sort modified --descending", "Markdown files, the newest first"),
-        ("shelf list src/ --tag code --paths", "only the paths of tagged documents in a folder"),
-    ]),
-    ("search", &[
-        ("shelf search renewal of loans", "by words and by meaning"),
-        ("shelf search '\"exact phrase\"' --type keyword", "only words, in this order"),
-        ("shelf search damp -g '*.pdf' -n 3", "three PDF files at most"),
-    ]),
-    ("grep", &[
-        ("shelf grep 'fn \\w+' -g '*.rs'", "lines that match a regular expression"),
-        ("shelf grep -F 'a.b(c)' -l", "paths of documents that hold this very text"),
-        ("shelf grep -o '[0-9]{4}' notes/", "only the matching parts"),
-    ]),
-    ("cite", &[
-        ("shelf cite add lecture.mp4 textbook.pdf", "make files citable and show their parts"),
-        ("shelf cite show 'doc://textbook#pages=3-4' -o part.pdf", "cut two pages out"),
-        ("shelf cite check report.md", "verify every citation in a text"),
-    ]),
+    (
+        "",
+        &[
+            ("shelf demo", "load a small sample library and see what to try"),
+            ("shelf client add claude-code", "let Claude Code use your library"),
+            ("shelf add notes/", "store a folder"),
+            ("shelf search how do I renew a book", "find by words and by meaning"),
+        ],
+    ),
+    (
+        "serve",
+        &[
+            ("shelf serve --http", "serve agents and programs over HTTP, and a page for your browser"),
+            ("shelf serve --http 8080 --read-only", "on another port, without tools that change anything"),
+            ("shelf serve --toolsets store,citations", "offer fewer tools, which costs a model fewer tokens"),
+        ],
+    ),
+    (
+        "client add",
+        &[
+            ("shelf client add cursor vscode", "set up two clients"),
+            ("shelf client add codex --print", "only show the settings"),
+            (
+                "shelf client add claude-code --http",
+                "connect to a server that is running, with a token of its own",
+            ),
+            ("shelf client add cursor --remove", "undo it"),
+        ],
+    ),
+    (
+        "add",
+        &[
+            ("shelf add report.pdf notes/", "store a file and a folder; .gitignore is honoured"),
+            ("shelf add src --tag code --collection work", "into a collection, with a tag"),
+            ("shelf add src --prune", "and forget documents whose files are gone"),
+            ("date | shelf add - --name today.txt", "store what another program prints"),
+        ],
+    ),
+    (
+        "watch",
+        &[
+            ("shelf watch ~/notes", "keep a folder in step until Ctrl-C"),
+            ("shelf watch docs src --collection work", "several folders, into one collection"),
+        ],
+    ),
+    (
+        "get",
+        &[
+            ("shelf get report.md", "print a document, named by the end of its path"),
+            ("shelf get 'text://notes#lines=5-9'", "print exactly what a citation address names"),
+            ("shelf get photo.jpg --output copy.jpg", "write it to a file"),
+            ("shelf get a.md b.md --info", "show what is known of two documents"),
+        ],
+    ),
+    (
+        "list",
+        &[
+            ("shelf list '*.md' --sort modified --descending", "Markdown files, the newest first"),
+            ("shelf list src/ --tag code --paths", "only the paths of tagged documents in a folder"),
+        ],
+    ),
+    (
+        "search",
+        &[
+            ("shelf search renewal of loans", "by words and by meaning"),
+            ("shelf search '\"exact phrase\"' --type keyword", "only words, in this order"),
+            ("shelf search damp -g '*.pdf' -n 3", "three PDF files at most"),
+        ],
+    ),
+    (
+        "grep",
+        &[
+            ("shelf grep 'fn \\w+' -g '*.rs'", "lines that match a regular expression"),
+            ("shelf grep -F 'a.b(c)' -l", "paths of documents that hold this very text"),
+            ("shelf grep -o '[0-9]{4}' notes/", "only the matching parts"),
+        ],
+    ),
+    (
+        "cite",
+        &[
+            ("shelf cite add lecture.mp4 textbook.pdf", "make files citable and show their parts"),
+            ("shelf cite show 'doc://textbook#pages=3-4' -o part.pdf", "cut two pages out"),
+            ("shelf cite check report.md", "verify every citation in a text"),
+        ],
+    ),
     ("update", &[("shelf update report.md --tag final --metadata status=done", "tag it and set metadata")]),
-    ("delete", &[
-        ("shelf delete draft.md", "delete one document; snapshots keep it"),
-        ("shelf delete --pattern 'tmp/*' --dry-run", "see what a pattern would delete"),
-    ]),
-    ("restore", &[
-        ("shelf restore out --collection default", "write a collection as it is now into a folder"),
-        ("shelf restore out --label first", "as it was in the newest snapshot with a label"),
-    ]),
-    ("import", &[
-        ("shelf import jsonl notes.jsonl", "documents from a file with one JSON object per line"),
-        ("shelf import export backup --collection copy", "what `shelf export` wrote, into another collection"),
-    ]),
+    (
+        "delete",
+        &[
+            ("shelf delete draft.md", "delete one document; snapshots keep it"),
+            ("shelf delete --pattern 'tmp/*' --dry-run", "see what a pattern would delete"),
+        ],
+    ),
+    (
+        "restore",
+        &[
+            ("shelf restore out --collection default", "write a collection as it is now into a folder"),
+            ("shelf restore out --label first", "as it was in the newest snapshot with a label"),
+        ],
+    ),
+    (
+        "import",
+        &[
+            ("shelf import jsonl notes.jsonl", "documents from a file with one JSON object per line"),
+            (
+                "shelf import export backup --collection copy",
+                "what `shelf export` wrote, into another collection",
+            ),
+        ],
+    ),
     ("export", &[("shelf export default backup", "write a collection and its manifest to a folder")]),
-    ("gc", &[
-        ("shelf gc --plan", "see what could be freed"),
-        ("shelf gc --keep-last 10 --keep-daily 30", "thin out snapshots, then free space"),
-    ]),
+    (
+        "gc",
+        &[
+            ("shelf gc --plan", "see what could be freed"),
+            ("shelf gc --keep-last 10 --keep-daily 30", "thin out snapshots, then free space"),
+        ],
+    ),
     ("call", &[("shelf call list '{\"pattern\": \"*.md\", \"limit\": 5}'", "call a tool as an agent would")]),
     ("tools", &[("shelf tools search", "describe one tool")]),
-    ("service install", &[
-        ("shelf service install --print", "look at the unit first"),
-        ("shelf service install", "serve from the start of your session on"),
-    ]),
+    (
+        "service install",
+        &[
+            ("shelf service install --print", "look at the unit first"),
+            ("shelf service install", "serve from the start of your session on"),
+        ],
+    ),
 ];
 
 /// The command with the examples in its help.

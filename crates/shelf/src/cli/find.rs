@@ -155,7 +155,11 @@ impl Grep {
     /// What ripgrep's flags ask for that has no meaning here, with the reason.
     pub(crate) fn refused(&self) -> Option<(&'static str, &'static str)> {
         let refusals = [
-            (self.pcre2, "-P (--pcre2)", "patterns have the syntax of ripgrep's default engine, without look-around"),
+            (
+                self.pcre2,
+                "-P (--pcre2)",
+                "patterns have the syntax of ripgrep's default engine, without look-around",
+            ),
             (self.multiline, "-U (--multiline)", "a match lies within one line"),
             (
                 self.replace.is_some(),

@@ -162,9 +162,11 @@ pub(super) fn import_storage(folder: &Path, library: &Library, output: &Output) 
         .map(|place| place.join("registry.yaml"))
         .find(|file| file.is_file());
     let listed = match &registry {
-        Some(file) => serde_saphyr::from_str::<Registry>(&read_text(file)?)
-            .map_err(|error| CliError::new(Kind::Invalid, format!("{}: {error}", file.display())))?
-            .books,
+        Some(file) => {
+            serde_saphyr::from_str::<Registry>(&read_text(file)?)
+                .map_err(|error| CliError::new(Kind::Invalid, format!("{}: {error}", file.display())))?
+                .books
+        }
         None => Vec::new(),
     };
     let found = fs::read_dir(&books).map_err(|error| {
@@ -179,7 +181,8 @@ pub(super) fn import_storage(folder: &Path, library: &Library, output: &Output) 
     names.sort();
     if names.is_empty() {
         let message = format!("there are no books in {}", books.display());
-        return Err(CliError::new(Kind::NotFound, message).hint("each book is a folder with lessons, chapters and assets"));
+        return Err(CliError::new(Kind::NotFound, message)
+            .hint("each book is a folder with lessons, chapters and assets"));
     }
     let (caller, call) = (Caller::owner(), progress::call(output));
     let mut replies = Vec::new();
@@ -201,7 +204,10 @@ pub(super) fn import_storage(folder: &Path, library: &Library, output: &Output) 
         if !output.json {
             let FolderTally { added, updated, unchanged, bytes, .. } = &tally;
             let files = added + updated + unchanged;
-            output.print(&format!("{name}  {files} files ({}), {added} new, {updated} updated", human(*bytes)))?;
+            output.print(&format!(
+                "{name}  {files} files ({}), {added} new, {updated} updated",
+                human(*bytes)
+            ))?;
         }
         replies.push(json!({ "book_id": name, "tally": tally_view(&tally) }));
     }

@@ -60,7 +60,10 @@ const TRY: &[(&str, &str)] = &[
     ("find lines by pattern", "shelf grep 'shelfmark' --collection demo"),
     ("read the exact place that a hit cites", "shelf get 'text://shelfmarks#lines=3-3'"),
     ("see what is connected to what", "shelf graph shelfmarks.md"),
-    ("look at a book as its authors do", "shelf call read_content '{\"book_id\": \"demo-book\", \"path\": \"lessons/part-1/lesson-01.md\"}'"),
+    (
+        "look at a book as its authors do",
+        "shelf call read_content '{\"book_id\": \"demo-book\", \"path\": \"lessons/part-1/lesson-01.md\"}'",
+    ),
 ];
 
 pub(super) fn run(command: &Demo, settings: &Settings, output: &Output) -> Outcome {

@@ -81,10 +81,13 @@ fn look_at_server(settings: &Settings) -> Diagnosis {
             format!("{address} is in use by another program; `shelf serve --http` takes another port"),
         ),
         None => match TcpListener::bind(address) {
-            Ok(_) => line(Advice::Fine, format!("not running; `shelf serve --http` would listen on {address}")),
-            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-                line(Advice::Problem, format!("this user may not listen on {address}: choose a port above 1023"))
+            Ok(_) => {
+                line(Advice::Fine, format!("not running; `shelf serve --http` would listen on {address}"))
             }
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => line(
+                Advice::Problem,
+                format!("this user may not listen on {address}: choose a port above 1023"),
+            ),
             Err(error) => line(Advice::Problem, format!("no server could listen on {address}: {error}")),
         },
     }

@@ -50,11 +50,7 @@ pub(super) fn search(command: &cli::find::Search, library: &Library, output: &Ou
     } else {
         show(&reply, output)?;
     }
-    if number(&reply, "total") > 0 {
-        Ok(())
-    } else {
-        Err(CliError::notice("nothing matched"))
-    }
+    if number(&reply, "total") > 0 { Ok(()) } else { Err(CliError::notice("nothing matched")) }
 }
 
 fn show(reply: &Value, output: &Output) -> Outcome {
@@ -101,7 +97,10 @@ pub(super) fn grep(command: &cli::find::Grep, library: &Library, output: &Output
     let (patterns, mut paths) = command.patterns_and_paths();
     let pattern = pattern(command, &patterns);
     if let Some(glob) = command.glob.iter().find(|glob| glob.starts_with('!')) {
-        return Err(CliError::new(Kind::Invalid, format!("-g '{glob}': a glob cannot exclude documents here")));
+        return Err(CliError::new(
+            Kind::Invalid,
+            format!("-g '{glob}': a glob cannot exclude documents here"),
+        ));
     }
     if !command.glob.is_empty() && !paths.is_empty() {
         return Err(CliError::new(Kind::Invalid, "give either paths or -g, not both"));

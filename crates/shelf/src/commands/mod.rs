@@ -85,7 +85,9 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Outcome {
         Command::Embed(command) => upkeep::embed(&command, &existing(&settings)?, output),
         Command::Eval(command) => eval::run(&command, output),
         Command::Gc(command) => upkeep::collect(&command, &existing_anyway(&settings)?, output),
-        Command::Recover { keep_catalog: true, .. } => upkeep::keep_catalog(&existing_anyway(&settings)?, output),
+        Command::Recover { keep_catalog: true, .. } => {
+            upkeep::keep_catalog(&existing_anyway(&settings)?, output)
+        }
         Command::Recover { force, .. } => upkeep::recover(&settings.data_dir()?, force, output),
         Command::Import(command) => import::run(&command, &open(&settings)?, output),
         Command::Export(command) => export::run(&command, &existing(&settings)?, output),

@@ -181,7 +181,8 @@ async fn over_http(app: Arc<App>, command: &cli::Serve, settings: &Settings, out
     let server = http::Server::bind(app.clone(), server_settings).await.map_err(|error| not_bound(&error))?;
     let address = server.address()?;
     if settings.is_default("http.listen") && address.port() != listen.port() {
-        let note = format!("{listen} is in use by another program, so this server has another port: {address}");
+        let note =
+            format!("{listen} is in use by another program, so this server has another port: {address}");
         output.say(Tone::Warning, &note);
     }
     let metrics = match (server.admin_address(), server.admin_taken()) {
@@ -239,12 +240,7 @@ fn http_limits(settings: &Settings) -> http::HttpLimits {
     }
 }
 
-fn greeting(
-    app: &App,
-    address: std::net::SocketAddr,
-    metrics: &str,
-    no_auth: bool,
-) -> Outcome<String> {
+fn greeting(app: &App, address: std::net::SocketAddr, metrics: &str, no_auth: bool) -> Outcome<String> {
     let token = if no_auth { None } else { Some(first_token(app)?) };
     let shown = token.as_ref().map(|token| token.as_deref().unwrap_or("<your token: shelf token create>"));
     let setup = connect::over_http(&format!("http://{address}/mcp"), shown, app.library.folder());

@@ -46,7 +46,10 @@ fn install(command: &Install, settings: &Settings, output: &Output) -> Outcome {
     }
     systemctl(command.system, &["enable", "--now", UNIT])?;
     output.say(Tone::Good, "the server is running, and starts again with the next session");
-    output.say(Tone::Good, "its first token is in its log: journalctl --user -u shelfmark; or `shelf token create`");
+    output.say(
+        Tone::Good,
+        "its first token is in its log: journalctl --user -u shelfmark; or `shelf token create`",
+    );
     Ok(())
 }
 
@@ -65,7 +68,9 @@ fn uninstall(system: bool, output: &Output) -> Outcome {
 fn status(system: bool, output: &Output) -> Outcome {
     let path = place(system)?;
     if !path.exists() {
-        return Err(CliError::notice("the service is not installed").hint("`shelf service install` installs it"));
+        return Err(
+            CliError::notice("the service is not installed").hint("`shelf service install` installs it")
+        );
     }
     output.print(&format!("unit    {}", path.display()))?;
     let mut asked = Command::new("systemctl");
@@ -130,8 +135,9 @@ fn systemctl(system: bool, arguments: &[&str]) -> Outcome {
 }
 
 fn no_systemd(error: std::io::Error) -> CliError {
-    CliError::new(Kind::Unavailable, format!("systemctl cannot be run: {error}"))
-        .hint("`shelf service` needs systemd; run `shelf serve --http` with what starts programs on this system")
+    CliError::new(Kind::Unavailable, format!("systemctl cannot be run: {error}")).hint(
+        "`shelf service` needs systemd; run `shelf serve --http` with what starts programs on this system",
+    )
 }
 
 #[cfg(test)]

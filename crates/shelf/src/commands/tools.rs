@@ -70,11 +70,17 @@ fn describe(name: &str, output: &Output) -> Outcome {
 
 /// The fields of a schema as a table.
 fn section(head: &str, schema: &Map<String, Value>, output: &Output) -> Outcome {
-    let Some(fields) = schema.get("properties").and_then(Value::as_object).filter(|all| !all.is_empty()) else {
+    let Some(fields) = schema.get("properties").and_then(Value::as_object).filter(|all| !all.is_empty())
+    else {
         return Ok(());
     };
-    let required: Vec<&str> =
-        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    let required: Vec<&str> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
     let is_argument = head == "ARGUMENT";
     let row = |(name, field): (&String, &Value)| {
         let mut kind = field["type"].as_str().unwrap_or("any").to_owned();

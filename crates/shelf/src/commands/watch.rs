@@ -193,7 +193,8 @@ fn watch(plan: &Plan, library: &Library, sender: &Sender<Signal>) -> Outcome<Rec
         let error = CliError::new(Kind::Unavailable, format!("cannot watch {}: {error}", folder.display()));
         error.hint("on Linux, fs.inotify.max_user_watches limits how many folders can be watched")
     };
-    let mut watcher = notify::recommended_watcher(told).map_err(|error| failed(error, Path::new("folders")))?;
+    let mut watcher =
+        notify::recommended_watcher(told).map_err(|error| failed(error, Path::new("folders")))?;
     for folder in &plan.folders {
         watcher.watch(folder, RecursiveMode::Recursive).map_err(|error| failed(error, folder))?;
     }
@@ -250,7 +251,12 @@ fn gather(first: Signal, signals: &Receiver<Signal>, settle: Duration) -> Option
     }
 }
 
-fn bring_up_to_date(folder: &Path, plan: &Plan, library: &Library, call: &CallContext) -> Result<AddReply, CliError> {
+fn bring_up_to_date(
+    folder: &Path,
+    plan: &Plan,
+    library: &Library,
+    call: &CallContext,
+) -> Result<AddReply, CliError> {
     let request = AddRequest {
         collection: plan.collection.clone(),
         prune: plan.prune,

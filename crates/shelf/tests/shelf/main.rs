@@ -9,6 +9,7 @@ mod disk;
 mod first_day;
 mod http;
 mod many;
+mod moving;
 mod older;
 mod stdio;
 mod storm;

@@ -62,9 +62,10 @@ fn several(context: &Context<'_>, mut arguments: Arguments, names: Vec<String>) 
     let mut documents = Vec::with_capacity(names.len());
     for name in names {
         arguments.include_content &= room > 0;
-        arguments.length = asked.map(|asked| asked.min(room)).or(Some(room)).filter(|_| {
-            asked.is_some() || (arguments.start_line.is_none() && arguments.end_line.is_none())
-        });
+        arguments.length = asked
+            .map(|asked| asked.min(room))
+            .or(Some(room))
+            .filter(|_| asked.is_some() || (arguments.start_line.is_none() && arguments.end_line.is_none()));
         // A window does not go with an address, which is one itself.
         if name.contains("://") {
             arguments.length = asked;
@@ -103,7 +104,8 @@ fn one(context: &Context<'_>, arguments: &Arguments) -> Result<Reply, ToolError>
     let (library, caller, call) = (context.library, context.caller, context.call);
     match library.get(caller, &request, call)? {
         Some(got) if arguments.graph => {
-            let (related, truncated) = library.related(caller, &got.document, arguments.depth, RELATED, call)?;
+            let (related, truncated) =
+                library.related(caller, &got.document, arguments.depth, RELATED, call)?;
             Ok(Reply {
                 related: Some(related.iter().map(RelatedView::of).collect()),
                 related_truncated: Some(truncated),

@@ -79,7 +79,8 @@ fn changed_json(
 ) -> Outcome<String> {
     let mut whole = parse_json(path, text)?;
     let odd = || {
-        let message = format!("'{}' in {} is not an object; it was left as it is", client.key, path.display());
+        let message =
+            format!("'{}' in {} is not an object; it was left as it is", client.key, path.display());
         CliError::new(Kind::Invalid, message)
     };
     match server {
@@ -140,7 +141,9 @@ fn changed_toml(
     let written = parse_toml(path, &kept)?;
     if written[client.key][name] != *server {
         let message = format!("{} defines {own} in a way that cannot be changed here", path.display());
-        return Err(CliError::new(Kind::Invalid, message).hint("change it by hand: --print shows the settings"));
+        return Err(
+            CliError::new(Kind::Invalid, message).hint("change it by hand: --print shows the settings")
+        );
     }
     Ok(kept)
 }
@@ -218,7 +221,8 @@ mod tests {
         let text = "# mine\nmodel = \"x\"\n\n[mcp_servers.other]\ncommand = \"y\" # why\n";
         fs::write(&path, text).unwrap();
         let codex = client(ClientName::Codex);
-        let first = json!({ "url": "http://127.0.0.1:1/mcp", "http_headers": { "Authorization": "Bearer t" } });
+        let first =
+            json!({ "url": "http://127.0.0.1:1/mcp", "http_headers": { "Authorization": "Bearer t" } });
         assert!(change(codex, &path, "shelfmark", Some(&first)).unwrap());
         assert_eq!(server(codex, &path, "shelfmark").unwrap(), Some(first));
         let second = json!({ "command": "shelf", "args": ["serve"] });

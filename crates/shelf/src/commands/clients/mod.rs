@@ -76,9 +76,9 @@ fn path_of(client: &Client, command: &setup::Add) -> Outcome<PathBuf> {
             let message = format!("{} has no settings of its own for a project", client.title);
             Err(CliError::new(Kind::Invalid, message).hint("leave --project out"))
         }
-        (None, _) => client.user_file().ok_or_else(|| {
-            CliError::new(Kind::Unavailable, "this system defines no home folder; set HOME")
-        }),
+        (None, _) => client
+            .user_file()
+            .ok_or_else(|| CliError::new(Kind::Unavailable, "this system defines no home folder; set HOME")),
     }
 }
 
@@ -97,7 +97,9 @@ fn connection(client: &Client, command: &setup::Add, settings: &Settings) -> Out
         "" => format!("http://{}/mcp", settings.address("http.listen")?),
         given if !given.starts_with("http://") && !given.starts_with("https://") => {
             let message = format!("'{given}' is not a URL");
-            return Err(CliError::new(Kind::Invalid, message).hint("for example: --http http://127.0.0.1:7433/mcp"));
+            return Err(
+                CliError::new(Kind::Invalid, message).hint("for example: --http http://127.0.0.1:7433/mcp")
+            );
         }
         given => given.to_owned(),
     };
@@ -144,7 +146,8 @@ fn list(no_check: bool, output: &Output) -> Outcome {
     };
     let tried: Vec<Option<Result<String, String>>> = states.iter().map(works).collect();
     if output.json {
-        let all: Vec<Value> = states.iter().zip(&tried).map(|(state, tried)| view(state, tried.as_ref())).collect();
+        let all: Vec<Value> =
+            states.iter().zip(&tried).map(|(state, tried)| view(state, tried.as_ref())).collect();
         return output.print_json(&json!({ "clients": all }));
     }
     let row = |(state, tried): (&State, &Option<Result<String, String>>)| {
@@ -192,7 +195,9 @@ pub(super) fn diagnosis() -> Vec<Diagnosis> {
     for state in states() {
         let title = state.client.title;
         match state.connection.as_ref().map(probe::ask) {
-            Some(Ok(version)) => lines.push(line(Advice::Fine, format!("{title}: set up, {version} answers"))),
+            Some(Ok(version)) => {
+                lines.push(line(Advice::Fine, format!("{title}: set up, {version} answers")))
+            }
             Some(Err(why)) => lines.push(line(Advice::Problem, format!("{title}: set up, but {why}"))),
             None => {}
         }
