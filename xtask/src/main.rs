@@ -3,6 +3,7 @@
 
 mod arguments;
 mod bench;
+mod bundle;
 mod conformance;
 mod described;
 mod docs;
@@ -30,6 +31,7 @@ Development tasks. Run one with `cargo xtask COMMAND`:
   tidy                           check the project rules that no compiler checks
   docs [--check]                 render docs/reference and the API documentation;
                                  --check only lists stale pages
+  bundle PROGRAM FILE.mcpb       pack a program as a bundle that clients install with one click
   conformance                    run the MCP conformance suite against conformance/baseline.yml
   bench ingest [--quick]         measure adding, re-adding and stored size, next to restic and borg
   bench serve [--quick]          measure start, memory, reads and durable writes over stdio
@@ -67,6 +69,7 @@ fn dispatch(mut arguments: Arguments) -> Result<()> {
             conformance::run()
         }
         Some("bench") => bench::run(arguments),
+        Some("bundle") => bundle::run(arguments),
         Some(other) => bail!("there is no task `{other}`; run `cargo xtask` for a list of tasks"),
     }
 }

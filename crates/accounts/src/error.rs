@@ -91,4 +91,23 @@ impl ErrorInfo for AuthError {
             _ => Kind::Unauthenticated,
         }
     }
+
+    fn hints(&self) -> Vec<String> {
+        let hint = match self {
+            Self::NoHeader => {
+                "send the header `Authorization: Bearer <token>`; on the library's machine, `shelf token create` makes one"
+            }
+            Self::Personal => {
+                "it is mistyped, expired or revoked: `shelf token list` shows the tokens, `shelf token create` makes another"
+            }
+            Self::Collection => {
+                "it is mistyped, expired or revoked: the owner of the collection makes another with `create_cat_tool`"
+            }
+            Self::WebToken => "use a personal token (pat_live_…) or a collection token (cat_live_…) for MCP",
+            Self::Unknown => "use a personal token (pat_live_…), a collection token (cat_live_…), or log in",
+            Self::Busy => "repeat the request a little later",
+            Self::Catalog(error) => return error.hints(),
+        };
+        vec![hint.to_owned()]
+    }
 }

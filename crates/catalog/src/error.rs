@@ -58,6 +58,9 @@ pub enum Error {
     /// The collection vanished while it was written to.
     #[error("the collection no longer exists")]
     NoCollection,
+    /// The files of the library may be read but not written.
+    #[error("this library is read-only: its files cannot be written by this user")]
+    ReadOnly,
     /// Somebody else has been writing for too long.
     #[error("the catalog is busy: another process has been writing to this library for a minute")]
     Busy,
@@ -118,7 +121,10 @@ impl std::error::Error for EngineError {}
 
 impl From<rusqlite::Error> for Error {
     fn from(error: rusqlite::Error) -> Self {
-        Self::Engine(EngineError(error))
+        match error.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::ReadOnly) => Self::ReadOnly,
+            _ => Self::Engine(EngineError(error)),
+        }
     }
 }
 
@@ -148,7 +154,7 @@ impl ErrorInfo for Error {
             | Self::UploadUsed
             | Self::ActiveTokens => Kind::Conflict,
             Self::BookTaken | Self::BookPath(_) | Self::BookName => Kind::Invalid,
-            Self::NoAdministrator => Kind::Denied,
+            Self::NoAdministrator | Self::ReadOnly => Kind::Denied,
             Self::OverBound { .. } => Kind::TooLarge,
             Self::NoCollection => Kind::NotFound,
             Self::Closed | Self::Busy => Kind::Busy,
@@ -159,6 +165,12 @@ impl ErrorInfo for Error {
     fn hints(&self) -> Vec<String> {
         match self {
             Self::NoAdministrator => return vec!["on that machine, run `shelf user create --admin`".into()],
+            Self::ReadOnly => {
+                return vec![
+                    "reading works; to write, use the account that owns the library's folder, or a copy of the folder"
+                        .into(),
+                ];
+            }
             Self::Busy => return vec!["nothing was written; repeat the call a little later".into()],
             Self::Missing(_) => {
                 return vec![

@@ -9,11 +9,18 @@ use std::{
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use cap_std::{ambient_authority, fs::Dir};
-use shelf_base::{CallContext, Digest, bounds, ids::DocumentId};
-use shelf_catalog::{Document, Version};
+use shelf_base::{
+    CallContext, Digest,
+    address::{Address, Place},
+    bounds,
+    ids::DocumentId,
+};
+use shelf_catalog::{Document, Filter, Version};
 
 use crate::{Caller, Error, FileAccess, Library, Result, validate};
 
+/// Names that are suggested for one that means nothing.
+const NEAR_NAMES: usize = 3;
 /// Candidates that an ambiguous name lists.
 const CANDIDATES: usize = 10;
 /// Files written by this process, so that no two have the same temporary name.
@@ -39,7 +46,7 @@ pub struct Window {
 pub struct GetRequest {
     /// By content: whole hash or unique prefix.
     pub hash: Option<String>,
-    /// By name.
+    /// By name, document id or citation address.
     pub name: Option<String>,
     /// Only in this collection.
     pub collection: Option<String>,
@@ -77,16 +84,33 @@ pub struct Got {
     pub version: Version,
     /// Other paths with the same content.
     pub also_at: Vec<String>,
+    /// The place that an address named, when it is not the whole document.
+    pub place: Option<CitedPlace>,
     /// Where the content was written.
     pub written_to: Option<String>,
     /// The content.
     pub content: Option<Content>,
 }
 
+/// A place in a document that a citation address names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CitedPlace {
+    /// The address.
+    pub address: String,
+    /// The type of what stands there, when it differs from the document's.
+    pub mime: Option<String>,
+}
+
 impl Library {
-    /// Gets a document by hash or name; `None` when there is none.
+    /// Gets a document by hash, name, id or citation address; `None` when there is none.
     pub fn get(&self, caller: &Caller, request: &GetRequest, call: &CallContext) -> Result<Option<Got>> {
         caller.must_read()?;
+        if let (None, Some(name)) = (&request.hash, &request.name)
+            && name.contains("://")
+            && let Ok(address) = name.parse::<Address>()
+        {
+            return self.get_cited(caller, &address, request, call);
+        }
         let Some((document, version, also_at)) = self.find(caller, request)? else { return Ok(None) };
         let written_to = match &request.output_path {
             Some(path) => Some(self.write_out(caller, path, &version, call)?),
@@ -97,7 +121,60 @@ impl Library {
         } else {
             None
         };
-        Ok(Some(Got { document, version, also_at, written_to, content }))
+        Ok(Some(Got { document, version, also_at, place: None, written_to, content }))
+    }
+
+    /// Gets what stands at a citation address: the whole document, its lines, or the evidence that `resolve` would cut.
+    fn get_cited(
+        &self,
+        caller: &Caller,
+        address: &Address,
+        request: &GetRequest,
+        call: &CallContext,
+    ) -> Result<Option<Got>> {
+        let Some((document, version)) = self.cited_document(caller, address.resource())? else {
+            return Ok(None);
+        };
+        if request.collection.as_ref().is_some_and(|name| *name != document.collection_name) {
+            return Ok(None);
+        }
+        let (mut window, mut place) = (request.window, None);
+        let mut evidence = None;
+        if !is_whole(address.place()) {
+            if window != Window::default() {
+                let why = "and citation addresses both say which part is meant: give one of them";
+                return Err(Error::invalid("offset, length, start_line, end_line", why));
+            }
+            if request.output_path.is_some() {
+                let why =
+                    "takes whole documents; the tool resolve writes the evidence of an address to a file";
+                return Err(Error::invalid("outputPath", why));
+            }
+            let mut mime = None;
+            if let Place::Text(Some(lines)) = address.place() {
+                window.start_line = Some(u64::from(lines.first()));
+                window.end_line = Some(u64::from(lines.last()));
+            } else if request.include_content {
+                let (found, bytes) = self
+                    .evidence(caller, &address.exact().unwrap_or_else(|| address.to_string()), call)
+                    .map_err(not_there)?;
+                let length = bytes.len() as u64;
+                evidence = Some(encode(found.starts_with("text/"), bytes, 0, length));
+                mime = Some(found).filter(|found| *found != document.mime);
+            }
+            place = Some(CitedPlace { address: address.to_string(), mime });
+        }
+        let written_to = match &request.output_path {
+            Some(path) => Some(self.write_out(caller, path, &version, call)?),
+            None => None,
+        };
+        let content = match evidence {
+            None if request.include_content => {
+                Some(self.content(&document, &version.hash, version.size, window, call)?)
+            }
+            evidence => evidence,
+        };
+        Ok(Some(Got { document, version, also_at: Vec::new(), place, written_to, content }))
     }
 
     /// One of the caller's documents by id.
@@ -134,13 +211,20 @@ impl Library {
         }
     }
 
-    /// The one document a name means.
+    /// The one document a name or document id means.
     pub(crate) fn one_named(
         &self,
         caller: &Caller,
         collection: Option<&str>,
         name: &str,
     ) -> Result<Option<Document>> {
+        if let Ok(id) = name.parse::<DocumentId>() {
+            let found = self.catalog.document(caller.pass.scope(), id)?;
+            let fits = |found: &Document| collection.is_none_or(|wanted| found.collection_name == wanted);
+            if let Some(document) = found.filter(fits) {
+                return Ok(Some(document));
+            }
+        }
         let mut found = self.catalog.named(caller.pass.scope(), collection, name, CANDIDATES + 1)?;
         match found.len() {
             0 => Ok(None),
@@ -150,6 +234,31 @@ impl Library {
                 candidates: found.iter().map(describe).collect(),
             }),
         }
+    }
+
+    /// Paths of documents whose names are close to one that means nothing: for "did you mean".
+    pub fn near_names(&self, caller: &Caller, collection: Option<&str>, name: &str) -> Result<Vec<String>> {
+        caller.must_read()?;
+        let filter = Filter { collection: collection.map(str::to_owned), ..Filter::default() };
+        let chosen = self.catalog.choose(caller.pass.scope(), &filter)?;
+        let wanted = last_part(name).to_lowercase();
+        let most = (wanted.chars().count() / 3).clamp(1, 4);
+        let mut near: Vec<(usize, String)> = Vec::new();
+        for document in chosen {
+            let found = last_part(&document.path).to_lowercase();
+            if let Some(distance) = how_near(&wanted, &found, most) {
+                near.push((distance, document.path));
+            }
+        }
+        near.sort();
+        near.truncate(NEAR_NAMES);
+        Ok(near.into_iter().map(|(_, path)| path).collect())
+    }
+
+    /// The error for a name that means nothing, with names that are close to it.
+    pub(crate) fn no_document(&self, caller: &Caller, collection: Option<&str>, name: &str) -> Error {
+        let near = self.near_names(caller, collection, name).unwrap_or_default();
+        Error::NotFound { what: "document", id: name.to_owned(), near }
     }
 
     fn content(
@@ -289,6 +398,46 @@ impl Library {
         }
         written
     }
+}
+
+const fn is_whole(place: &Place) -> bool {
+    match place {
+        Place::Document(pages) => pages.is_none(),
+        Place::Video(clip) | Place::Audio(clip) => clip.is_none(),
+        Place::Text(lines) => lines.is_none(),
+        Place::Image(region) => region.is_none(),
+        Place::Virtual(node) => node.is_none(),
+    }
+}
+
+/// A place that cannot be shown, as an error about the argument that named it.
+fn not_there(error: crate::CitationError) -> Error {
+    match error {
+        crate::CitationError::Engine(error) => error,
+        other => Error::invalid("name", format!("is an address that cannot be read: {other}")),
+    }
+}
+
+fn last_part(path: &str) -> &str {
+    path.trim_end_matches('/').rsplit('/').next().unwrap_or(path)
+}
+
+/// How far a file name is from the one that was asked for; `None` when it is another one altogether. A name without its
+/// extension, or a whole part of a longer name, is near.
+fn how_near(wanted: &str, found: &str, most: usize) -> Option<usize> {
+    let stem = |name: &'_ str| name.rsplit_once('.').map_or(name.len(), |(stem, _)| stem.len());
+    let (own, other) = (&wanted[..stem(wanted)], &found[..stem(found)]);
+    if !own.is_empty() && own == other {
+        return Some(0);
+    }
+    if wanted.len() >= 4 && found.contains(wanted) {
+        return Some(1);
+    }
+    let (ours, theirs) = (wanted.chars().count(), found.chars().count());
+    if ours.abs_diff(theirs) > most {
+        return None;
+    }
+    Some(shelf_base::distance(wanted, found)).filter(|distance| *distance <= most)
 }
 
 /// Where a write to `path` goes: a link that leads somewhere is followed, as any program would.

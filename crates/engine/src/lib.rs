@@ -18,7 +18,9 @@ mod cursor;
 mod delete;
 mod documents;
 mod download;
+mod edit;
 mod error;
+mod file_names;
 mod follow;
 mod get;
 mod graph;
@@ -38,6 +40,7 @@ mod shelves;
 mod signing;
 mod status;
 mod texts;
+mod transfer;
 mod tree;
 mod update;
 mod validate;
@@ -56,8 +59,10 @@ pub use citations::{
 pub use delete::{DeleteRequest, Deleted};
 pub use documents::{ChangeRequest, DocumentType, StoreRequest, StoredDocument, WholeDocument};
 pub use download::{DownloadReply, DownloadRequest, DownloadSettings};
+pub use edit::{EditReply, EditRequest};
 pub use error::Error;
-pub use get::{Content, GetRequest, Got, Window};
+pub use file_names::{path_text, text_path};
+pub use get::{CitedPlace, Content, GetRequest, Got, Window};
 pub use graph::{
     GraphEdge, GraphNode, GraphReply, GraphRequest, GraphStats, NODE_TYPES, Related, Relation, facts_size,
 };
@@ -81,6 +86,7 @@ pub use shelf_workspace::{
     Practice, RepoEntry, RepoFile, RepoList, RepoWindow, WorkspaceError,
 };
 pub use status::{Figures, StatusReply};
+pub use transfer::{ImportContent, ImportItem, ImportReply};
 pub use tree::{Entry, Listing};
 pub use update::{UpdateReply, UpdateRequest};
 pub use workspace::WorkspaceSettings;

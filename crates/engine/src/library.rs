@@ -9,7 +9,7 @@ use std::{
 
 use parking_lot::Mutex;
 use shelf_accounts::Pass;
-use shelf_base::{CallContext, Clock, Coordination, Moment, SystemClock};
+use shelf_base::{CallContext, Clock, Coordination, Digest, Moment, SystemClock};
 use shelf_blocks::{
     Store,
     objects::{Folder, Objects},
@@ -158,14 +158,22 @@ fn keep_to_the_owner(folder: &Path) -> Result<()> {
         let path = folder.join(name);
         let is_loose = |facts: &fs::Metadata| facts.is_dir() && facts.permissions().mode() & 0o077 != 0;
         if fs::symlink_metadata(&path).is_ok_and(|facts| is_loose(&facts)) {
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).map_err(|source| Error::File {
-                action: "cannot keep other users out of",
-                path: path.display().to_string(),
-                source,
-            })?;
+            match fs::set_permissions(&path, fs::Permissions::from_mode(0o700)) {
+                // Somebody else's library, which this user may only read.
+                Err(error) if is_refusal(&error) => {}
+                outcome => outcome.map_err(|source| Error::File {
+                    action: "cannot keep other users out of",
+                    path: path.display().to_string(),
+                    source,
+                })?,
+            }
         }
     }
     Ok(())
+}
+
+fn is_refusal(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
 /// An open library.
@@ -186,6 +194,7 @@ pub struct Library {
     pub(crate) under_way: UnderWay,
     pub(crate) figures: Mutex<Option<(Scope, u64, Figures)>>,
     pub(crate) cursor_key: OnceLock<[u8; 32]>,
+    local_secret: OnceLock<[u8; 32]>,
     pub(crate) archiving: Mutex<()>,
     pub(crate) book_paths: BookPaths,
     pub(crate) maps: MapCache,
@@ -210,6 +219,11 @@ impl Library {
                     .into(),
             }),
         }
+    }
+
+    /// Whether `folder` holds a library, whatever its state.
+    pub fn is_in(folder: &Path) -> bool {
+        ["catalog.db", "packs", "recovery"].iter().any(|name| folder.join(name).exists())
     }
 
     /// Opens a library whatever its state: for those who look at it or mend it.
@@ -273,6 +287,7 @@ impl Library {
             under_way: UnderWay::default(),
             figures: Mutex::default(),
             cursor_key: OnceLock::new(),
+            local_secret: OnceLock::new(),
             archiving: Mutex::default(),
             book_paths: BookPaths::default(),
             maps: MapCache::default(),
@@ -300,7 +315,20 @@ impl Library {
 
     /// A 32-byte secret of this library, for signing what goes out and must come back unchanged.
     pub(crate) fn secret(&self, name: &str) -> Result<[u8; 32]> {
-        Ok(self.catalog.secret(name, random()?)?)
+        let fresh = random()?;
+        match self.catalog.secret(name, fresh) {
+            // A library that cannot be written keeps no secret: one of this process's own does for as long as it runs.
+            Err(shelf_catalog::Error::ReadOnly) => {
+                let own = self.local_secret.get_or_init(|| fresh);
+                Ok(*Digest::of(&[&own[..], name.as_bytes()].concat()).as_bytes())
+            }
+            outcome => Ok(outcome?),
+        }
+    }
+
+    /// A task that one process at a time should do for this library; `None` while another does it.
+    pub fn try_lease(&self, name: &str) -> Result<Option<shelf_base::Held>> {
+        self.locks.try_alone(name)
     }
 
     /// What keeps the library from taking a write now, if anything does.

@@ -12,7 +12,9 @@ use cap_std::{ambient_authority, fs::Dir};
 use shelf_base::CallContext;
 use shelf_catalog::Version;
 
-use crate::{Caller, Entry, Error, FileAccess, Library, Listing, Result, pattern::Patterns};
+use crate::{
+    Caller, Entry, Error, FileAccess, Library, Listing, Result, file_names::text_path, pattern::Patterns,
+};
 
 /// A request to restore.
 #[derive(Clone, Debug)]
@@ -190,7 +192,7 @@ impl Library {
         if let Err(reason) = planned.take(target) {
             return Ok(Fate::Failed(reason.into()));
         }
-        let path = Path::new(target);
+        let path = &*text_path(target);
         if entry.link.as_deref().is_some_and(|link| !stays_below(path, link)) {
             return Ok(Fate::Failed("the link would lead outside the output folder".into()));
         }
@@ -318,7 +320,8 @@ fn make_link(folder: &Dir, path: &Path, link: &str) -> Fate {
     }
     let temporary = path.with_file_name(format!(".link.{}.shelf", std::process::id()));
     let _ = folder.remove_file(&temporary);
-    let made = folder.symlink(link, &temporary).and_then(|()| folder.rename(&temporary, folder, path));
+    let made =
+        folder.symlink(text_path(link), &temporary).and_then(|()| folder.rename(&temporary, folder, path));
     match made {
         Ok(()) => Fate::Restored,
         Err(error) => {

@@ -82,7 +82,10 @@ impl Library {
             }
             (None, Some(name)) => {
                 let found = self.one_named(caller, request.collection.as_deref(), name)?;
-                found.ok_or_else(|| Error::missing("document", name.clone()))
+                match found {
+                    Some(found) => Ok(found),
+                    None => Err(self.no_document(caller, request.collection.as_deref(), name)),
+                }
             }
             (None, None) => Err(Error::invalid("hash", "or name is needed to say which document")),
         }

@@ -2,13 +2,17 @@
 
 pub(crate) mod books;
 pub(crate) mod cite;
+pub(crate) mod examples;
+pub(crate) mod find;
 pub(crate) mod graph;
+pub(crate) mod setup;
+pub(crate) mod transfer;
 mod user;
 pub(crate) mod workspace;
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 pub(crate) use user::{Update as UserUpdate, User};
 
@@ -22,26 +26,37 @@ pub(crate) struct Arguments {
     pub command: Command,
 }
 
+impl Arguments {
+    /// Reads the command line.
+    pub(crate) fn read() -> Self {
+        let matches = examples::with_examples(<Self as clap::CommandFactory>::command()).get_matches();
+        <Self as clap::FromArgMatches>::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+}
+
+/// The heading of the options that every command has.
+const GLOBAL: &str = "Global options";
+
 /// Options shared by all commands.
 #[derive(Args)]
 pub(crate) struct Global {
     /// Library folder [env: SHELF_DATA_DIR]
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, help_heading = GLOBAL, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
     /// Settings file [env: SHELF_CONFIG]
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, help_heading = GLOBAL, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Print data as JSON
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub json: bool,
     /// Print only data and errors
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, help_heading = GLOBAL)]
     pub quiet: bool,
     /// When to use colours
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(long, global = true, help_heading = GLOBAL, value_name = "WHEN", default_value = "auto")]
     pub color: ColorChoice,
     /// Log level: error, warn, info, debug, trace [env: SHELF_LOG_LEVEL]
-    #[arg(long, global = true, value_name = "LEVEL")]
+    #[arg(long, global = true, help_heading = GLOBAL, value_name = "LEVEL")]
     pub log_level: Option<String>,
 }
 
@@ -57,8 +72,13 @@ pub(crate) enum ColorChoice {
 pub(crate) enum Command {
     /// Serve the library to agents: MCP over stdio, or over HTTP with --http
     Serve(Serve),
+    /// Set up the clients that agents run in, such as Claude Code, Cursor or VS Code
+    #[command(subcommand)]
+    Client(setup::Client),
     /// Store files, folders, or content from stdin
     Add(Add),
+    /// Keep folders and the library in step: store what is new or changed, forget what is gone
+    Watch(Watch),
     /// Download URLs and store their content
     Download(Download),
     /// Print a document, or write it to a file
@@ -67,9 +87,9 @@ pub(crate) enum Command {
     #[command(visible_alias = "ls")]
     List(List),
     /// Search documents by keywords and by meaning
-    Search(Search),
+    Search(find::Search),
     /// Search the text of documents with a regular expression
-    Grep(Grep),
+    Grep(find::Grep),
     /// Cite documents exactly: trees, evidence, and checks of citations
     #[command(subcommand)]
     Cite(cite::Cite),
@@ -89,6 +109,15 @@ pub(crate) enum Command {
     /// Delete documents; snapshots keep their content
     #[command(visible_alias = "rm")]
     Delete(Delete),
+    /// Import documents, books and maps from other programs, or what `shelf export` wrote
+    #[command(subcommand)]
+    Import(transfer::Import),
+    /// Write a collection to a folder, with a manifest of titles, tags, metadata and times
+    Export(transfer::Export),
+    /// Load a small sample library and show what to try
+    Demo(transfer::Demo),
+    /// List the tools that agents are offered, or describe one
+    Tools(transfer::Tools),
     /// Call any tool with JSON arguments, as an agent would
     Call(CallTool),
     /// Create, list, update and delete accounts
@@ -141,6 +170,9 @@ pub(crate) enum Command {
     },
     /// Diagnose this installation
     Doctor,
+    /// Serve over HTTP in the background, as a systemd unit
+    #[command(subcommand)]
+    Service(setup::Service),
     /// Show the settings and where each value comes from
     #[command(subcommand)]
     Config(Config),
@@ -218,6 +250,9 @@ pub(crate) struct Add {
     /// Skip files that match this glob; may be repeated
     #[arg(long, value_name = "GLOB")]
     pub exclude: Vec<String>,
+    /// Delete documents of a folder whose files are gone; snapshots keep them
+    #[arg(long)]
+    pub prune: bool,
     /// Do not descend into subfolders
     #[arg(long)]
     pub flat: bool,
@@ -230,6 +265,22 @@ pub(crate) struct Add {
     /// Do not index now; the next search updates the index
     #[arg(long)]
     pub no_index: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct Watch {
+    /// Folders to watch; .gitignore is honoured
+    #[arg(required = true, value_name = "DIR")]
+    pub folders: Vec<PathBuf>,
+    /// Collection to add to
+    #[arg(short, long)]
+    pub collection: Option<String>,
+    /// Keep documents whose files are gone
+    #[arg(long)]
+    pub keep: bool,
+    /// Bring the library up to date once and exit
+    #[arg(long)]
+    pub once: bool,
 }
 
 #[derive(Args)]
@@ -259,9 +310,10 @@ pub(crate) struct Download {
 
 #[derive(Args)]
 pub(crate) struct Get {
-    /// Hash, path, end of the path, or title of the document
-    pub document: String,
-    /// Write the content to this file instead of stdout
+    /// Hash, path, end of the path, title, ID or citation address of the document; several are printed one after another
+    #[arg(required = true, value_name = "DOCUMENT")]
+    pub documents: Vec<String>,
+    /// Write the content to this file instead of stdout (single document only)
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Look only in this collection
@@ -324,61 +376,6 @@ pub(crate) struct List {
 }
 
 #[derive(Args)]
-pub(crate) struct Search {
-    /// Search query; multiple words need no quotes
-    #[arg(required = true)]
-    pub query: Vec<String>,
-    /// Show at most N documents
-    #[arg(short = 'n', long, value_name = "N", default_value = "10")]
-    pub limit: u64,
-    /// Search type: keyword, semantic or hybrid
-    #[arg(short, long, default_value = "hybrid")]
-    pub r#type: String,
-    /// Do not correct typos
-    #[arg(long)]
-    pub no_fuzzy: bool,
-    /// Minimum similarity of a corrected word, from 0.0 to 1.0
-    #[arg(long, value_name = "S", default_value = "0.7")]
-    pub similarity: f64,
-    /// Only hits with at least this score, from 0.0 to 1.0
-    #[arg(long, value_name = "SCORE", default_value_t = 0.0)]
-    pub min_score: f64,
-    /// Find content with this hash (full, or a prefix of at least 8 digits)
-    #[arg(long)]
-    pub hash: Option<String>,
-    /// Only this collection
-    #[arg(long)]
-    pub collection: Option<String>,
-    /// Only documents whose path matches this glob; may be repeated
-    #[arg(short, long = "path", value_name = "GLOB")]
-    pub paths: Vec<String>,
-    /// Only documents with one of these tags; may be repeated
-    #[arg(long = "tag", value_name = "TAG")]
-    pub tags: Vec<String>,
-    /// Only this extension
-    #[arg(short, long)]
-    pub extension: Option<String>,
-    /// Only this MIME type
-    #[arg(long)]
-    pub mime: Option<String>,
-    /// Print only paths
-    #[arg(short = 'l', long)]
-    pub paths_only: bool,
-    /// Lines of context after a match
-    #[arg(short = 'A', long, value_name = "N", default_value = "0")]
-    pub after_context: u64,
-    /// Lines of context before a match
-    #[arg(short = 'B', long, value_name = "N", default_value = "0")]
-    pub before_context: u64,
-    /// Lines of context before and after a match
-    #[arg(short = 'C', long, value_name = "N", default_value = "0")]
-    pub context: u64,
-    /// Show the keyword and semantic scores
-    #[arg(long)]
-    pub explain: bool,
-}
-
-#[derive(Args)]
 pub(crate) struct Embed {
     /// Collection to switch
     pub collection: String,
@@ -404,53 +401,6 @@ pub(crate) struct Eval {
 }
 
 #[derive(Args)]
-pub(crate) struct Grep {
-    /// Regular expression to search for
-    pub pattern: String,
-    /// Globs, folders or names to search; defaults to all documents
-    pub paths: Vec<String>,
-    /// Only this collection
-    #[arg(long)]
-    pub collection: Option<String>,
-    /// Ignore case
-    #[arg(short, long)]
-    pub ignore_case: bool,
-    /// Match whole words only
-    #[arg(short = 'w', long)]
-    pub word: bool,
-    /// Show the lines that do not match
-    #[arg(short = 'v', long)]
-    pub invert: bool,
-    /// Omit line numbers
-    #[arg(short = 'N', long)]
-    pub no_line_numbers: bool,
-    /// Omit file names
-    #[arg(short = 'I', long)]
-    pub no_filename: bool,
-    /// Show only the number of matching lines per document
-    #[arg(short, long)]
-    pub count: bool,
-    /// Show only the paths of documents with a match
-    #[arg(short = 'l', long)]
-    pub files_with_matches: bool,
-    /// Show only the paths of documents without a match
-    #[arg(short = 'L', long, conflicts_with = "files_with_matches")]
-    pub files_without_match: bool,
-    /// Lines of context after a match
-    #[arg(short = 'A', long, value_name = "N", default_value = "0")]
-    pub after_context: u64,
-    /// Lines of context before a match
-    #[arg(short = 'B', long, value_name = "N", default_value = "0")]
-    pub before_context: u64,
-    /// Lines of context before and after a match
-    #[arg(short = 'C', long, value_name = "N", default_value = "0")]
-    pub context: u64,
-    /// Stop after N matching lines per document; 0 for no limit
-    #[arg(short, long, value_name = "N", default_value = "0")]
-    pub max_count: u64,
-}
-
-#[derive(Args)]
 pub(crate) struct Update {
     /// Hash, path, end of the path, or title of the document
     pub document: String,
@@ -471,10 +421,10 @@ pub(crate) struct Update {
 #[derive(Args)]
 pub(crate) struct Status {
     /// Include collections, snapshots and storage
-    #[arg(short, long)]
+    #[arg(long)]
     pub detailed: bool,
     /// Include a breakdown by file type
-    #[arg(short = 't', long)]
+    #[arg(long)]
     pub file_types: bool,
 }
 
@@ -498,6 +448,7 @@ pub(crate) enum Snapshot {
 }
 
 #[derive(Args)]
+#[command(group = ArgGroup::new("source").required(true).multiple(true).args(["collection", "snapshot", "label"]))]
 pub(crate) struct Restore {
     /// Folder to restore into
     #[arg(value_name = "DIR")]
@@ -506,7 +457,7 @@ pub(crate) struct Restore {
     #[arg(short, long)]
     pub collection: Option<String>,
     /// Restore from this snapshot
-    #[arg(short, long, value_name = "ID")]
+    #[arg(long, value_name = "ID")]
     pub snapshot: Option<String>,
     /// Restore from the newest snapshot with this label
     #[arg(short, long)]
@@ -533,7 +484,7 @@ pub(crate) struct Delete {
     /// Paths, ends of paths, or titles of the documents
     pub names: Vec<String>,
     /// Delete every document whose path matches this pattern
-    #[arg(short, long)]
+    #[arg(short = 'g', long, value_name = "GLOB")]
     pub pattern: Option<String>,
     /// Only in this collection
     #[arg(short, long)]
@@ -572,6 +523,13 @@ pub(crate) enum Token {
     },
 }
 
+impl Token {
+    /// Whether a library is made if there is none.
+    pub(crate) const fn creates(&self) -> bool {
+        matches!(self, Self::Create { .. })
+    }
+}
+
 #[derive(Args)]
 pub(crate) struct Gc {
     /// Show what would be freed without freeing anything
@@ -589,6 +547,9 @@ pub(crate) struct Gc {
     /// Apply the retention rules to labelled snapshots too
     #[arg(long, action = ArgAction::SetTrue)]
     pub drop_labelled: bool,
+    /// Do not ask before deleting every snapshot of a collection
+    #[arg(short, long)]
+    pub yes: bool,
     /// Wait up to SECONDS for running adds to finish
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub wait: u64,

@@ -11,15 +11,14 @@ mod output;
 mod process;
 mod progress;
 mod settings;
+mod table;
 
 use std::process::ExitCode;
-
-use clap::Parser;
 
 fn main() -> ExitCode {
     memory::give_back_early();
     process::prepare();
-    let arguments = cli::Arguments::parse();
+    let arguments = cli::Arguments::read();
     let output = output::Output::new(&arguments.global);
     match commands::run(arguments, &output) {
         Ok(()) => ExitCode::SUCCESS,

@@ -10,6 +10,8 @@ pub(crate) struct CliError {
     pub message: String,
     pub hints: Vec<String>,
     pub exit: u8,
+    /// Whether nothing went wrong and only the exit code tells something, such as that nothing matched.
+    pub is_notice: bool,
 }
 
 pub(crate) type Outcome<T = ()> = Result<T, CliError>;
@@ -17,7 +19,12 @@ pub(crate) type Outcome<T = ()> = Result<T, CliError>;
 impl CliError {
     pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
         let row = kind.row();
-        Self { code: row.code, message: message.into(), hints: Vec::new(), exit: row.exit }
+        Self { code: row.code, message: message.into(), hints: Vec::new(), exit: row.exit, is_notice: false }
+    }
+
+    /// Not a failure: exit code 1 and a plain message, as when nothing matches.
+    pub(crate) fn notice(message: impl Into<String>) -> Self {
+        Self { exit: 1, is_notice: true, ..Self::new(Kind::NotFound, message) }
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {

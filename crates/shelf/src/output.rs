@@ -1,6 +1,6 @@
 //! Output: tables and colours on a terminal, plain text in a pipe, JSON on request.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::{
     cli::{ColorChoice, Global},
     outcome::{CliError, Outcome},
+    table,
 };
 
 const HEAD: Style = Style::new().bold();
@@ -62,37 +63,38 @@ impl Output {
         ignore_closed_pipe(out.write_all(bytes).and_then(|()| out.flush()))
     }
 
-    /// Prints a table. Columns are as wide as their longest cell, and numbers are right-aligned.
+    /// Prints a table; on a terminal its lines are shortened to fit.
     pub(crate) fn table(&self, heads: &[&str], rows: &[Vec<String>]) -> Outcome {
-        let widths: Vec<usize> = (0..heads.len())
-            .map(|at| {
-                rows.iter().map(|row| row[at].chars().count()).chain([heads[at].len()]).max().unwrap_or(0)
-            })
-            .collect();
-        let line = |cells: Vec<&str>, right: &[bool]| {
-            let cells =
-                cells.iter().enumerate().map(|(at, cell)| match (right[at], at + 1 == widths.len()) {
-                    (true, _) => format!("{cell:>width$}", width = widths[at]),
-                    (false, true) => (*cell).to_owned(),
-                    (false, false) => format!("{cell:<width$}", width = widths[at]),
-                });
-            cells.collect::<Vec<_>>().join("  ")
-        };
-        let numeric: Vec<bool> = (0..heads.len())
-            .map(|at| {
-                !rows.is_empty()
-                    && rows
-                        .iter()
-                        .all(|row| row[at].starts_with(|c: char| c.is_ascii_digit()) && row[at].len() < 12)
-            })
-            .collect();
+        let lines = table::lines(heads, rows, terminal_columns());
         let mut out = anstream::stdout().lock();
-        let mut written = writeln!(out, "{HEAD}{}{HEAD:#}", line(heads.to_vec(), &numeric));
-        for row in rows {
-            written = written
-                .and_then(|()| writeln!(out, "{}", line(row.iter().map(String::as_str).collect(), &numeric)));
+        let mut written = Ok(());
+        for (at, line) in lines.iter().enumerate() {
+            written = written.and_then(|()| match at {
+                0 => writeln!(out, "{HEAD}{line}{HEAD:#}"),
+                _ => writeln!(out, "{line}"),
+            });
         }
         ignore_closed_pipe(written)
+    }
+
+    /// Prints a table whose last column is wrapped, rather than shortened, to fit a terminal.
+    pub(crate) fn wrapped_table(&self, heads: &[&str], rows: &[Vec<String>]) -> Outcome {
+        let wrapped = table::wrapped(heads, rows, terminal_columns().unwrap_or(usize::MAX));
+        wrapped.iter().enumerate().try_for_each(|(at, line)| match at {
+            0 => self.print(&format!("{HEAD}{line}{HEAD:#}")),
+            _ => self.print(line),
+        })
+    }
+
+    /// Prints facts, one per line, with their values in one column.
+    pub(crate) fn facts(&self, facts: &[(&str, String)]) -> Outcome {
+        let width = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        facts.iter().try_for_each(|(name, value)| self.print(format!("{name:width$}  {value}").trim_end()))
+    }
+
+    /// Whether data goes to a terminal, which should not be given bytes that are no text.
+    pub(crate) fn is_terminal(&self) -> bool {
+        std::io::stdout().is_terminal()
     }
 
     /// Prints a message, unless `--quiet` was given.
@@ -119,8 +121,17 @@ impl Output {
 
     /// Prints an error with its hints.
     pub(crate) fn error(&self, error: &CliError) {
-        let CliError { code, message, hints, exit: _ } = error;
+        let CliError { code, message, hints, exit: _, is_notice } = error;
         let mut err = anstream::stderr().lock();
+        if *is_notice {
+            if !self.quiet && !self.json {
+                let _ = writeln!(err, "{WARN}{message}{WARN:#}");
+                for hint in hints {
+                    let _ = writeln!(err, "{FAINT}hint:{FAINT:#} {hint}");
+                }
+            }
+            return;
+        }
         if self.json {
             let value = serde_json::json!({ "error": { "code": code, "message": message, "hints": hints } });
             let _ = writeln!(err, "{value}");
@@ -139,6 +150,21 @@ fn ignore_closed_pipe(written: std::io::Result<()>) -> Outcome {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
         other => Ok(other?),
     }
+}
+
+/// Columns of the terminal that data goes to; `None` when it goes elsewhere.
+fn terminal_columns() -> Option<usize> {
+    let out = std::io::stdout();
+    if !out.is_terminal() {
+        return None;
+    }
+    let size = rustix::termios::tcgetwinsize(&out).ok().map(|size| usize::from(size.ws_col));
+    size.filter(|columns| *columns >= 20)
+}
+
+/// A number with the singular or plural of what it counts.
+pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 /// Formats a number of bytes with a readable unit.

@@ -25,12 +25,18 @@ pub(crate) fn prepare(
         prepared.insert(name.clone(), mend(&name, property, value)?);
     }
     let required = schema.get("required").and_then(Value::as_array);
-    for name in required.into_iter().flatten().filter_map(Value::as_str) {
-        if !prepared.contains_key(name) {
-            return Err(ToolError::argument(format!("{name} is required")));
-        }
+    let missing: Vec<String> = required
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .filter(|name| !prepared.contains_key(*name))
+        .map(|name| format!("'{name}'"))
+        .collect();
+    match missing.as_slice() {
+        [] => Ok(prepared),
+        [one] => Err(ToolError::argument(format!("missing argument {one}"))),
+        several => Err(ToolError::argument(format!("missing arguments {}", several.join(", ")))),
     }
-    Ok(prepared)
 }
 
 /// Checks arguments by the same rules for something other than a tool. The error is a message with hints.
@@ -217,7 +223,7 @@ mod tests {
             check(json!({ "limit": 1, "dryrun": true })),
             Err("unknown argument 'dryrun'|did you mean dry_run?".into())
         );
-        assert_eq!(check(json!({})), Err("limit is required|".into()));
+        assert_eq!(check(json!({})), Err("missing argument 'limit'|".into()));
         assert_eq!(
             check(json!({ "limit": 1, "metadata": "a=b" })),
             Ok(json!({ "limit": 1, "metadata": ["a=b"] }))

@@ -26,9 +26,49 @@ pub(crate) fn object(value: Value) -> Map<String, Value> {
     }
 }
 
+/// The schema of a reply, without the descriptions below its first level: what a field of a field means is said by its
+/// name, and a model pays for every word of every tool.
+pub(crate) fn brief(mut schema: Map<String, Value>) -> Map<String, Value> {
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        for property in properties.values_mut() {
+            if let Value::Object(property) = property {
+                let about = property.shift_remove("description");
+                property.values_mut().for_each(without_descriptions);
+                if let Some(about) = about {
+                    property.insert("description".into(), about);
+                }
+            }
+        }
+    }
+    if let Some(items) = schema.get_mut("items") {
+        without_descriptions(items);
+    }
+    schema
+}
+
+fn without_descriptions(value: &mut Value) {
+    match value {
+        Value::Object(object) => {
+            // A field may itself be called `description`; then it is a schema, not a text.
+            if object.get("description").is_some_and(Value::is_string) {
+                object.shift_remove("description");
+            }
+            object.values_mut().for_each(without_descriptions);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_descriptions),
+        _ => {}
+    }
+}
+
 fn make_portable(value: &mut Value) {
     match value {
         Value::Object(object) => {
+            for open in ["additionalProperties", "items"] {
+                // What is allowed anyway; some clients take only schemas in these places.
+                if object.get(open) == Some(&Value::Bool(true)) {
+                    object.shift_remove(open);
+                }
+            }
             if object.get("format").and_then(Value::as_str).is_some_and(|format| format != "date-time") {
                 object.remove("format");
             }
@@ -40,13 +80,23 @@ fn make_portable(value: &mut Value) {
                 }
             }
             drop_null_branch(object);
-            if object.get("default") == Some(&Value::Null) {
-                object.remove("default");
+            // Nothing, no and none are what everybody expects of an argument that is not given.
+            if object.get("default").is_some_and(is_nothing) {
+                object.shift_remove("default");
             }
             object.values_mut().for_each(make_portable);
         }
         Value::Array(items) => items.iter_mut().for_each(make_portable),
         _ => {}
+    }
+}
+
+fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::Number(number) => number.as_u64() == Some(0),
+        Value::Array(items) => items.is_empty(),
+        Value::Bool(true) | Value::String(_) | Value::Object(_) => false,
     }
 }
 

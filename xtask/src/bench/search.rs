@@ -17,9 +17,9 @@ use super::peak::{self, Made};
 use super::queries::{Mistyped, Queries};
 use super::report::{Report, Target};
 use super::tantivy_direct::Tantivy;
+use super::timing::Invocation;
 use super::vocabulary::Vocabulary;
 use super::words::Words;
-use super::timing::Invocation;
 use super::{Scale, timing};
 use crate::places;
 
@@ -145,7 +145,8 @@ fn deepening(library: &Library, files: &[(PathBuf, u64)], work: &Path, report: &
     let made = peak::measure(&deepen, &work.join("figures"))?;
     let mut client = small.serve()?;
     let reply = client.call(&("status", json!({ "detailed": true })))?;
-    let deep = reply["details"]["index"]["deep_passages"].as_f64().context("`status` names no deep passages")?;
+    let deep =
+        reply["details"]["index"]["deep_passages"].as_f64().context("`status` names no deep passages")?;
     client.close()?;
     let speed = deep / made.taken.processor.max(0.001);
     report.single("deepening", "shelf", "passages/CPU-s", speed, Target::None);

@@ -195,7 +195,11 @@ fn keep_to_the_owner(path: &Path) -> Result<()> {
                 if let Ok(facts) = fs::metadata(&file)
                     && facts.permissions().mode() & 0o077 != 0
                 {
-                    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).map_err(Error::Files)?;
+                    match fs::set_permissions(&file, fs::Permissions::from_mode(0o600)) {
+                        // Somebody else's library, which this user may only read.
+                        Err(error) if is_refusal(&error) => {}
+                        outcome => outcome.map_err(Error::Files)?,
+                    }
                 }
             }
             Ok(())
@@ -205,7 +209,36 @@ fn keep_to_the_owner(path: &Path) -> Result<()> {
 }
 
 fn connect(path: &Path) -> Result<Connection> {
-    patiently(|| try_connect(path))
+    match patiently(|| try_connect(path)) {
+        // Without its log and the right to make one, SQLite reads a database only when told that nobody writes to it.
+        Err(Error::ReadOnly | Error::Engine(_)) if is_read_only(path) && !has_log(path) => open_still(path),
+        outcome => outcome,
+    }
+}
+
+/// Whether this user may not write the file: because of its mode, or because it lies on a read-only medium.
+fn is_read_only(path: &Path) -> bool {
+    use rustix::io::Errno;
+    let refused = rustix::fs::access(path, rustix::fs::Access::WRITE_OK);
+    matches!(refused, Err(Errno::ACCESS | Errno::ROFS | Errno::PERM))
+}
+
+fn is_refusal(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+}
+
+fn has_log(path: &Path) -> bool {
+    fs::metadata(format!("{}-wal", path.display())).is_ok_and(|log| log.len() > 0)
+}
+
+/// A connection to a database that nobody can write to, such as one on a read-only medium.
+fn open_still(path: &Path) -> Result<Connection> {
+    let escaped = path.display().to_string().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(format!("file:{escaped}?immutable=1"), flags)?;
+    connection.set_prepared_statement_cache_capacity(64);
+    Ok(connection)
 }
 
 /// Whether another file has taken the place of the one that is open: a recovery has rebuilt the catalog.

@@ -23,7 +23,7 @@ use rustix::{
 };
 use shelf_base::Digest;
 
-use super::{PATIENCE, connect, has_moved, patiently, read};
+use super::{PATIENCE, connect, has_moved, is_read_only, patiently, read};
 use crate::{Actor, EngineError, Error, Record, Result};
 
 /// The most jobs that share one commit.
@@ -142,6 +142,9 @@ impl Writer {
         &self,
         work: impl FnOnce(&Turn<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
+        if is_read_only(&self.path) {
+            return Err(Error::ReadOnly);
+        }
         let work = match self.write_at_once(work) {
             Ok(outcome) => return outcome,
             Err(work) => work,
@@ -201,6 +204,9 @@ impl Writer {
     /// deletes parents by the thousand knows that they have no children left, and SQLite would look through whole
     /// tables for each of them.
     pub(super) fn alone<T>(&self, work: impl FnOnce(&Turn<'_>) -> Result<T>) -> Result<T> {
+        if is_read_only(&self.path) {
+            return Err(Error::ReadOnly);
+        }
         let _turn_of_process = take_turn(&self.lock)?;
         let connection = connect(&self.path)?;
         connection.pragma_update(None, "foreign_keys", "off")?;

@@ -200,6 +200,19 @@ impl Library {
         Ok(None)
     }
 
+    /// The document and version that an id in an address means.
+    pub(crate) fn cited_document(
+        &self,
+        caller: &Caller,
+        id: &str,
+    ) -> crate::Result<Option<(Document, Version)>> {
+        match self.cited(caller, id) {
+            Ok(found) => Ok(found.map(|source| (source.document, source.version))),
+            Err(CitationError::Engine(error)) => Err(error),
+            Err(_) => Ok(None),
+        }
+    }
+
     /// The map of a source: the newest that somebody gave the document, otherwise one that is made of it.
     fn opened(&self, caller: &Caller, source: Source, call: &CallContext) -> Answer<Opened> {
         let is_present = source.version.hash == source.document.version.hash;

@@ -58,6 +58,8 @@ pub(crate) struct FolderDraft<'a> {
     /// Its symbolic links, which are part of the snapshot only.
     pub links: Vec<Entry>,
     pub git: (Option<String>, Option<String>),
+    /// Make no snapshot when all files are as they were.
+    pub only_changes: bool,
 }
 
 /// The snapshot of a folder, and what became of its files.
@@ -101,6 +103,9 @@ impl Draft for FolderDraft<'_> {
         writing.call.report(tally.unchanged, Some(total), "storing");
         self.store_rounds(writing, &changed, total, &mut tally)?;
         let listing = Listing::new(std::mem::take(&mut tally.entries));
+        if self.only_changes && tally.added == 0 {
+            return Ok(FolderReceipt { merkle: listing.merkle_root(), snapshot: None, tally });
+        }
         let mut snapshot = snapshot_of(writing, &listing, self.root, self.options.label.clone())?;
         (snapshot.git_commit, snapshot.git_branch) = self.git;
         let merkle = snapshot.merkle;

@@ -13,6 +13,7 @@ mod bulk;
 mod content;
 mod edit;
 mod fold;
+mod import;
 mod put;
 
 use shelf_base::{CallContext, Moment};
@@ -26,6 +27,7 @@ pub(crate) use bulk::{FolderDraft, FolderReceipt, Found};
 pub(crate) use content::Content;
 pub(crate) use edit::{DeleteDraft, DropAccountDraft, DropCollectionDraft, EditDraft, TagDraft};
 pub(crate) use fold::Folding;
+pub(crate) use import::ImportDraft;
 pub(crate) use put::{AddDraft, AddedFile, SnapshotCollectionDraft, StoreDraft, Typed, book_document};
 
 use crate::{Library, Result};

@@ -1,14 +1,16 @@
 //! Adding a folder: which of its entries are files to store, links to keep, or neither.
 
-use std::path::Path;
+use std::{collections::HashSet, path::Path};
 
 use ignore::WalkBuilder;
-use shelf_base::{CallContext, Moment};
+use shelf_base::{CallContext, Moment, ids::DocumentId};
+use shelf_catalog::{Chosen, Filter};
 
 use super::{AddOptions, AddReply, AddRequest, FailedFile, git, relative, source::Facts, source::Source};
 use crate::{
     Caller, Entry, Error, Library, Result,
-    commit::{FolderDraft, FolderReceipt, Found},
+    commit::{DeleteDraft, FolderDraft, FolderReceipt, Found},
+    file_names::{path_text, text_path},
     pattern::Patterns,
     validate,
 };
@@ -34,8 +36,10 @@ impl Library {
         if request.resource_id.is_some() {
             return Err(Error::invalid("resource_id", "names one document; it cannot be given to a folder"));
         }
-        let root = super::single::text_path(&source.path)?;
-        let Walk { files, links, skipped, mut failed } = walk(request, source, &root, call)?;
+        let root = super::single::stored_path(&source.path)?;
+        let walked = walk(request, source, &root, call)?;
+        let removed = if request.prune { self.prune(caller, options, &root, &walked, call)? } else { 0 };
+        let Walk { files, links, skipped, mut failed } = walked;
         let link_count = links.len() as u64;
         let draft = FolderDraft {
             actor: caller.pass.actor(),
@@ -45,6 +49,7 @@ impl Library {
             files,
             links,
             git: git::head(&source.path),
+            only_changes: request.only_changes && removed == 0,
         };
         let FolderReceipt { merkle, snapshot, tally } = self.commit(draft, call)?;
         failed.extend(tally.failed);
@@ -59,11 +64,63 @@ impl Library {
             files_added: tally.added,
             files_updated: tally.updated,
             files_unchanged: tally.unchanged,
+            files_removed: removed,
             links: link_count,
             skipped,
             failed,
         })
     }
+}
+
+impl Library {
+    /// Deletes the documents below the folder whose files are gone. What could not be read is not gone, and a folder in
+    /// which there is nothing at all is more likely a disk that is missing.
+    fn prune(
+        &self,
+        caller: &Caller,
+        options: &AddOptions,
+        root: &str,
+        walked: &Walk,
+        call: &CallContext,
+    ) -> Result<u64> {
+        let Some(collection) = &options.collection else { return Ok(0) };
+        let filter = Filter { collection: Some(collection.name.clone()), ..Filter::default() };
+        let folder = format!("{}/", root.trim_end_matches('/'));
+        let below = self.catalog.choose(caller.pass.scope(), &filter)?.into_iter();
+        let below: Vec<Chosen> = below.filter(|document| document.path.starts_with(&folder)).collect();
+        if !below.is_empty() && walked.files.is_empty() && walked.links.is_empty() {
+            return Err(Error::Unavailable {
+                what: format!(
+                    "'{root}' is empty, but {} documents came from it; nothing was deleted",
+                    below.len()
+                ),
+                hint: "if the files are really gone, delete their documents by name or pattern".into(),
+            });
+        }
+        let stored: HashSet<&str> = walked.files.iter().map(|file| file.path.as_str()).collect();
+        let is_unreadable = |path: &str| {
+            walked.failed.iter().any(|failed| {
+                path.strip_prefix(failed.path.as_str())
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            })
+        };
+        let is_gone = |document: &Chosen| {
+            let path = document.path.as_str();
+            !stored.contains(path) && !is_unreadable(path) && is_absent(&text_path(path))
+        };
+        let ids: Vec<DocumentId> =
+            below.iter().filter(|document| is_gone(document)).map(|gone| gone.id).collect();
+        if ids.is_empty() {
+            return Ok(0);
+        }
+        let (actor, scope) = (caller.pass.actor(), caller.pass.scope());
+        Ok(self.commit(DeleteDraft { actor, scope, ids: &ids }, call)?.len() as u64)
+    }
+}
+
+fn is_absent(path: &Path) -> bool {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+    std::fs::symlink_metadata(path).is_err_and(|error| matches!(error.kind(), NotFound | NotADirectory))
 }
 
 fn walk(request: &AddRequest, source: &Source, root: &str, call: &CallContext) -> Result<Walk> {
@@ -96,8 +153,7 @@ fn walk(request: &AddRequest, source: &Source, root: &str, call: &CallContext) -
             }
         };
         let Some(kind) = entry.file_type().filter(|kind| !kind.is_dir()) else { continue };
-        let inside =
-            entry.path().strip_prefix(&source.path).unwrap_or(entry.path()).to_string_lossy().into_owned();
+        let inside = path_text(entry.path().strip_prefix(&source.path).unwrap_or(entry.path()));
         if (!request.include.is_empty() && !include.fits(&inside)) || exclude.fits(&inside) {
             continue;
         }
@@ -137,10 +193,10 @@ fn look(
     path: &Path,
     metadata: std::result::Result<std::fs::Metadata, ignore::Error>,
 ) -> Result<Found, String> {
-    let text = path.to_str().ok_or("its name is not Unicode")?;
-    validate::path("its path", text).map_err(|error| error.to_string())?;
+    let text = path_text(path);
+    validate::path("its path", &text).map_err(|error| error.to_string())?;
     let facts = Facts::of(&metadata.map_err(|error| error.to_string())?);
-    Ok(Found { full: path.to_owned(), path: text.to_owned(), facts })
+    Ok(Found { full: path.to_owned(), path: text, facts })
 }
 
 /// A symbolic link as an entry of the snapshot. It is not followed: where it leads is not part of the folder.
@@ -149,12 +205,11 @@ fn look_at_link(
     root: &str,
     metadata: std::result::Result<std::fs::Metadata, ignore::Error>,
 ) -> Result<Entry, String> {
-    let text = path.to_str().ok_or("its name is not Unicode")?;
-    validate::path("its path", text).map_err(|error| error.to_string())?;
-    let target = std::fs::read_link(path).map_err(|error| error.to_string())?;
-    let target = target.into_os_string().into_string().map_err(|_| "its target is not Unicode")?;
+    let text = path_text(path);
+    validate::path("its path", &text).map_err(|error| error.to_string())?;
+    let target = path_text(&std::fs::read_link(path).map_err(|error| error.to_string())?);
     let facts = Facts::of(&metadata.map_err(|error| error.to_string())?);
-    Ok(Entry::link_to(relative(root, text), target, facts.modified_at))
+    Ok(Entry::link_to(relative(root, &text), target, facts.modified_at))
 }
 
 /// What a thing in a folder is that can neither be read nor walked.

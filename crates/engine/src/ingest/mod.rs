@@ -48,6 +48,10 @@ pub struct AddRequest {
     pub include: Vec<String>,
     /// Not these files of a folder.
     pub exclude: Vec<String>,
+    /// Delete documents of the folder whose files are gone; snapshots keep them.
+    pub prune: bool,
+    /// Make a snapshot of a folder only if something in it changed.
+    pub only_changes: bool,
     /// MIME type, when the caller knows better than the content.
     pub mime_type: Option<String>,
     /// Citation resource id.
@@ -66,6 +70,8 @@ impl AddRequest {
             recursive: true,
             include: Vec::new(),
             exclude: Vec::new(),
+            prune: false,
+            only_changes: false,
             mime_type: None,
             resource_id: None,
         }
@@ -104,6 +110,8 @@ pub struct AddReply {
     pub files_updated: u64,
     /// Files that were there already with the same bytes.
     pub files_unchanged: u64,
+    /// Documents that were deleted, because their files are gone.
+    pub files_removed: u64,
     /// Symbolic links that the snapshot keeps as links.
     pub links: u64,
     /// What is no file: pipes, sockets, devices.

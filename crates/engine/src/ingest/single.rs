@@ -14,6 +14,7 @@ use super::{AddOptions, AddReply, AddRequest, FailedFile, What, counts, source::
 use crate::{
     Caller, Error, Library, Result,
     commit::{AddDraft, AddedFile, Content},
+    file_names::path_text,
     validate,
 };
 
@@ -42,7 +43,7 @@ impl Library {
         source: &Source,
         call: &CallContext,
     ) -> Result<AddReply> {
-        let path = text_path(&source.path)?;
+        let path = stored_path(&source.path)?;
         let (file, facts) =
             source.open_file(&source.path).map_err(|error| Error::reading(path.clone(), error))?;
         let Beside { files, failed } = Beside::of(source, &path);
@@ -106,6 +107,7 @@ impl Library {
             files_added,
             files_updated,
             files_unchanged,
+            files_removed: 0,
             links: 0,
             skipped: Vec::new(),
             failed: Vec::new(),
@@ -157,9 +159,9 @@ pub(crate) fn most_of(facts: &Facts) -> u64 {
     facts.size.max(1 << 20)
 }
 
-/// A path as text; names that are not Unicode cannot be stored under their own name.
-pub(super) fn text_path(path: &Path) -> Result<String> {
-    let text = path.to_str().ok_or_else(|| Error::invalid("path", "must be valid Unicode"))?;
-    validate::path("path", text)?;
-    Ok(text.to_owned())
+/// A path as the name of a document or snapshot.
+pub(super) fn stored_path(path: &Path) -> Result<String> {
+    let text = path_text(path);
+    validate::path("path", &text)?;
+    Ok(text)
 }

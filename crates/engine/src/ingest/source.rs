@@ -11,7 +11,7 @@ use cap_std::{ambient_authority, fs::Dir};
 use rustix::fs::OFlags;
 use shelf_base::Moment;
 
-use crate::{Error, FileAccess, Library, Result};
+use crate::{Error, FileAccess, Library, Result, file_names::text_path};
 
 /// What the file system says of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,7 +75,12 @@ impl Source {
         match file_access {
             FileAccess::OperatingSystem => {
                 let failed = |source| Error::reading(&shown, source);
-                let absolute = absolute(path).map_err(failed)?;
+                let mut absolute = absolute(path).map_err(failed)?;
+                // The text may stand for a name that is not Unicode.
+                let meant = text_path(&shown);
+                if meant != path && fs::symlink_metadata(&absolute).is_err() {
+                    absolute = self::absolute(&meant).map_err(failed)?;
+                }
                 Self::at(absolute.clone(), &fs::metadata(&absolute).map_err(failed)?, None)
             }
             FileAccess::Configured => Self::beneath_a_root(library, path),

@@ -94,7 +94,7 @@ fn selection_of(shared: &Shared, request: &Request) -> Option<Selection> {
 }
 
 fn refuse(refusal: &AuthError) -> Response {
-    rest::error(refusal.kind(), &refusal.to_string(), &[])
+    rest::error(refusal.kind(), &refusal.to_string(), &refusal.hints())
 }
 
 #[cfg(test)]

@@ -166,6 +166,7 @@ mod tests {
     fn guard(listen: &str) -> Guard {
         let settings = Settings {
             listen: listen.parse().unwrap(),
+            may_move: false,
             admin_listen: None,
             admin_required: false,
             no_auth: false,

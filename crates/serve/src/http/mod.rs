@@ -46,6 +46,8 @@ use crate::{
 pub struct Settings {
     /// Where it listens.
     pub listen: SocketAddr,
+    /// Whether another port will do when that one is taken.
+    pub may_move: bool,
     /// Where metrics are served, if anywhere.
     pub admin_listen: Option<SocketAddr>,
     /// Whether failing to listen for metrics is an error.
@@ -93,31 +95,58 @@ impl Shared {
 /// How long requests may take to finish after a stop was asked for.
 const DRAIN: Duration = Duration::from_secs(5);
 
+/// Why a server does not listen.
+#[derive(Debug)]
+pub struct BindError {
+    /// The address that could not be used.
+    pub address: SocketAddr,
+    /// Whether it is the address for metrics.
+    pub is_admin: bool,
+    /// Why.
+    pub source: io::Error,
+}
+
 /// A server that listens and is about to serve.
 pub struct Server {
     listener: TcpListener,
     admin: Option<TcpListener>,
+    admin_taken: Option<SocketAddr>,
     shared: Shared,
     connections: ConnectionLimits,
 }
 
 impl Server {
     /// Starts listening.
-    pub async fn bind(app: Arc<App>, settings: Settings) -> io::Result<Self> {
-        let listener = TcpListener::bind(settings.listen).await?;
-        let admin = match settings.admin_listen {
-            None => None,
-            Some(address) => match TcpListener::bind(address).await {
-                Ok(listener) => Some(listener),
-                Err(error) if settings.admin_required => return Err(error),
-                Err(error) => {
-                    tracing::warn!(%address, %error, "metrics are off: the address is taken");
-                    None
-                }
-            },
+    pub async fn bind(app: Arc<App>, settings: Settings) -> Result<Self, BindError> {
+        let failed = |address, is_admin| move |source| BindError { address, is_admin, source };
+        let listener = match TcpListener::bind(settings.listen).await {
+            Err(error) if settings.may_move && error.kind() == io::ErrorKind::AddrInUse => {
+                let mut elsewhere = settings.listen;
+                elsewhere.set_port(0);
+                TcpListener::bind(elsewhere).await
+            }
+            outcome => outcome,
         };
-        let shared = Shared::new(app, &settings, listener.local_addr()?);
-        Ok(Self { listener, admin, shared, connections: settings.connections })
+        let listener = listener.map_err(failed(settings.listen, false))?;
+        let (mut admin, mut admin_taken) = (None, None);
+        if let Some(address) = settings.admin_listen {
+            match TcpListener::bind(address).await {
+                Ok(listener) => admin = Some(listener),
+                Err(error) if settings.admin_required => return Err(failed(address, true)(error)),
+                Err(error) => {
+                    tracing::info!(%address, %error, "metrics are off");
+                    admin_taken = Some(address);
+                }
+            }
+        }
+        let address = listener.local_addr().map_err(failed(settings.listen, false))?;
+        let shared = Shared::new(app, &settings, address);
+        Ok(Self { listener, admin, admin_taken, shared, connections: settings.connections })
+    }
+
+    /// The address that metrics should have been served at, if another program uses it.
+    pub const fn admin_taken(&self) -> Option<SocketAddr> {
+        self.admin_taken
     }
 
     /// Where it listens.

@@ -17,6 +17,9 @@ pub(super) async fn show(State(shared): State<Shared>, headers: HeaderMap) -> Ht
     } else {
         "Every request needs a token: <code>Authorization: Bearer pat_live_…</code>. <code>shelf token create</code> makes one."
     };
+    let header =
+        if shared.no_auth { "" } else { ", \"headers\": {\"Authorization\": \"Bearer YOUR_TOKEN\"}" };
+    let flag = if shared.no_auth { "" } else { " -H 'Authorization: Bearer YOUR_TOKEN'" };
     Html(format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
          <title>Shelfmark</title><style>body{{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:3rem auto;padding:0 1rem;\
@@ -24,8 +27,8 @@ pub(super) async fn show(State(shared): State<Shared>, headers: HeaderMap) -> Ht
          overflow:auto}}</style>\
          <h1>Shelfmark</h1><p>A library for AI agents and people: store anything once, find it fast, cite it exactly.</p>\
          <p>The server is running, version {version}. {token}</p>\
-         <h2>Connect an agent</h2><pre>{{\"mcpServers\": {{\"shelfmark\": {{\"type\": \"http\", \"url\": \"http://{host}/mcp\"}}}}}}</pre>\
-         <h2>CallContext a tool</h2><pre>curl -X POST http://{host}/api/v1/tools/status -d '{{}}'</pre>\
+         <h2>Connect an agent</h2><pre>{{\"mcpServers\": {{\"shelfmark\": {{\"type\": \"http\", \"url\": \"http://{host}/mcp\"{header}}}}}}}</pre>\
+         <h2>Call a tool</h2><pre>curl{flag} -X POST http://{host}/api/v1/tools/status -d '{{}}'</pre>\
          <p><a href=\"/healthz\">healthz</a> · <a href=\"/readyz\">readyz</a></p></html>",
         version = env!("CARGO_PKG_VERSION"),
     ))

@@ -190,7 +190,10 @@ impl ServerHandler for Handler {
             LoggingLevel::Warning => 3,
             _ => 4,
         };
-        self.log_level.store(level + 1, Ordering::Relaxed);
+        // Requests over HTTP stand alone: what one client asks for must not change what another one gets.
+        if !matches!(self.who, Who::EachRequest) {
+            self.log_level.store(level + 1, Ordering::Relaxed);
+        }
         Ok(())
     }
 

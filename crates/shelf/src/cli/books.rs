@@ -33,6 +33,13 @@ pub(crate) enum Books {
     },
 }
 
+impl Books {
+    /// Whether a library is made if there is none.
+    pub(crate) const fn creates(&self) -> bool {
+        matches!(self, Self::Create(_) | Self::Import(_))
+    }
+}
+
 #[derive(Args)]
 pub(crate) struct Create {
     /// Book identifier: lowercase letters, digits and hyphens

@@ -30,6 +30,13 @@ pub(crate) enum Cite {
     SetMap(SetMap),
 }
 
+impl Cite {
+    /// Whether a library is made if there is none.
+    pub(crate) const fn creates(&self) -> bool {
+        matches!(self, Self::Add(_) | Self::Import { .. })
+    }
+}
+
 #[derive(Args)]
 pub(crate) struct Add {
     /// Files and folders to add

@@ -46,7 +46,7 @@ pub(crate) struct Log {
     #[arg(required_unless_present = "entry", value_name = "TEXT")]
     pub words: Vec<String>,
     /// Log a decision to decisions.jsonl instead of an event to progress_log.jsonl
-    #[arg(short, long)]
+    #[arg(long)]
     pub decision: bool,
     /// Additional field; VALUE is JSON if it parses as such, text otherwise; may be repeated
     #[arg(short, long = "field", value_name = "KEY=VALUE")]
@@ -68,7 +68,7 @@ pub(crate) struct Query {
     #[arg(value_name = "TEXT")]
     pub words: Vec<String>,
     /// Query decisions instead of events
-    #[arg(short, long)]
+    #[arg(long)]
     pub decision: bool,
     /// Field value to match; VALUE is JSON if it parses as such, text otherwise; may be repeated
     #[arg(short, long = "field", value_name = "KEY=VALUE")]

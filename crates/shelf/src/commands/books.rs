@@ -1,17 +1,22 @@
 //! `books`: creating, importing, exporting and looking back.
 
-use std::path::PathBuf;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
+use serde::Deserialize;
 use serde_json::{Value, json};
-use shelf_base::{CallContext, Kind};
+use shelf_base::{CallContext, Kind, Moment};
 use shelf_engine::{Book, BookChange, BookError, BookStatus, Caller, FolderTally, Library};
 use shelf_tools::Family;
 use similar::TextDiff;
 
+use super::import::read_text;
 use crate::{
     cli::books as cli,
     outcome::{CliError, Outcome},
-    output::{Output, Tone, human},
+    output::{Output, Tone, counted, human},
     progress,
 };
 
@@ -132,6 +137,88 @@ fn import(command: &cli::Import, library: &Library, output: &Output) -> Outcome 
     Ok(())
 }
 
+/// A book as `registry.yaml` of a storage folder lists it.
+#[derive(Default, Deserialize)]
+struct Listed {
+    book_id: String,
+    title: Option<String>,
+    created_at: Option<String>,
+    status: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+struct Registry {
+    #[serde(default)]
+    books: Vec<Listed>,
+}
+
+/// Imports every book of a storage folder: `registry.yaml`, and a folder for each book below `books`.
+pub(super) fn import_storage(folder: &Path, library: &Library, output: &Output) -> Outcome {
+    let below = folder.join("books");
+    let books = if below.is_dir() { below } else { folder.to_owned() };
+    let registry = [Some(folder), folder.parent()]
+        .into_iter()
+        .flatten()
+        .map(|place| place.join("registry.yaml"))
+        .find(|file| file.is_file());
+    let listed = match &registry {
+        Some(file) => {
+            serde_saphyr::from_str::<Registry>(&read_text(file)?)
+                .map_err(|error| CliError::new(Kind::Invalid, format!("{}: {error}", file.display())))?
+                .books
+        }
+        None => Vec::new(),
+    };
+    let found = fs::read_dir(&books).map_err(|error| {
+        CliError::new(Kind::of_io(&error), format!("cannot read {}: {error}", books.display()))
+    })?;
+    let mut names: Vec<String> = found
+        .flatten()
+        .filter(|entry| entry.path().is_dir())
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| !name.starts_with('.'))
+        .collect();
+    names.sort();
+    if names.is_empty() {
+        let message = format!("there are no books in {}", books.display());
+        return Err(CliError::new(Kind::NotFound, message)
+            .hint("each book is a folder with lessons, chapters and assets"));
+    }
+    let (caller, call) = (Caller::owner(), progress::call(output));
+    let mut replies = Vec::new();
+    for name in &names {
+        let tally = library.import_book(&caller, name, &books.join(name), &call)?;
+        let known = listed.iter().find(|listed| listed.book_id == *name);
+        let change = BookChange {
+            title: known.and_then(|known| known.title.clone()),
+            status: known.and_then(|known| known.status.as_deref()).and_then(BookStatus::from_word),
+            created_at: known
+                .and_then(|known| known.created_at.as_deref())
+                .and_then(|text| Moment::parse(text, library.now()).ok()),
+            is_public: None,
+        };
+        library.set_book(&caller, name, &change, &call)?;
+        for (path, reason) in &tally.skipped {
+            output.say(Tone::Warning, &format!("skipped {name}/{path}: {reason}"));
+        }
+        if !output.json {
+            let FolderTally { added, updated, unchanged, bytes, .. } = &tally;
+            let files = added + updated + unchanged;
+            output.print(&format!(
+                "{name}  {files} files ({}), {added} new, {updated} updated",
+                human(*bytes)
+            ))?;
+        }
+        replies.push(json!({ "book_id": name, "tally": tally_view(&tally) }));
+    }
+    drop(call);
+    if output.json {
+        return output.print_json(&json!({ "books": replies }));
+    }
+    output.say(Tone::Good, &counted(names.len() as u64, "book imported", "books imported"));
+    Ok(())
+}
+
 fn tally_view(tally: &FolderTally) -> Value {
     let skipped: Vec<Value> =
         tally.skipped.iter().map(|(path, reason)| json!({ "path": path, "reason": reason })).collect();
@@ -247,7 +334,7 @@ fn archive(command: &cli::Archive, library: &Library, output: &Output) -> Outcom
     drop(call);
     let target = command.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.zip", command.book)));
     let shown = target.display().to_string();
-    std::fs::copy(&archive.file, &target)
+    fs::copy(&archive.file, &target)
         .map_err(|error| CliError::new(Kind::of_io(&error), format!("cannot write '{shown}': {error}")))?;
     if output.json {
         return output.print_json(&json!({

@@ -292,9 +292,12 @@ fn check(files: &[PathBuf], library: &Library, output: &Output) -> Outcome {
     }
 }
 
-fn import(folder: &Path, library: &Library, output: &Output) -> Outcome {
+pub(super) fn import(folder: &Path, library: &Library, output: &Output) -> Outcome {
     let call = progress::call(output);
-    let mut files: Vec<PathBuf> = fs::read_dir(folder)?.flatten().map(|entry| entry.path()).collect();
+    let entries = fs::read_dir(folder).map_err(|error| {
+        CliError::new(Kind::of_io(&error), format!("cannot read {}: {error}", folder.display()))
+    })?;
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     files.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
     files.sort();
     let (mut replies, mut failed) = (Vec::new(), 0);

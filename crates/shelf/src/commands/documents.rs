@@ -5,13 +5,13 @@ use std::io::Read;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 use shelf_base::Kind;
-use shelf_engine::Library;
+use shelf_engine::{Caller, Library, path_text};
 
 use super::{document, given, tool};
 use crate::{
     cli,
     outcome::{CliError, Outcome},
-    output::{Output, Tone, human, number, text, time},
+    output::{Output, Tone, counted, human, number, text, time},
     progress,
 };
 
@@ -88,11 +88,9 @@ fn add_arguments(command: &cli::Add, path: &std::path::Path) -> Outcome<Value> {
             }
         }
     } else {
-        let Some(path) = path.to_str() else {
-            return Err(CliError::new(Kind::Invalid, "the path is not valid Unicode"));
-        };
-        arguments["path"] = json!(path);
+        arguments["path"] = json!(path_text(path));
         arguments["recursive"] = json!(!command.flat);
+        arguments["prune"] = json!(command.prune);
     }
     Ok(arguments)
 }
@@ -163,14 +161,52 @@ fn show_added(reply: &Value, output: &Output) -> Outcome {
             number(reply, "files_unchanged")
         ),
     };
-    output
-        .say(Tone::Good, &format!("{}: {stored} stored, {shared} deduplicated{files}", text(reply, "path")));
+    let removed = match number(reply, "files_removed") {
+        0 => String::new(),
+        count => format!(", {count} removed"),
+    };
+    let path = text(reply, "path");
+    output.say(Tone::Good, &format!("{path}: {stored} stored, {shared} deduplicated{files}{removed}"));
     output.print(&text(reply, "hash"))
 }
 
 pub(super) fn get(command: &cli::Get, library: &Library, output: &Output) -> Outcome {
-    let (key, value) = document(&command.document);
-    let target = command.output.as_ref().map(|path| path.display().to_string());
+    if command.documents.len() > 1 && command.output.is_some() {
+        return Err(CliError::new(Kind::Invalid, "--output takes a single document")
+            .hint("`shelf restore` writes many documents into a folder"));
+    }
+    let mut replies = Vec::new();
+    let mut last_trouble = None;
+    for (at, name) in command.documents.iter().enumerate() {
+        if at > 0 && command.info && !output.json {
+            output.print("")?;
+        }
+        match get_one(command, name, library, output) {
+            Ok(reply) => replies.extend(reply),
+            // One bad name does not stop the others.
+            Err(error) if error.code == Kind::NotFound.row().code && command.documents.len() > 1 => {
+                output.error(&error);
+                last_trouble = Some(error);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    if output.json {
+        let whole = if command.documents.len() == 1 { replies.pop() } else { None };
+        output.print_json(&whole.unwrap_or(Value::Array(replies)))?;
+    }
+    match last_trouble {
+        Some(error) => {
+            Err(CliError { message: "some documents were not found".into(), hints: Vec::new(), ..error })
+        }
+        None => Ok(()),
+    }
+}
+
+/// Prints one document; gives back the reply when JSON is wanted.
+fn get_one(command: &cli::Get, name: &str, library: &Library, output: &Output) -> Outcome<Option<Value>> {
+    let (key, value) = document(name);
+    let target = command.output.as_deref().map(path_text);
     let facts_only = command.info || output.json || target.is_some();
     let mut arguments = given(json!({
         "collection": command.collection,
@@ -191,27 +227,39 @@ pub(super) fn get(command: &cli::Get, library: &Library, output: &Output) -> Out
         reply = tool(library, "get", arguments.clone(), &call)?;
     }
     if reply["found"] != json!(true) {
-        let error = CliError::new(Kind::NotFound, format!("no document '{}'", command.document));
-        return Err(error.hint("run `shelf list` to see all documents"));
+        let error = CliError::new(Kind::NotFound, format!("no document '{name}'"));
+        return Err(error.hint(suggestion(name, command.collection.as_deref(), library)));
     }
     if output.json {
-        return output.print_json(&reply);
+        return Ok(Some(reply));
     }
     if command.info {
-        return show_facts(&reply, output);
+        return show_facts(&reply, output).map(|()| None);
     }
     if let Some(path) = target {
         output.say(Tone::Good, &format!("{} written to {path}", human(number(&reply, "size"))));
-        return Ok(());
+        return Ok(None);
     }
+    if reply["encoding"] == json!("base64") && output.is_terminal() {
+        let size = human(number(&reply, "size"));
+        let message = format!("{} is not text ({}, {size})", text(&reply, "path"), text(&reply, "mime_type"));
+        return Err(CliError::new(Kind::Invalid, message)
+            .hint("write it to a file with --output FILE, or send it to another program"));
+    }
+    let is_part = command.start_line.or(command.end_line).is_some() || reply.get("address").is_some();
     loop {
         output.print_bytes(&content(&reply)?)?;
-        let (Some(next), None) = (reply["next_offset"].as_u64(), command.start_line.or(command.end_line))
-        else {
-            return Ok(());
-        };
+        let (Some(next), false) = (reply["next_offset"].as_u64(), is_part) else { return Ok(None) };
         arguments["offset"] = json!(next);
         reply = tool(library, "get", arguments.clone(), &call)?;
+    }
+}
+
+/// What to try when a name means nothing.
+fn suggestion(name: &str, collection: Option<&str>, library: &Library) -> String {
+    match library.near_names(&Caller::owner(), collection, name) {
+        Ok(near) if !near.is_empty() => format!("did you mean {}?", near.join(", ")),
+        _ => "run `shelf list` to see all documents".into(),
     }
 }
 
@@ -241,10 +289,7 @@ fn show_facts(reply: &Value, output: &Output) -> Outcome {
         "modified_at",
         "indexed_at",
     ];
-    for field in fields {
-        output.print(&format!("{field:12} {}", text(reply, field)))?;
-    }
-    Ok(())
+    output.facts(&fields.map(|field| (field, text(reply, field))))
 }
 
 pub(super) fn list(command: &cli::List, library: &Library, output: &Output) -> Outcome {
@@ -316,6 +361,9 @@ fn row(document: &Value) -> Vec<String> {
 }
 
 pub(super) fn update(command: &cli::Update, library: &Library, output: &Output) -> Outcome {
+    if command.metadata.is_empty() && command.tags.is_empty() && command.untags.is_empty() {
+        return Err(CliError::new(Kind::Invalid, "nothing to change: give --metadata, --tag or --untag"));
+    }
     let (key, value) = document(&command.document);
     let tags: Vec<String> = command
         .tags
@@ -352,12 +400,31 @@ pub(super) fn delete(command: &cli::Delete, library: &Library, output: &Output) 
     arguments["dry_run"] = json!(command.dry_run);
     let reply = tool(library, "delete_by_name", arguments, &progress::call(output))?;
     if output.json {
-        return output.print_json(&reply);
+        output.print_json(&reply)?;
+    } else {
+        for gone in reply["deleted"].as_array().into_iter().flatten() {
+            output.print(&text(gone, "path"))?;
+        }
     }
-    for gone in reply["deleted"].as_array().into_iter().flatten() {
-        output.print(&text(gone, "path"))?;
+    let count = number(&reply, "count");
+    let unknown: Vec<&str> =
+        reply["not_found"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    if let Some(first) = unknown.first() {
+        let names = unknown.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
+        let done = match (count, command.dry_run) {
+            (0, _) => "nothing was deleted".to_owned(),
+            (_, true) => format!("{} would be deleted", counted(count, "document", "documents")),
+            (_, false) => format!("{} deleted", counted(count, "document", "documents")),
+        };
+        let error = CliError::new(Kind::NotFound, format!("no document {names}; {done}"));
+        return Err(error.hint(suggestion(first, command.collection.as_deref(), library)));
     }
-    let tone = if number(&reply, "count") == 0 { Tone::Warning } else { Tone::Good };
-    output.say(tone, &text(&reply, "note"));
+    if count == 0 {
+        let pattern = command.pattern.as_deref().unwrap_or_default();
+        return Err(CliError::notice(format!("no document matches '{pattern}'; nothing was deleted")));
+    }
+    if !output.json {
+        output.say(Tone::Good, &text(&reply, "note"));
+    }
     Ok(())
 }

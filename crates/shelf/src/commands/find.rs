@@ -1,8 +1,8 @@
 //! `search` and `grep`, formatted for a terminal.
 
 use serde_json::{Value, json};
-use shelf_base::Kind;
-use shelf_engine::Library;
+use shelf_base::{Kind, bounds::PAGE_CHARS};
+use shelf_engine::{Caller, GrepRequest, Library};
 
 use super::{given, tool};
 use crate::{
@@ -17,7 +17,7 @@ const FAINT: &str = "\u{1b}[2m";
 const PLAIN: &str = "\u{1b}[0m";
 
 /// Prints one page of hits. Like grep's, the exit code tells whether there were any.
-pub(super) fn search(command: &cli::Search, library: &Library, output: &Output) -> Outcome {
+pub(super) fn search(command: &cli::find::Search, library: &Library, output: &Output) -> Outcome {
     let mut arguments = given(json!({
         "query": command.query.join(" "),
         "type": command.r#type,
@@ -51,11 +51,7 @@ pub(super) fn search(command: &cli::Search, library: &Library, output: &Output) 
     } else {
         show(&reply, output)?;
     }
-    if number(&reply, "total") > 0 {
-        Ok(())
-    } else {
-        Err(CliError { exit: 1, ..CliError::new(Kind::NotFound, "nothing matched") })
-    }
+    if number(&reply, "total") > 0 { Ok(()) } else { Err(CliError::notice("nothing matched")) }
 }
 
 fn show(reply: &Value, output: &Output) -> Outcome {
@@ -94,13 +90,83 @@ fn show(reply: &Value, output: &Output) -> Outcome {
     Ok(())
 }
 
-/// Prints every page. Like grep's, the exit code tells whether anything matched.
-pub(super) fn grep(command: &cli::Grep, library: &Library, output: &Output) -> Outcome {
-    let mut arguments = given(
-        json!({ "pattern": command.pattern, "paths": command.paths, "collection": command.collection }),
-    );
+/// Prints every page. Like grep's, the exit code tells whether anything matched; `-q` prints nothing else.
+pub(super) fn grep(command: &cli::find::Grep, library: &Library, output: &Output) -> Outcome {
+    if let Some((flag, why)) = command.refused() {
+        return Err(CliError::new(Kind::Invalid, format!("{flag} is not supported: {why}")));
+    }
+    let (patterns, mut paths) = command.patterns_and_paths();
+    let pattern = pattern(command, &patterns);
+    if let Some(glob) = command.glob.iter().find(|glob| glob.starts_with('!')) {
+        return Err(CliError::new(
+            Kind::Invalid,
+            format!("-g '{glob}': a glob cannot exclude documents here"),
+        ));
+    }
+    if !command.glob.is_empty() && !paths.is_empty() {
+        return Err(CliError::new(Kind::Invalid, "give either paths or -g, not both"));
+    }
+    paths.extend(command.glob.iter().map(String::as_str));
+    let ignore_case = command.ignore_case || (command.smart_case && !has_capital(&patterns));
+    let question = Question { pattern, paths, ignore_case };
+    let found = if command.only_matching && !output.json {
+        parts(command, &question, library, output)?
+    } else {
+        pages(command, &question, library, output)?
+    };
+    if found > 0 { Ok(()) } else { Err(CliError::notice("nothing matched")) }
+}
+
+/// What is searched for, as the flags together say it.
+struct Question<'a> {
+    pattern: String,
+    paths: Vec<&'a str>,
+    ignore_case: bool,
+}
+
+/// One regular expression that means what all patterns and the flags about them mean.
+fn pattern(command: &cli::find::Grep, patterns: &[&str]) -> String {
+    let one = |pattern: &&str| if command.fixed_strings { escape(pattern) } else { (*pattern).to_owned() };
+    let all: Vec<String> = patterns.iter().map(one).collect();
+    let whole = match all.as_slice() {
+        [one] => one.clone(),
+        several => several.iter().map(|one| format!("(?:{one})")).collect::<Vec<_>>().join("|"),
+    };
+    if command.line_regexp { format!("^(?:{whole})$") } else { whole }
+}
+
+/// A pattern that matches exactly this text.
+fn escape(text: &str) -> String {
+    let special = |sign: char| r"\.+*?()|[]{}^$#&-~".contains(sign);
+    text.chars().flat_map(|sign| special(sign).then_some('\\').into_iter().chain([sign])).collect()
+}
+
+/// Whether a pattern has a capital letter that is not part of an escape such as `\W`.
+fn has_capital(patterns: &[&str]) -> bool {
+    patterns.iter().any(|pattern| {
+        let mut is_escaped = false;
+        pattern.chars().any(|sign| {
+            let counts = !is_escaped && sign.is_uppercase();
+            is_escaped = !is_escaped && sign == '\\';
+            counts
+        })
+    })
+}
+
+/// Prints lines, counts or paths, page by page; gives the number of documents found.
+fn pages(
+    command: &cli::find::Grep,
+    question: &Question<'_>,
+    library: &Library,
+    output: &Output,
+) -> Outcome<u64> {
+    let mut arguments = given(json!({
+        "pattern": question.pattern,
+        "paths": question.paths,
+        "collection": command.collection,
+    }));
     for (name, value) in [
-        ("ignore_case", command.ignore_case),
+        ("ignore_case", question.ignore_case),
         ("word", command.word),
         ("invert", command.invert),
         ("line_numbers", !command.no_line_numbers),
@@ -108,6 +174,7 @@ pub(super) fn grep(command: &cli::Grep, library: &Library, output: &Output) -> O
         ("count", command.count),
         ("files_with_matches", command.files_with_matches),
         ("files_without_match", command.files_without_match),
+        ("output", true),
     ] {
         arguments[name] = json!(value);
     }
@@ -126,28 +193,79 @@ pub(super) fn grep(command: &cli::Grep, library: &Library, output: &Output) -> O
         let reply = tool(library, "grep", arguments.clone(), &call)?;
         drop(call);
         let (cursor, found) = (reply["next_cursor"].clone(), number(&reply, "total_files"));
-        let failed = reply["failed"].as_array().into_iter().flatten();
-        let reply_failures: Vec<String> = failed
-            .map(|failed| format!("not searched: {}: {}", text(failed, "path"), text(failed, "reason")))
-            .collect();
+        for failed in reply["failed"].as_array().into_iter().flatten() {
+            let line = format!("not searched: {}: {}", text(failed, "path"), text(failed, "reason"));
+            output.say(Tone::Warning, &line);
+        }
         if output.json {
             pages.push(reply);
+        } else if output.quiet {
+            return Ok(found);
         } else {
             output.print_bytes(text(&reply, "output").as_bytes())?;
-        }
-        for failed in reply_failures {
-            output.say(Tone::Warning, &failed);
         }
         if cursor.is_null() {
             if output.json {
                 output.print_json(&if pages.len() == 1 { pages.remove(0) } else { Value::Array(pages) })?;
             }
-            return if found > 0 {
-                Ok(())
-            } else {
-                Err(CliError { exit: 1, ..CliError::new(Kind::NotFound, "nothing matched") })
-            };
+            return Ok(found);
         }
         arguments["cursor"] = cursor;
+    }
+}
+
+/// Prints only the matching parts of lines; gives the number of documents found.
+fn parts(
+    command: &cli::find::Grep,
+    question: &Question<'_>,
+    library: &Library,
+    output: &Output,
+) -> Outcome<u64> {
+    let mut request = GrepRequest {
+        pattern: question.pattern.clone(),
+        paths: question.paths.iter().map(|path| (*path).to_owned()).collect(),
+        collection: command.collection.clone(),
+        ignore_case: question.ignore_case,
+        word: command.word,
+        max_count: (command.max_count > 0).then_some(command.max_count),
+        page_chars: PAGE_CHARS,
+        ..GrepRequest::default()
+    };
+    loop {
+        let call = progress::call(output);
+        let found = library.grep(&Caller::owner(), &request, &call)?;
+        drop(call);
+        if output.quiet {
+            return Ok(found.total_files);
+        }
+        for line in &found.lines {
+            for (start, end) in line.spans.iter().filter(|(start, end)| start < end) {
+                let mut shown = String::new();
+                if !command.no_filename {
+                    shown.push_str(&format!("{}:", line.path));
+                }
+                if !command.no_line_numbers {
+                    shown.push_str(&format!("{}:", line.number));
+                }
+                output.print(&(shown + &line.text[*start..*end]))?;
+            }
+        }
+        match found.next_cursor {
+            Some(cursor) => request.cursor = Some(cursor),
+            None => return Ok(found.total_files),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_text_is_escaped_and_capitals_are_seen() {
+        assert_eq!(escape("a.b(c) [x]"), r"a\.b\(c\) \[x\]");
+        assert!(!has_capital(&["hello", r"\W+"]));
+        assert!(has_capital(&["Hello"]));
+        assert!(has_capital(&[r"\\Hello"]), "an escaped backslash ends before the capital");
     }
 }

@@ -2,18 +2,27 @@
 
 mod books;
 mod cite;
+mod clients;
 mod config;
 mod connect;
+mod demo;
+mod doctor;
 mod documents;
 mod eval;
+mod export;
 mod find;
+mod flags;
 mod graph;
+mod import;
 mod reference;
 mod serve;
+mod service;
 mod shelves;
 mod token;
+mod tools;
 mod upkeep;
 mod user;
+mod watch;
 mod workspace;
 
 use std::{
@@ -28,7 +37,11 @@ use shelf_base::{CallContext, Kind, Secret, bounds};
 use shelf_engine::{
     Caller, Deepen, DownloadSettings, EndpointSettings, Library, LinkSettings, Options, WorkspaceSettings,
 };
-use shelf_tools::{Context, Limits, policy::Selection, verbatim};
+use shelf_tools::{
+    Context, Limits,
+    policy::{Access, Selection},
+    verbatim,
+};
 
 use crate::{
     cli::{Arguments, Command},
@@ -46,35 +59,46 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Outcome {
     match arguments.command {
         Command::Serve(command) => serve::run(&command, &settings, output),
         Command::Add(command) => documents::add(&command, &open(&settings)?, output),
+        Command::Watch(command) => watch::run(&command, &open(&settings)?, &settings, output),
         Command::Download(command) => documents::download(&command, &open(&settings)?, output),
-        Command::Get(command) => documents::get(&command, &open(&settings)?, output),
-        Command::List(command) => documents::list(&command, &open(&settings)?, output),
-        Command::Search(command) => find::search(&command, &open(&settings)?, output),
-        Command::Grep(command) => find::grep(&command, &open(&settings)?, output),
-        Command::Cite(command) => cite::run(&command, &open(&settings)?, output),
-        Command::Graph(command) => graph::graph(&command, &open(&settings)?, output),
-        Command::Update(command) => documents::update(&command, &open(&settings)?, output),
-        Command::Delete(command) => documents::delete(&command, &open(&settings)?, output),
-        Command::Status(command) => shelves::status(&command, &open(&settings)?, output),
-        Command::Collections => shelves::collections(&open(&settings)?, output),
-        Command::Snapshot(command) => shelves::snapshot(&command, &open(&settings)?, output),
-        Command::Restore(command) => shelves::restore(&command, &open(&settings)?, output),
-        Command::Call(command) => call_tool(&command, &open(&settings)?, output),
-        Command::User(command) => user::run(&command, &open(&settings)?, output),
-        Command::Token(command) => token::run(&command, &open(&settings)?, output),
-        Command::Books(command) => books::run(&command, &open(&settings)?, output),
+        Command::Get(command) => documents::get(&command, &existing(&settings)?, output),
+        Command::List(command) => documents::list(&command, &existing(&settings)?, output),
+        Command::Search(command) => find::search(&command, &existing(&settings)?, output),
+        Command::Grep(command) => find::grep(&command, &existing(&settings)?, output),
+        Command::Cite(command) => cite::run(&command, &open_for(&settings, command.creates())?, output),
+        Command::Graph(command) => graph::graph(&command, &existing(&settings)?, output),
+        Command::Update(command) => documents::update(&command, &existing(&settings)?, output),
+        Command::Delete(command) => documents::delete(&command, &existing(&settings)?, output),
+        Command::Status(command) => shelves::status(&command, &existing(&settings)?, output),
+        Command::Collections => shelves::collections(&existing(&settings)?, output),
+        Command::Snapshot(command) => shelves::snapshot(&command, &existing(&settings)?, output),
+        Command::Restore(command) => shelves::restore(&command, &existing(&settings)?, output),
+        Command::Call(command) => call_tool(&command, &settings, output),
+        Command::User(command) => user::run(&command, &open_for(&settings, command.creates())?, output),
+        Command::Token(command) => token::run(&command, &open_for(&settings, command.creates())?, output),
+        Command::Books(command) => books::run(&command, &open_for(&settings, command.creates())?, output),
         Command::Workspace(command) => workspace::run(&command.action, &open(&settings)?, output),
         Command::Check { memory: true, .. } => workspace::check(&open(&settings)?, output),
-        Command::Check { audit: true, .. } => upkeep::audit(&open_anyway(&settings)?, output),
-        Command::Check { repair, .. } => upkeep::check(repair, &open_anyway(&settings)?, output),
-        Command::Reindex => upkeep::reindex(&open(&settings)?, output),
-        Command::Deepen { collection } => upkeep::deepen(collection.as_deref(), &open(&settings)?, output),
-        Command::Embed(command) => upkeep::embed(&command, &open(&settings)?, output),
+        Command::Check { audit: true, .. } => upkeep::audit(&existing_anyway(&settings)?, output),
+        Command::Check { repair, .. } => upkeep::check(repair, &existing_anyway(&settings)?, output),
+        Command::Reindex => upkeep::reindex(&existing(&settings)?, output),
+        Command::Deepen { collection } => {
+            upkeep::deepen(collection.as_deref(), &existing(&settings)?, output)
+        }
+        Command::Embed(command) => upkeep::embed(&command, &existing(&settings)?, output),
         Command::Eval(command) => eval::run(&command, output),
-        Command::Gc(command) => upkeep::collect(&command, &open_anyway(&settings)?, output),
-        Command::Recover { keep_catalog: true, .. } => upkeep::keep_catalog(&open_anyway(&settings)?, output),
+        Command::Gc(command) => upkeep::collect(&command, &existing_anyway(&settings)?, output),
+        Command::Recover { keep_catalog: true, .. } => {
+            upkeep::keep_catalog(&existing_anyway(&settings)?, output)
+        }
         Command::Recover { force, .. } => upkeep::recover(&settings.data_dir()?, force, output),
-        Command::Doctor => upkeep::doctor(&open_anyway(&settings)?, &settings, output),
+        Command::Import(command) => import::run(&command, &open(&settings)?, output),
+        Command::Export(command) => export::run(&command, &existing(&settings)?, output),
+        Command::Demo(command) => demo::run(&command, &settings, output),
+        Command::Tools(command) => tools::run(&command, output),
+        Command::Client(command) => clients::run(&command, &settings, output),
+        Command::Service(command) => service::run(&command, &settings, output),
+        Command::Doctor => doctor::run(&settings, output),
         Command::Config(command) => config::run(&command, &settings, output),
         Command::Completions { shell } => reference::completions(shell, output),
         Command::Man { folder } => reference::manual(folder.as_deref(), output),
@@ -121,6 +145,12 @@ fn flags(arguments: &Arguments) -> BTreeMap<&'static str, toml::Value> {
 fn start_logging(settings: &Settings) -> Outcome {
     use tracing_subscriber::EnvFilter;
     let level = settings.text("log.level");
+    if !is_filter(level) {
+        let origin = settings.origin("log.level");
+        let message = format!("unknown log level '{level}' ({origin})");
+        return Err(CliError::new(Kind::Invalid, message)
+            .hint("use off, error, warn, info, debug or trace, or a filter such as info,shelf_serve=debug"));
+    }
     // Below this level, the MCP library logs whole requests, which may contain sensitive data.
     let filter = if level.contains("rmcp") { level.to_owned() } else { format!("{level},rmcp=warn") };
     let filter =
@@ -142,6 +172,19 @@ fn start_logging(settings: &Settings) -> Outcome {
     Ok(())
 }
 
+/// Whether a text is a filter of log messages. The library that reads it would take any word for the name of a module
+/// and then log nothing.
+fn is_filter(text: &str) -> bool {
+    let is_level = |word: &str| {
+        ["off", "error", "warn", "info", "debug", "trace"].contains(&word.trim().to_lowercase().as_str())
+    };
+    let fits = |part: &str| match part.rsplit_once('=') {
+        Some((target, level)) => !target.trim().is_empty() && is_level(level),
+        None => is_level(part),
+    };
+    text.split(',').all(fits)
+}
+
 /// Opens the library, with the working directory as its workspace unless another is configured.
 fn open(settings: &Settings) -> Outcome<Library> {
     open_with(settings, std::env::current_dir().ok())
@@ -152,10 +195,35 @@ const fn none_or(limit: u64) -> u64 {
     if limit == 0 { u64::MAX } else { limit }
 }
 
-/// Opens the library even if it is damaged, for commands that inspect or repair it.
-fn open_anyway(settings: &Settings) -> Outcome<Library> {
+/// Opens a library that must be there already: a command that only reads makes none, since the folder is then most
+/// likely mistyped.
+fn existing(settings: &Settings) -> Outcome<Library> {
+    must_exist(settings)?;
+    open(settings)
+}
+
+fn open_for(settings: &Settings, creates: bool) -> Outcome<Library> {
+    if creates { open(settings) } else { existing(settings) }
+}
+
+/// Opens a library that must be there even if it is damaged, for commands that inspect or repair it.
+fn existing_anyway(settings: &Settings) -> Outcome<Library> {
+    must_exist(settings)?;
     let options = options(settings, std::env::current_dir().ok())?;
     Ok(Library::open_anyway(&settings.data_dir()?, options)?)
+}
+
+fn must_exist(settings: &Settings) -> Outcome {
+    let folder = settings.data_dir()?;
+    if Library::is_in(&folder) {
+        return Ok(());
+    }
+    let error = CliError::new(Kind::NotFound, format!("there is no library in {}", folder.display()));
+    Err(if settings.is_default("data_dir") {
+        error.hint("`shelf add FILE` makes one, and `shelf demo` makes one with a few documents to try")
+    } else {
+        error.hint("check the folder's name; `shelf add FILE` would make a new library there")
+    })
 }
 
 fn open_with(settings: &Settings, folder: Option<PathBuf>) -> Outcome<Library> {
@@ -245,9 +313,12 @@ fn limits(settings: &Settings) -> Limits {
     Limits::new(limited.into_iter().map(limit).collect::<HashMap<_, _>>())
 }
 
-/// Calls a tool as the owner.
+/// Calls a tool as the owner. What is wrong with an argument is said of the flag that it came from.
 fn tool(library: &Library, name: &str, arguments: Value, call: &CallContext) -> Outcome<Value> {
+    let fields: Vec<String> =
+        arguments.as_object().map(|fields| fields.keys().cloned().collect()).unwrap_or_default();
     paged_tool(library, name, arguments, call, WHOLE)
+        .map_err(|error| flags::named(error, &fields).with_place(library.folder()))
 }
 
 /// Page size for commands, which print whole lists.
@@ -285,7 +356,9 @@ fn paged_tool(
     Ok(shelf_tools::call(tool, &context, arguments)?.value)
 }
 
-fn call_tool(command: &crate::cli::CallTool, library: &Library, output: &Output) -> Outcome {
+fn call_tool(command: &crate::cli::CallTool, settings: &Settings, output: &Output) -> Outcome {
+    let is_write = shelf_tools::find(&command.tool).is_some_and(|tool| tool.access != Access::Read);
+    let library = &open_for(settings, is_write)?;
     let kept = verbatim::wrap(&command.tool, &command.arguments, &[]);
     let arguments: Value =
         serde_json::from_str(kept.as_ref().unwrap_or(&command.arguments)).map_err(|error| {

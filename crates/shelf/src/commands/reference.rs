@@ -9,28 +9,32 @@ use shelf_base::{Kind, Retry};
 use shelf_tools::registry;
 
 use crate::{
-    cli::Arguments,
-    outcome::Outcome,
+    cli::{Arguments, examples::with_examples},
+    outcome::{CliError, Outcome},
     output::Output,
     settings::{CONFIG_VARIABLE, DEFAULT, SETTINGS, TOKEN_VARIABLE},
 };
 
 pub(super) fn completions(shell: Shell, output: &Output) -> Outcome {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Arguments::command(), "shelf", &mut text);
+    clap_complete::generate(shell, &mut with_examples(Arguments::command()), "shelf", &mut text);
     output.print_bytes(&text)
 }
 
 pub(super) fn manual(folder: Option<&Path>, output: &Output) -> Outcome {
     match folder {
         Some(folder) => {
-            fs::create_dir_all(folder)?;
-            clap_mangen::generate_to(Arguments::command(), folder)?;
-            Ok(())
+            let failed = |error: std::io::Error| {
+                let why = error.to_string();
+                let why = why.split(" (os error").next().unwrap_or(&why).to_lowercase();
+                CliError::new(Kind::of_io(&error), format!("cannot write to {}: {why}", folder.display()))
+            };
+            fs::create_dir_all(folder).map_err(failed)?;
+            clap_mangen::generate_to(with_examples(Arguments::command()), folder).map_err(failed)
         }
         None => {
             let mut page = Vec::new();
-            clap_mangen::Man::new(Arguments::command()).render(&mut page)?;
+            clap_mangen::Man::new(with_examples(Arguments::command())).render(&mut page)?;
             output.print_bytes(&page)
         }
     }
@@ -98,7 +102,7 @@ fn fields(title: &str, schema: &serde_json::Map<String, Value>) -> String {
 
 fn cli() -> String {
     let mut page = format!("# Command line\n\n{MADE}\n");
-    let mut command = Arguments::command().term_width(100);
+    let mut command = with_examples(Arguments::command()).term_width(100);
     command.build();
     describe(&mut command, "shelf", &mut page);
     page.trim_end().to_owned() + "\n"

@@ -1,6 +1,6 @@
 //! `serve`: stdio for one agent, HTTP for many.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{io::IsTerminal, path::Path, sync::Arc, time::Duration};
 
 use shelf_base::{Kind, Secret};
 use shelf_serve::{
@@ -11,11 +11,11 @@ use shelf_tools::{policy::Selection, prompts::Prompts};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::{connect, limits, open, open_with};
+use super::{connect, limits, open, open_with, watch};
 use crate::{
     cli, memory,
     outcome::{CliError, Outcome},
-    output::Output,
+    output::{Output, Tone},
     process,
     settings::{Settings, TOKEN_VARIABLE},
 };
@@ -54,15 +54,21 @@ pub(super) fn run(command: &cli::Serve, settings: &Settings, output: &Output) ->
         }
         None => {
             let identity = identity(&app)?;
+            if std::io::stdin().is_terminal() {
+                output.tell(&on_a_terminal(app.library.folder()));
+            }
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .max_blocking_threads(BLOCKING_THREADS)
                 .enable_all()
                 .build()?;
             let outcome = runtime.block_on(async {
                 app.begin();
-                let outcome = stdio::serve(app.clone(), identity, stop_signal()?).await;
+                let stop = stop_signal()?;
+                watch::for_server(&app, settings, &stop)?;
+                let served = stdio::serve(app.clone(), identity, stop.clone()).await;
+                stop.cancel();
                 app.end().await;
-                Ok(outcome?)
+                Ok(served?)
             });
             (runtime, outcome)
         }
@@ -71,6 +77,19 @@ pub(super) fn run(command: &cli::Serve, settings: &Settings, output: &Output) ->
     // A thread that is still reading stdin must not keep the process alive.
     runtime.shutdown_background();
     outcome
+}
+
+/// What a person sees who starts a server for agents by hand.
+fn on_a_terminal(folder: &Path) -> String {
+    format!(
+        "Shelfmark {version} speaks MCP on stdin and stdout, for a client that starts it; here it waits for JSON.\n\
+         {library}\n\
+         To set up a client: shelf client add claude-code (or cursor, vscode, …; shelf client list shows all)\n\
+         To serve over HTTP, with a page for your browser: shelf serve --http\n\
+         Stop with Ctrl-D or Ctrl-C.",
+        version = env!("CARGO_PKG_VERSION"),
+        library = data_line(folder),
+    )
 }
 
 /// Prompts from the configured folder, or from the library's own.
@@ -155,6 +174,7 @@ async fn over_http(app: Arc<App>, command: &cli::Serve, settings: &Settings, out
     };
     let server_settings = http::Settings {
         listen,
+        may_move: settings.is_default("http.listen"),
         admin_listen,
         admin_required: !settings.is_default("http.admin_listen"),
         no_auth: command.no_auth,
@@ -164,15 +184,44 @@ async fn over_http(app: Arc<App>, command: &cli::Serve, settings: &Settings, out
         connections: connection_limits(settings),
     };
     let stop = stop_signal()?;
-    let server = http::Server::bind(app.clone(), server_settings).await.map_err(|error| {
-        CliError::new(Kind::of_io(&error), format!("cannot listen on {listen}: {error}"))
-            .hint("another program may be using the port; --http 127.0.0.1:0 picks a free one")
-    })?;
+    watch::for_server(&app, settings, &stop)?;
+    let server = http::Server::bind(app.clone(), server_settings).await.map_err(|error| not_bound(&error))?;
     let address = server.address()?;
-    let text = greeting(&app, address, server.admin_address(), command.no_auth)?;
+    if settings.is_default("http.listen") && address.port() != listen.port() {
+        let note =
+            format!("{listen} is in use by another program, so this server has another port: {address}");
+        output.say(Tone::Warning, &note);
+    }
+    let metrics = match (server.admin_address(), server.admin_taken()) {
+        (Some(admin), _) => format!("Metrics: http://{admin}/metrics\n"),
+        (None, Some(taken)) => {
+            format!("Metrics: off, because {taken} is in use; choose another address with --admin-listen\n")
+        }
+        (None, None) => String::new(),
+    };
+    let text = greeting(&app, address, &metrics, command.no_auth)?;
     output.tell(&text);
     server.serve(stop).await?;
     Ok(())
+}
+
+/// Says which address could not be used, and what to do.
+fn not_bound(error: &http::BindError) -> CliError {
+    let http::BindError { address, is_admin, source } = error;
+    let is_taken = source.kind() == std::io::ErrorKind::AddrInUse;
+    let why = if is_taken { "another program is using it".to_owned() } else { source.to_string() };
+    let (what, hint) = if *is_admin {
+        (
+            format!("cannot serve metrics on {address}: {why}"),
+            "choose another address with --admin-listen, or switch metrics off with --admin-listen off",
+        )
+    } else {
+        (
+            format!("cannot listen on {address}: {why}"),
+            "choose another port, or let the system pick one with --http 127.0.0.1:0",
+        )
+    };
+    CliError::new(Kind::of_io(source), what).hint(hint)
 }
 
 /// The configured connection limits, capped at half of the file descriptors: the rest are for packs and segments.
@@ -198,12 +247,7 @@ fn http_limits(settings: &Settings) -> http::HttpLimits {
     }
 }
 
-fn greeting(
-    app: &App,
-    address: std::net::SocketAddr,
-    admin: Option<std::net::SocketAddr>,
-    no_auth: bool,
-) -> Outcome<String> {
+fn greeting(app: &App, address: std::net::SocketAddr, metrics: &str, no_auth: bool) -> Outcome<String> {
     let token = if no_auth { None } else { Some(first_token(app)?) };
     let shown = token.as_ref().map(|token| token.as_deref().unwrap_or("<your token: shelf token create>"));
     let setup = connect::over_http(&format!("http://{address}/mcp"), shown, app.library.folder());
@@ -214,7 +258,6 @@ fn greeting(
             "Use the token shown at the first start, or create another: shelf token create".to_owned()
         }
     };
-    let metrics = admin.map_or_else(String::new, |admin| format!("Metrics: http://{admin}/metrics\n"));
     let data = data_line(app.library.folder());
     Ok(format!(
         "Shelfmark {version} is listening on http://{address}\n{data}\n{metrics}{token_line}\n\n{setup}\n\n\

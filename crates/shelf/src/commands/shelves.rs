@@ -8,7 +8,7 @@ use super::{given, tool};
 use crate::{
     cli,
     outcome::{CliError, Outcome},
-    output::{Output, Tone, human, number, text, time},
+    output::{Output, Tone, counted, human, number, text, time},
     progress,
 };
 
@@ -18,23 +18,25 @@ pub(super) fn status(command: &cli::Status, library: &Library, output: &Output) 
     if output.json {
         return output.print_json(&reply);
     }
-    output.print(&format!("documents      {}", number(&reply, "total_objects")))?;
-    output.print(&format!("bytes          {}", human(number(&reply, "total_bytes"))))?;
-    output.print(&format!("unique blocks  {}", number(&reply, "unique_blocks")))?;
     let ratio = reply["dedup_ratio"].as_f64().unwrap_or(0.0) * 100.0;
-    output
-        .print(&format!("deduplicated   {} ({ratio:.1} %)", human(number(&reply, "deduplicated_bytes"))))?;
+    let mut facts = vec![
+        ("documents", number(&reply, "total_objects").to_string()),
+        ("bytes", human(number(&reply, "total_bytes"))),
+        ("unique blocks", number(&reply, "unique_blocks").to_string()),
+        ("deduplicated", format!("{} ({ratio:.1} %)", human(number(&reply, "deduplicated_bytes")))),
+    ];
     if let Some(details) = reply.get("details") {
         let disk = &details["disk"];
-        output.print(&format!("collections    {}", number(details, "collections")))?;
-        output.print(&format!("snapshots      {}", number(details, "snapshots")))?;
-        output.print(&format!("changes        {}", number(details, "journal_sequence")))?;
         let (packs, catalog) = (human(number(disk, "pack_bytes")), human(number(disk, "catalog_bytes")));
-        output.print(&format!(
-            "on disk        {packs} in {} packs, {catalog} catalog",
-            number(disk, "packs")
-        ))?;
+        let count = counted(number(disk, "packs"), "pack", "packs");
+        facts.extend([
+            ("collections", number(details, "collections").to_string()),
+            ("snapshots", number(details, "snapshots").to_string()),
+            ("changes", number(details, "journal_sequence").to_string()),
+            ("on disk", format!("{packs} in {count}, {catalog} in the catalog")),
+        ]);
     }
+    output.facts(&facts)?;
     if let Some(types) = reply.get("file_types") {
         let row = |kind: &Value| vec![text(kind, "type"), text(kind, "count"), human(number(kind, "bytes"))];
         let rows: Vec<_> = types["by_mime"].as_array().into_iter().flatten().map(row).collect();

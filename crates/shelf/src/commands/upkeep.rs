@@ -1,20 +1,19 @@
-//! `check`, `reindex`, `embed`, `gc`, `recover`, `doctor`.
+//! `check`, `reindex`, `embed`, `gc`, `recover`.
 
-use std::{path::Path, time::Duration};
+use std::{io::IsTerminal, path::Path, time::Duration};
 
 use serde_json::{Value, json};
 use shelf_base::Kind;
 use shelf_engine::{
     Caller, Library,
-    maintain::{Advice, Finding, GcPlan, Retention},
+    maintain::{Finding, GcPlan, Retention},
 };
 
 use crate::{
     cli,
     outcome::{CliError, Outcome},
-    output::{Output, Tone, human},
+    output::{Output, Tone, counted, human},
     progress,
-    settings::Settings,
 };
 
 pub(super) fn check(repair: bool, library: &Library, output: &Output) -> Outcome {
@@ -129,6 +128,9 @@ pub(super) fn collect(command: &cli::Gc, library: &Library, output: &Output) -> 
         keep_daily: command.keep_daily,
         keep_labelled: !command.drop_labelled,
     };
+    if !command.plan {
+        must_be_sure(command, library, &retention, output)?;
+    }
     let call = progress::call(output);
     let plan = if command.plan {
         library.plan_gc(&retention, &call)?
@@ -137,6 +139,33 @@ pub(super) fn collect(command: &cli::Gc, library: &Library, output: &Output) -> 
     };
     drop(call);
     show_plan(&plan, command.plan, &retention, output)
+}
+
+/// A rule that keeps nothing deletes every earlier state of the library: that must be meant.
+fn must_be_sure(command: &cli::Gc, library: &Library, retention: &Retention, output: &Output) -> Outcome {
+    let keeps_none = retention.is_explicit()
+        && [command.keep_last, command.keep_within, command.keep_daily]
+            .iter()
+            .all(|rule| rule.is_none_or(|kept| kept == 0));
+    if !keeps_none || command.yes {
+        return Ok(());
+    }
+    let call = progress::call(output);
+    let doomed = library.plan_gc(retention, &call)?.snapshots.len() as u64;
+    drop(call);
+    if doomed == 0 {
+        return Ok(());
+    }
+    let what = format!("this deletes {}", counted(doomed, "snapshot", "snapshots"));
+    let unsure = CliError::new(Kind::Invalid, format!("{what} and keeps none of them; nothing was deleted"))
+        .hint("add --yes to do it, or --plan to see what it would delete");
+    if !std::io::stdin().is_terminal() {
+        return Err(unsure);
+    }
+    output.tell_inline(&format!("{what} and keeps none of them. Continue? [y/N] "));
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    if matches!(answer.trim(), "y" | "Y" | "yes") { Ok(()) } else { Err(unsure) }
 }
 
 fn show_plan(plan: &GcPlan, only_plan: bool, retention: &Retention, output: &Output) -> Outcome {
@@ -158,11 +187,13 @@ fn show_plan(plan: &GcPlan, only_plan: bool, retention: &Retention, output: &Out
         output.print(&format!("snapshot {} of {}", snapshot.at.with_micros(), snapshot.collection_name))?;
     }
     let verb = if only_plan { "would be deleted" } else { "deleted" };
-    output.print(&format!("{} snapshots {verb}, {} kept", plan.snapshots.len(), plan.kept_snapshots))?;
-    output.print(&format!("{} unused contents ({}) {verb}", plan.blobs, human(plan.blob_bytes)))?;
-    let (deleted, rewritten) = (plan.packs.delete.len(), plan.packs.rewrite.len());
-    let freed = human(plan.packs.freed_bytes);
-    output.print(&format!("{deleted} packs deleted, {rewritten} rewritten: about {freed} freed"))?;
+    let snapshots = counted(plan.snapshots.len() as u64, "snapshot", "snapshots");
+    output.print(&format!("{snapshots} {verb}, {} kept", plan.kept_snapshots))?;
+    let contents = counted(plan.blobs, "unused content", "unused contents");
+    output.print(&format!("{contents} ({}) {verb}", human(plan.blob_bytes)))?;
+    let packs = counted(plan.packs.delete.len() as u64, "pack", "packs");
+    let (rewritten, freed) = (plan.packs.rewrite.len(), human(plan.packs.freed_bytes));
+    output.print(&format!("{packs} deleted, {rewritten} rewritten: about {freed} freed"))?;
     if !retention.is_explicit() {
         output.say(
             Tone::Warning,
@@ -201,35 +232,4 @@ pub(super) fn keep_catalog(library: &Library, output: &Output) -> Outcome {
     output
         .say(Tone::Good, &format!("the recovery copy now holds the catalog up to journal record {sequence}"));
     Ok(())
-}
-
-pub(super) fn doctor(library: &Library, settings: &Settings, output: &Output) -> Outcome {
-    let lines = library.diagnose()?;
-    if output.json {
-        let word = |advice| match advice {
-            Advice::Fine => "fine",
-            Advice::Note => "note",
-            Advice::Problem => "problem",
-        };
-        let lines: Vec<Value> = lines
-            .iter()
-            .map(|line| json!({ "subject": line.subject, "advice": word(line.advice), "text": line.text }))
-            .collect();
-        return output.print_json(&json!({ "version": env!("CARGO_PKG_VERSION"), "diagnosis": lines }));
-    }
-    output.print(&format!("shelf {}", env!("CARGO_PKG_VERSION")))?;
-    for line in &lines {
-        let sign = match line.advice {
-            Advice::Fine => "ok  ",
-            Advice::Note => "note",
-            Advice::Problem => "BAD ",
-        };
-        output.print(&format!("{sign} {:14} {}", line.subject, line.text))?;
-    }
-    let listen = settings.text("http.listen");
-    output.print(&format!("ok   {:14} shelf serve (stdio), shelf serve --http ({listen})", "servers"))?;
-    match lines.iter().filter(|line| line.advice == Advice::Problem).count() {
-        0 => Ok(()),
-        count => Err(CliError::new(Kind::Corrupt, format!("{count} problems found"))),
-    }
 }

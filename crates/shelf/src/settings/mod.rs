@@ -116,9 +116,16 @@ impl Settings {
         self.values.get(key).is_none_or(|(_, origin)| *origin == Origin::Default)
     }
 
+    /// Where a value came from, in words.
+    pub(crate) fn origin(&self, key: &str) -> String {
+        self.values.get(key).map_or_else(String::new, |(_, origin)| origin.to_string())
+    }
+
     pub(crate) fn address(&self, key: &str) -> anyhow::Result<SocketAddr> {
         let text = self.text(key);
-        text.parse().with_context(|| format!("{key} must be an address such as 127.0.0.1:7433, not '{text}'"))
+        parse_address(text).ok_or_else(|| {
+            anyhow!("{key} must be an address such as 127.0.0.1:7433, localhost:7433 or 7433, not '{text}'")
+        })
     }
 
     /// The folder of the library.
@@ -130,6 +137,16 @@ impl Settings {
             }
             path => std::path::absolute(path).context("data_dir"),
         }
+    }
+}
+
+/// Reads an address. A port alone means this machine, and so does the name `localhost`.
+fn parse_address(text: &str) -> Option<SocketAddr> {
+    let local = |port: &str| Some(SocketAddr::from(([127, 0, 0, 1], port.parse().ok()?)));
+    match text.trim().rsplit_once(':') {
+        None => local(text.trim()),
+        Some(("" | "localhost", port)) => local(port),
+        Some(_) => text.trim().parse().ok(),
     }
 }
 
@@ -237,6 +254,22 @@ mod tests {
         assert_eq!(settings.texts("tools.toolsets"), ["store", "workspace"]);
         assert_eq!(settings.number("limits.hello_per_minute"), 100);
         assert!(settings.is_default("log.level"));
+    }
+
+    #[test]
+    fn addresses_are_read_as_people_write_them() {
+        let check = |text: &str, expected: Option<&str>| {
+            assert_eq!(parse_address(text).map(|found| found.to_string()).as_deref(), expected, "{text}");
+        };
+        check("127.0.0.1:7433", Some("127.0.0.1:7433"));
+        check("localhost:80", Some("127.0.0.1:80"));
+        check("8080", Some("127.0.0.1:8080"));
+        check(":8080", Some("127.0.0.1:8080"));
+        check("[::1]:9", Some("[::1]:9"));
+        check("0.0.0.0:0", Some("0.0.0.0:0"));
+        for wrong in ["", "host", "example.org:80", "70000", "localhost:", "127.0.0.1"] {
+            check(wrong, None);
+        }
     }
 
     #[test]

@@ -184,6 +184,18 @@ pub(crate) const SETTINGS: &[Setting] = &[
         "SHELF_CONNECTIONS_PER_ADDRESS",
         "Maximum number of open HTTP connections from one address; 0 for no separate limit",
     ),
+    setting("watch.folders", "SHELF_WATCH", "Folders that a server keeps in step with the library"),
+    setting("watch.collection", "SHELF_WATCH_COLLECTION", "Collection that watched folders are stored in"),
+    setting(
+        "watch.keep_removed",
+        "SHELF_WATCH_KEEP",
+        "Whether documents stay when their files are removed from a watched folder",
+    ),
+    setting(
+        "watch.settle_milliseconds",
+        "SHELF_WATCH_SETTLE",
+        "How long a watched folder must be quiet before its changes are stored, in milliseconds",
+    ),
     setting("log.level", "SHELF_LOG_LEVEL", "error, warn, info, debug, trace, or a filter"),
     setting("log.format", "SHELF_LOG_FORMAT", "text or json"),
 ];

@@ -327,7 +327,7 @@ fn account_bodies_are_read_strictly() {
     let misspelt = says(&json!({ "label": "x", "expires_in_day": 1 }));
     assert!(misspelt.contains("unknown argument") && misspelt.contains("expires_in_days"), "{misspelt}");
     assert!(says(&json!(["x"])).starts_with("the body must be a JSON object"));
-    assert!(says(&json!({})).starts_with("label is required"));
+    assert!(says(&json!({})).starts_with("missing argument"));
     assert!(says(&json!({ "label": "x", "scopes": ["SUDO"] })).starts_with("scopes may hold"));
     assert!(says(&json!({ "label": "x", "expires_in_days": 0 })).starts_with("expires_in_days must be"));
     let (_, only_admin) =

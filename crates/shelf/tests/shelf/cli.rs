@@ -24,8 +24,8 @@ fn the_daily_verbs_work_together() {
         (&facts["metadata"]["status"], &facts["tags"]),
         (&Value::from("done"), &serde_json::json!([]))
     );
-    assert_eq!(shelf(&library, &["delete", "-p", "*.txt", "--dry-run"]).1.lines().count(), 20);
-    assert_eq!(shelf(&library, &["delete", "-p", "*.txt"]).0, 0);
+    assert_eq!(shelf(&library, &["delete", "-g", "*.txt", "--dry-run"]).1.lines().count(), 20);
+    assert_eq!(shelf(&library, &["delete", "-g", "*.txt"]).0, 0);
     assert_eq!(shelf(&library, &["list"]).1.lines().count(), 1, "only the header of the table");
     let out_folder = folder.path().join("out");
     assert_eq!(shelf(&library, &["restore", out_folder.to_str().unwrap(), "--label", "first"]).0, 0);
@@ -40,7 +40,7 @@ fn collections_are_planned_before_they_are_done() {
     let (library, tree) = (folder.path().join("library"), files(folder.path(), 50));
     let tree = tree.to_str().unwrap();
     shelf(&library, &["add", tree]);
-    shelf(&library, &["delete", "-p", "*"]);
+    shelf(&library, &["delete", "-g", "*"]);
     let plan = |arguments: &[&str]| serde_json::from_str::<Value>(&shelf(&library, arguments).1).unwrap();
     assert_eq!(plan(&["gc", "--plan", "--json"])["contents"], 0, "the snapshot keeps everything");
     shelf(&library, &["snapshot", "create"]);

@@ -46,6 +46,7 @@ pub(crate) const TOOL: Tool = Tool {
             files_added: added.files_added,
             files_updated: added.files_updated,
             files_unchanged: added.files_unchanged,
+            files_removed: added.files_removed,
             files_failed: failed_files,
             links: added.links,
             files_skipped: skipped_files,
@@ -87,10 +88,17 @@ struct Arguments {
     /// Skip files of the folder that match one of these globs
     #[serde(default)]
     exclude: Vec<String>,
+    /// Delete documents of the folder whose files are gone; snapshots keep them
+    #[serde(default)]
+    prune: bool,
     /// MIME type, overriding detection from the content
     mime_type: Option<String>,
     /// Resource ID that citations use for this document
     resource_id: Option<String>,
+}
+
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 const fn yes() -> bool {
@@ -118,6 +126,8 @@ fn request(arguments: Arguments) -> Result<AddRequest, ToolError> {
         recursive: arguments.recursive,
         include: arguments.include,
         exclude: arguments.exclude,
+        prune: arguments.prune,
+        only_changes: false,
         mime_type: arguments.mime_type,
         resource_id: arguments.resource_id,
     })
@@ -156,6 +166,9 @@ struct Reply {
     files_updated: u64,
     /// Number of files already stored with the same bytes
     files_unchanged: u64,
+    /// Number of documents deleted because their files are gone
+    #[serde(default, skip_serializing_if = "is_zero")]
+    files_removed: u64,
     /// Number of files that could not be added
     files_failed: u64,
     /// The files that could not be added, and why

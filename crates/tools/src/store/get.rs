@@ -3,10 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use shelf_base::bounds::REQUEST_BYTES;
 use shelf_engine::{GetRequest, Got, Related, Window};
 
 use crate::{
-    Family, Hints, Tool, arguments,
+    Context, Family, Hints, Tool, arguments,
     family::ToolError,
     policy::{self, Access, Audience},
     registry::reply,
@@ -16,9 +17,9 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     name: "get",
     title: "Get a document",
-    description: "Retrieve a document by its content hash (full, or a unique prefix of at least 8 digits) or by name: its \
-                  details, optionally its content or part of it, related documents, or a copy written to outputPath. Use list to find \
-                  documents by type, tag or time.",
+    description: "Retrieve a document by its content hash (full, or a unique prefix of at least 8 digits) or by name, UUID \
+                  or citation address (then exactly that place): its details, optionally its content or part of it, related \
+                  documents, or a copy written to outputPath. names retrieves several. Use list to find documents by type, tag or time.",
     family: Family::Store,
     audience: Audience::Personal,
     access: Access::Read,
@@ -27,49 +28,108 @@ pub(crate) const TOOL: Tool = Tool {
     input: schema::of::<Arguments>,
     output: schema::of::<Reply>,
     run: |context, arguments| {
-        let arguments: Arguments = arguments::read(arguments)?;
-        let (graph, depth) = (arguments.graph, arguments.depth);
-        if depth.is_some_and(|depth| !(1..=5).contains(&depth)) {
+        let mut arguments: Arguments = arguments::read(arguments)?;
+        if arguments.depth.is_some_and(|depth| !(1..=5).contains(&depth)) {
             return Err(ToolError::argument("depth must be between 1 and 5"));
         }
-        let request = GetRequest {
-            hash: arguments.hash,
-            name: arguments.name,
-            collection: arguments.collection,
-            output_path: arguments.output_path.or(arguments.output_path_alias).map(Into::into),
-            include_content: arguments.include_content,
-            window: Window {
-                offset: arguments.offset,
-                length: arguments.length,
-                start_line: arguments.start_line,
-                end_line: arguments.end_line,
-            },
-        };
-        if request.output_path.is_some() {
+        if arguments.output_path.is_some() || arguments.output_path_alias.is_some() {
             policy::must_write(&context.caller.pass, context.selection)?;
         }
-        match context.library.get(context.caller, &request, context.call)? {
-            Some(got) if graph => {
-                let library = context.library;
-                let related = library.related(context.caller, &got.document, depth, RELATED, context.call)?;
-                reply(&Reply {
-                    related: Some(related.0.iter().map(RelatedView::of).collect()),
-                    related_truncated: Some(related.1),
-                    ..found(got)
-                })
-            }
-            Some(got) => reply(&found(got)),
-            None => reply(&Reply::default()),
+        let names = std::mem::take(&mut arguments.names);
+        if names.is_empty() {
+            return reply(&one(context, &arguments)?);
         }
+        reply(&several(context, arguments, names)?)
     },
 };
+
+/// Names in one call at most.
+const MOST_NAMES: usize = 50;
+
+/// Several documents, each as if it had been asked for alone; together they bring at most what one reply may hold.
+fn several(context: &Context<'_>, mut arguments: Arguments, names: Vec<String>) -> Result<Reply, ToolError> {
+    if arguments.hash.is_some() || arguments.name.is_some() {
+        return Err(ToolError::argument("names cannot be combined with name or hash"));
+    }
+    if arguments.output_path.is_some() || arguments.output_path_alias.is_some() {
+        return Err(ToolError::argument("outputPath takes a single document; use restore to write several"));
+    }
+    if names.len() > MOST_NAMES {
+        return Err(ToolError::argument(format!("names may hold at most {MOST_NAMES} names")));
+    }
+    let mut room = REQUEST_BYTES as u64;
+    let asked = arguments.length;
+    let mut documents = Vec::with_capacity(names.len());
+    for name in names {
+        arguments.include_content &= room > 0;
+        arguments.length = asked
+            .map(|asked| asked.min(room))
+            .or(Some(room))
+            .filter(|_| asked.is_some() || (arguments.start_line.is_none() && arguments.end_line.is_none()));
+        // A window does not go with an address, which is one itself.
+        if name.contains("://") {
+            arguments.length = asked;
+        }
+        arguments.name = Some(name.clone());
+        let mut document = one(context, &arguments)?;
+        room = room.saturating_sub(document.content.as_ref().map_or(0, |content| content.len() as u64));
+        if !document.found {
+            document.path = name;
+        }
+        documents.push(document);
+    }
+    Ok(Reply {
+        found: documents.iter().all(|document| document.found),
+        size: documents.iter().map(|document| document.size).sum(),
+        documents: Some(documents),
+        ..Reply::default()
+    })
+}
+
+fn one(context: &Context<'_>, arguments: &Arguments) -> Result<Reply, ToolError> {
+    let output_path = arguments.output_path.as_ref().or(arguments.output_path_alias.as_ref());
+    let request = GetRequest {
+        hash: arguments.hash.clone(),
+        name: arguments.name.clone(),
+        collection: arguments.collection.clone(),
+        output_path: output_path.map(Into::into),
+        include_content: arguments.include_content,
+        window: Window {
+            offset: arguments.offset,
+            length: arguments.length,
+            start_line: arguments.start_line,
+            end_line: arguments.end_line,
+        },
+    };
+    let (library, caller, call) = (context.library, context.caller, context.call);
+    match library.get(caller, &request, call)? {
+        Some(got) if arguments.graph => {
+            let (related, truncated) =
+                library.related(caller, &got.document, arguments.depth, RELATED, call)?;
+            Ok(Reply {
+                related: Some(related.iter().map(RelatedView::of).collect()),
+                related_truncated: Some(truncated),
+                ..found(got)
+            })
+        }
+        Some(got) => Ok(found(got)),
+        None => {
+            let name = request.name.as_deref().filter(|_| request.hash.is_none());
+            let near = name.map(|name| library.near_names(caller, request.collection.as_deref(), name));
+            Ok(Reply { suggestions: near.transpose()?.unwrap_or_default(), ..Reply::default() })
+        }
+    }
+}
 
 #[derive(Deserialize, JsonSchema)]
 struct Arguments {
     /// Document hash: 64 hexadecimal digits, or a unique prefix of at least 8. Provide this or name
     hash: Option<String>,
-    /// Name of the document: its path, the end of its path, or its title
+    /// Name of the document: its path, the end of its path, its title, its UUID, or a citation address such as text://notes#lines=5-6
     name: Option<String>,
+    /// Names of several documents, instead of name
+    #[serde(default)]
+    names: Vec<String>,
     /// Look only in this collection
     collection: Option<String>,
     /// Output file path (optional)
@@ -100,7 +160,7 @@ struct Arguments {
 
 fn found(got: Got) -> Reply {
     let (document, version) = (got.document, got.version);
-    let content = got.content;
+    let (content, place) = (got.content, got.place);
     Reply {
         found: true,
         size: version.size,
@@ -112,7 +172,6 @@ fn found(got: Got) -> Reply {
         collection: Some(document.collection_name),
         version: Some(version.number),
         is_current: Some(version.hash == document.version.hash),
-        mime_type: Some(document.mime),
         tags: Some(document.tags),
         metadata: Some(document.metadata),
         damaged: document.damaged.iter().map(|what| (*what).to_owned()).collect(),
@@ -127,8 +186,9 @@ fn found(got: Got) -> Reply {
         next_offset: content.as_ref().and_then(|content| content.next_offset),
         total_lines: content.as_ref().and_then(|content| content.total_lines),
         content: content.map(|content| content.text),
-        related: None,
-        related_truncated: None,
+        address: place.as_ref().map(|place| place.address.clone()),
+        mime_type: Some(place.and_then(|place| place.mime).unwrap_or(document.mime)),
+        ..Reply::default()
     }
 }
 
@@ -239,6 +299,16 @@ struct Reply {
     /// Number of lines of the whole document, when lines were requested
     #[serde(skip_serializing_if = "Option::is_none")]
     total_lines: Option<u64>,
+    /// The place that was asked for, when it is not the whole document
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<String>,
+    /// Names that are close to one that was not found
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    suggestions: Vec<String>,
+    /// One reply like this for each of names
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<serde_json::Value>>")]
+    documents: Option<Vec<Reply>>,
     /// Related documents, the nearest first, with graph
     #[serde(skip_serializing_if = "Option::is_none")]
     related: Option<Vec<RelatedView>>,

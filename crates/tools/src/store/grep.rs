@@ -34,12 +34,13 @@ pub(crate) const TOOL: Tool = Tool {
             color: grep_output::wants_color(arguments.color.as_deref())?,
             context: arguments.context.max(arguments.before_context).max(arguments.after_context) > 0,
         };
-        let fast_first = arguments.fast_first;
+        let (fast_first, wants_text) = (arguments.fast_first, arguments.output);
         let mut request = request(arguments)?;
         request.page_chars = context.page_chars;
         let suggestions = if fast_first { Some(suggest(context, &request)?) } else { None };
         let found = context.library.grep(context.caller, &request, context.call)?;
-        reply(&view(found, &request, &style, suggestions))
+        let text = wants_text.then(|| grep_output::text(&found, &request, &style));
+        reply(&view(found, text, suggestions))
     },
 };
 
@@ -92,6 +93,9 @@ struct Arguments {
     /// Return a quick semantic suggestions burst first, in addition to the complete matches
     #[serde(default)]
     fast_first: bool,
+    /// Also return the page as text, as a terminal would show it
+    #[serde(default)]
+    output: bool,
     /// Only this collection
     collection: Option<String>,
     /// next_cursor of the previous page
@@ -156,13 +160,7 @@ fn suggest(context: &crate::Context<'_>, request: &GrepRequest) -> Result<Vec<Su
     Ok(views.collect())
 }
 
-fn view(
-    found: GrepReply,
-    request: &GrepRequest,
-    style: &grep_output::Style,
-    suggestions: Option<Vec<SuggestionView>>,
-) -> Reply {
-    let output = grep_output::text(&found, request, style);
+fn view(found: GrepReply, output: Option<String>, suggestions: Option<Vec<SuggestionView>>) -> Reply {
     let lines = found.lines.into_iter().map(|line| LineView {
         path: line.path,
         hash: line.hash.to_string(),
@@ -209,8 +207,9 @@ struct Reply {
     total_files: u64,
     /// Number of documents searched
     files_searched: u64,
-    /// This page as a terminal would show it
-    output: String,
+    /// This page as a terminal would show it, when output is set
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<String>,
     /// Documents that could not be read
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     failed: Vec<FailedView>,

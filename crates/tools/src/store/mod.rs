@@ -4,6 +4,7 @@ mod add;
 mod common;
 mod delete_by_name;
 mod download;
+mod edit;
 mod get;
 mod graph;
 mod grep;
@@ -36,3 +37,6 @@ pub(crate) const TOOLS: &[Tool] = &[
     list_snapshots::TOOL,
     delete_by_name::TOOL,
 ];
+
+/// Tools beyond the contract: the family's part of the toolset `extras`.
+pub(crate) const EXTRAS: &[Tool] = &[edit::TOOL];

@@ -263,7 +263,7 @@ fn lists_are_newest_first_and_page_without_gaps() {
 fn wrong_arguments_are_refused_in_bare_sentences() {
     let library = TestLibrary::new();
     let says = |tool: &str, arguments: Value| error_of(library.call(tool, arguments));
-    assert_eq!(says("store_document_tool", json!({ "content": "x" })), "title is required");
+    assert_eq!(says("store_document_tool", json!({ "content": "x" })), "missing argument 'title'");
     assert_eq!(
         says("store_document_tool", json!({ "title": "t", "content": " " })),
         "content must not be empty"

@@ -58,7 +58,7 @@ fn a_line_is_shown_where_it_matches_and_without_its_end() {
     assert_eq!((&found["line"], &found["after"][0]), (&json!("fn two() {}"), &json!("// Zwölf")));
     let long = format!("{}needle{}\nshort needle", "ä".repeat(100_000), "y".repeat(100_000));
     library.ok("add", json!({ "content": long, "name": "long.txt" }));
-    let reply = library.ok("grep", json!({ "pattern": "needle", "color": "always" }));
+    let reply = library.ok("grep", json!({ "pattern": "needle", "color": "always", "output": true }));
     let (first, second) = (&reply["matches"][0], &reply["matches"][1]);
     let line = first["line"].as_str().unwrap();
     assert!(line.contains("äneedley") && line.chars().count() <= 2_000, "{line}");
@@ -88,24 +88,27 @@ fn a_match_with_its_context_fits_a_page() {
 #[test]
 fn files_counts_and_output() {
     let library = library();
-    let with = library.ok("grep", json!({ "pattern": "two", "files_with_matches": true }));
+    let with = library.ok("grep", json!({ "pattern": "two", "files_with_matches": true, "output": true }));
     assert_eq!(
         (&with["output"], &with["matches"], &with["total_files"]),
         (&json!("a.txt\nsrc/b.rs\n"), &json!([]), &json!(2))
     );
     let without = library.ok("grep", json!({ "pattern": "two", "files_without_match": true }));
     assert_eq!(without["files"], json!([{ "path": "src/deep/c.txt", "count": 0 }]));
-    let counts = library.ok("grep", json!({ "pattern": "two", "count": true, "with_filename": true }));
+    let counts =
+        library.ok("grep", json!({ "pattern": "two", "count": true, "with_filename": true, "output": true }));
     assert_eq!((&counts["output"], &counts["total_matches"]), (&json!("a.txt:2\nsrc/b.rs:1\n"), &json!(3)));
     let context = library
-        .ok("grep", json!({ "pattern": "^$|four", "context": 1, "line_numbers": true, "paths": ["a.txt"] }));
+        .ok("grep", json!({ "pattern": "^$|four", "context": 1, "line_numbers": true, "paths": ["a.txt"], "output": true }));
     assert_eq!(context["output"], "2-Two three\n3:\n4:two_four\n5-five\n");
     assert_eq!(
         (&context["matches"][0]["before"], &context["matches"][0]["after"]),
         (&json!(["Two three"]), &json!(["two_four"]))
     );
-    let color = library.ok("grep", json!({ "pattern": "three", "color": "always" }));
+    let color = library.ok("grep", json!({ "pattern": "three", "color": "always", "output": true }));
     assert!(color["output"].as_str().unwrap().contains("\u{1b}[1;31mthree\u{1b}[0m"));
+    let plain = library.ok("grep", json!({ "pattern": "three" }));
+    assert!(plain.get("output").is_none(), "a line is said once unless asked for: {plain}");
 }
 
 #[test]
@@ -234,7 +237,7 @@ fn the_output_is_that_of_ripgrep() {
                 if (bits as usize + number).is_multiple_of(2) && extra != "none" {
                     continue;
                 }
-                let mut arguments = json!({ "pattern": pattern });
+                let mut arguments = json!({ "pattern": pattern, "output": true });
                 let mut command = Command::new("rg");
                 command.args([
                     "--no-config",

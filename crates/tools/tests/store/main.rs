@@ -9,6 +9,7 @@ mod citations;
 mod delete;
 mod documents;
 mod download;
+mod edit;
 mod evidence;
 mod get;
 mod graph;

@@ -92,6 +92,7 @@ fn names_are_those_of_the_contracts() {
         "plan_build",
         "batch_hashes",
         "book_history",
+        "edit",
     ];
     assert_eq!(names, expected);
 }
@@ -176,4 +177,42 @@ fn hello_says_what_the_contract_says() {
     let reply = TestLibrary::new().ok("hello", json!({}));
     assert_eq!(reply["message"], "Hello from AI Practitioner Learning OS!");
     assert!(reply["timestamp"].as_str().unwrap().ends_with('Z'));
+}
+
+/// Tokens of a text, about: one for four characters, which is what JSON of this sort comes to.
+fn tokens(value: &Value) -> usize {
+    value.to_string().len().div_ceil(4)
+}
+
+#[test]
+fn a_model_can_afford_the_list_of_tools() {
+    let extra = |tool: &&shelf_tools::Tool| tool.toolset() != "extras";
+    let listed = |with_output: bool| -> Vec<Value> {
+        let one = |tool: &'static shelf_tools::Tool| {
+            let hints = tool.hints;
+            let mut value = json!({
+                "name": tool.name,
+                "title": tool.title,
+                "description": tool.description,
+                "inputSchema": &*tool.input_schema(),
+                "annotations": {
+                    "title": tool.title,
+                    "readOnlyHint": hints.read_only,
+                    "destructiveHint": hints.destructive,
+                    "idempotentHint": hints.idempotent,
+                    "openWorldHint": hints.open_world,
+                },
+            });
+            if with_output {
+                value["outputSchema"] = Value::Object(tool.output_schema());
+            }
+            value
+        };
+        registry().filter(extra).map(one).collect()
+    };
+    assert_eq!(listed(false).len(), 53);
+    let (without, with) =
+        (tokens(&json!({ "tools": listed(false) })), tokens(&json!({ "tools": listed(true) })));
+    assert!(without <= 12_000, "{without} tokens without output schemas");
+    assert!(with <= 25_000, "{with} tokens with output schemas");
 }

@@ -81,7 +81,7 @@ fn patterns_and_templates_choose_and_place() {
         "Error: no collection 'defalt'\ndid you mean default?"
     );
     assert_eq!(says(json!({ "snapshot_label": "v9", "output_directory": out })), "Error: no snapshot 'v9'");
-    assert_eq!(says(json!({ "collection": "default" })), "Error: output_directory is required");
+    assert_eq!(says(json!({ "collection": "default" })), "Error: missing argument 'output_directory'");
     let flat = library.ok(
         "restore",
         json!({ "collection": "default", "output_directory": out, "layout_template": "same" }),

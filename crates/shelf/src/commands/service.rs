@@ -1,0 +1,153 @@
+//! `service`: a systemd unit that serves the library over HTTP from the start of the machine or session on.
+
+use std::{fs, path::PathBuf, process::Command};
+
+use directories::BaseDirs;
+use shelf_base::Kind;
+
+use crate::{
+    cli::setup::{Install, Service},
+    outcome::{CliError, Outcome},
+    output::{Output, Tone},
+    settings::Settings,
+};
+
+/// The name of the unit.
+const UNIT: &str = "shelfmark.service";
+/// The unit of the whole machine, which packages ship too.
+const SYSTEM_UNIT: &str = include_str!("../../../../packaging/shelfmark.service");
+
+pub(super) fn run(command: &Service, settings: &Settings, output: &Output) -> Outcome {
+    match command {
+        Service::Install(command) => install(command, settings, output),
+        Service::Uninstall { system } => uninstall(*system, output),
+        Service::Status { system } => status(*system, output),
+    }
+}
+
+fn install(command: &Install, settings: &Settings, output: &Output) -> Outcome {
+    let unit = unit(command, settings)?;
+    if command.print {
+        return output.print(unit.trim_end());
+    }
+    let path = place(command.system)?;
+    let failed = |error: std::io::Error| {
+        CliError::new(Kind::of_io(&error), format!("cannot write {}: {error}", path.display()))
+            .hint("a unit of the whole machine needs root; without --system it is one of your account")
+    };
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(failed)?;
+    }
+    fs::write(&path, unit).map_err(failed)?;
+    output.say(Tone::Good, &format!("unit written to {}", path.display()));
+    systemctl(command.system, &["daemon-reload"])?;
+    if command.no_start {
+        return Ok(());
+    }
+    systemctl(command.system, &["enable", "--now", UNIT])?;
+    output.say(Tone::Good, "the server is running, and starts again with the next session");
+    output.say(
+        Tone::Good,
+        "its first token is in its log: journalctl --user -u shelfmark; or `shelf token create`",
+    );
+    Ok(())
+}
+
+fn uninstall(system: bool, output: &Output) -> Outcome {
+    let path = place(system)?;
+    if !path.exists() {
+        return Err(CliError::new(Kind::NotFound, format!("there is no unit at {}", path.display())));
+    }
+    // A unit that is not loaded cannot be stopped; it is removed all the same.
+    let stopped = systemctl(system, &["disable", "--now", UNIT]);
+    fs::remove_file(&path)?;
+    output.say(Tone::Good, &format!("{} removed; the library was left as it is", path.display()));
+    stopped.and_then(|()| systemctl(system, &["daemon-reload"]))
+}
+
+fn status(system: bool, output: &Output) -> Outcome {
+    let path = place(system)?;
+    if !path.exists() {
+        return Err(
+            CliError::notice("the service is not installed").hint("`shelf service install` installs it")
+        );
+    }
+    output.print(&format!("unit    {}", path.display()))?;
+    let mut asked = Command::new("systemctl");
+    if !system {
+        asked.arg("--user");
+    }
+    let state = asked.args(["is-active", UNIT]).output().map_err(no_systemd)?;
+    let state = String::from_utf8_lossy(&state.stdout).trim().to_owned();
+    output.print(&format!("state   {}", if state.is_empty() { "unknown" } else { &state }))
+}
+
+/// The text of the unit: the shipped one for the whole machine, or one that runs this program on this library.
+fn unit(command: &Install, settings: &Settings) -> Outcome<String> {
+    let address = match &command.http {
+        Some(address) => address.clone(),
+        None => settings.text("http.listen").to_owned(),
+    };
+    let program = std::env::current_exe()?.display().to_string();
+    if command.system {
+        let unit = SYSTEM_UNIT.replace("/usr/bin/shelf", &escape(&program));
+        return Ok(unit.replace("127.0.0.1:7433", &escape(&address)));
+    }
+    let library = settings.data_dir()?.display().to_string();
+    Ok(format!(
+        "[Unit]\nDescription=Shelfmark, a library for AI agents and people\nAfter=network.target\n\n\
+         [Service]\nExecStart={} --data-dir {} serve --http {}\nRestart=on-failure\nRestartSec=2\n\
+         NoNewPrivileges=true\n\n[Install]\nWantedBy=default.target\n",
+        escape(&program),
+        escape(&library),
+        escape(&address)
+    ))
+}
+
+/// A word of a unit's command line.
+fn escape(word: &str) -> String {
+    let word = word.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%").replace('$', "$$");
+    if word.contains([' ', '\t', ';']) { format!("\"{word}\"") } else { word }
+}
+
+fn place(system: bool) -> Outcome<PathBuf> {
+    if system {
+        return Ok(PathBuf::from("/etc/systemd/system").join(UNIT));
+    }
+    let base = BaseDirs::new()
+        .ok_or_else(|| CliError::new(Kind::Unavailable, "this system defines no home folder; set HOME"))?;
+    Ok(base.config_dir().join("systemd/user").join(UNIT))
+}
+
+fn systemctl(system: bool, arguments: &[&str]) -> Outcome {
+    let mut command = Command::new("systemctl");
+    if !system {
+        command.arg("--user");
+    }
+    let done = command.args(arguments).output().map_err(no_systemd)?;
+    if done.status.success() {
+        return Ok(());
+    }
+    let why = String::from_utf8_lossy(&done.stderr).trim().to_owned();
+    let message = format!("systemctl {} failed: {why}", arguments.join(" "));
+    Err(CliError::new(Kind::Unavailable, message)
+        .hint("the unit file was written; start it yourself, or run `shelf serve --http` another way"))
+}
+
+fn no_systemd(error: std::io::Error) -> CliError {
+    CliError::new(Kind::Unavailable, format!("systemctl cannot be run: {error}")).hint(
+        "`shelf service` needs systemd; run `shelf serve --http` with what starts programs on this system",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_a_unit_are_escaped() {
+        assert_eq!(escape("/usr/bin/shelf"), "/usr/bin/shelf");
+        assert_eq!(escape("/home/a b/100%"), "\"/home/a b/100%%\"");
+        assert_eq!(escape("a$b"), "a$$b");
+    }
+}
