@@ -57,6 +57,12 @@ pub(crate) enum ColorChoice {
 pub(crate) enum Command {
     /// Serve the library to agents: MCP over stdio, or over HTTP with --http
     Serve(Serve),
+    /// Open the web console in a browser, signed in; serves the library if nothing does yet
+    Open {
+        /// Only print the link, which works once and for half a minute
+        #[arg(long)]
+        print: bool,
+    },
     /// Store files, folders, or content from stdin
     Add(Add),
     /// Download URLs and store their content
@@ -159,7 +165,7 @@ pub(crate) enum Command {
     },
 }
 
-#[derive(Args)]
+#[derive(Args, Default)]
 pub(crate) struct Serve {
     /// Serve over HTTP, on ADDR or the configured address
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "")]

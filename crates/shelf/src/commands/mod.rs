@@ -8,6 +8,7 @@ mod documents;
 mod eval;
 mod find;
 mod graph;
+mod open;
 mod reference;
 mod serve;
 mod shelves;
@@ -44,7 +45,8 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Outcome {
         Settings::resolve(arguments.global.config.as_deref(), &flags, |name| std::env::var(name).ok())?;
     start_logging(&settings)?;
     match arguments.command {
-        Command::Serve(command) => serve::run(&command, &settings, output),
+        Command::Serve(command) => serve::run(&command, None, &settings, output),
+        Command::Open { print } => open::run(print, &settings, output),
         Command::Add(command) => documents::add(&command, &open(&settings)?, output),
         Command::Download(command) => documents::download(&command, &open(&settings)?, output),
         Command::Get(command) => documents::get(&command, &open(&settings)?, output),

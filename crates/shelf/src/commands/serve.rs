@@ -1,6 +1,6 @@
 //! `serve`: stdio for one agent, HTTP for many.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use shelf_base::{Kind, Secret};
 use shelf_serve::{
@@ -20,7 +20,13 @@ use crate::{
     settings::{Settings, TOKEN_VARIABLE},
 };
 
-pub(super) fn run(command: &cli::Serve, settings: &Settings, output: &Output) -> Outcome {
+/// Serves. `then` is called with the address once an HTTP server listens.
+pub(super) fn run(
+    command: &cli::Serve,
+    then: Option<&dyn Fn(&App, SocketAddr) -> Outcome>,
+    settings: &Settings,
+    output: &Output,
+) -> Outcome {
     let selection = selection(settings)?;
     // Over HTTP, the server's working directory must not become the workspace of its clients.
     let library = if command.http.is_some() { open_with(settings, None)? } else { open(settings)? };
@@ -44,7 +50,7 @@ pub(super) fn run(command: &cli::Serve, settings: &Settings, output: &Output) ->
                 .max_blocking_threads(BLOCKING_THREADS)
                 .enable_all()
                 .build()?;
-            let outcome = runtime.block_on(over_http(app, command, settings, output));
+            let outcome = runtime.block_on(over_http(app, command, then, settings, output));
             (runtime, outcome)
         }
         None => {
@@ -130,7 +136,13 @@ fn stop_signal() -> Outcome<CancellationToken> {
     Ok(stop)
 }
 
-async fn over_http(app: Arc<App>, command: &cli::Serve, settings: &Settings, output: &Output) -> Outcome {
+async fn over_http(
+    app: Arc<App>,
+    command: &cli::Serve,
+    then: Option<&dyn Fn(&App, SocketAddr) -> Outcome>,
+    settings: &Settings,
+    output: &Output,
+) -> Outcome {
     let listen = settings.address("http.listen")?;
     if command.no_auth && !listen.ip().is_loopback() {
         let error = CliError::new(
@@ -161,6 +173,9 @@ async fn over_http(app: Arc<App>, command: &cli::Serve, settings: &Settings, out
     let address = server.address()?;
     let text = greeting(&app, address, server.admin_address(), command.no_auth)?;
     output.tell(&text);
+    if let Some(then) = then {
+        then(&app, address)?;
+    }
     server.serve(stop).await?;
     Ok(())
 }
@@ -190,8 +205,8 @@ fn http_limits(settings: &Settings) -> http::HttpLimits {
 
 fn greeting(
     app: &App,
-    address: std::net::SocketAddr,
-    admin: Option<std::net::SocketAddr>,
+    address: SocketAddr,
+    admin: Option<SocketAddr>,
     no_auth: bool,
 ) -> Outcome<String> {
     let token = if no_auth { None } else { Some(first_token(app)?) };
@@ -209,7 +224,7 @@ fn greeting(
     Ok(format!(
         "Shelfmark {version} is listening on http://{address}\n{data}\n{metrics}{token_line}\n\n{setup}\n\n\
          REST is documented at http://{address}/api/v1/docs; older clients connect to http://{address}/sse\n\
-         Open http://{address}/ in a browser. Stop with Ctrl-C.",
+         Open http://{address}/ in a browser, or run shelf open to be signed in. Stop with Ctrl-C.",
         version = env!("CARGO_PKG_VERSION"),
     ))
 }

@@ -1,9 +1,15 @@
 //! The store family (contract 004).
 
+mod activity;
 mod add;
+mod audit_journal;
+mod browse;
 mod common;
+mod compare_snapshots;
 mod delete_by_name;
+mod describe_document;
 mod download;
+mod facets;
 mod get;
 mod graph;
 mod grep;
@@ -11,6 +17,8 @@ mod grep_output;
 mod list;
 mod list_collections;
 mod list_snapshots;
+mod plan_gc;
+mod read_text;
 mod restore;
 mod search;
 mod search_output;
@@ -35,4 +43,16 @@ pub(crate) const TOOLS: &[Tool] = &[
     list_collections::TOOL,
     list_snapshots::TOOL,
     delete_by_name::TOOL,
+];
+
+/// Tools beyond the contract, for people who look around.
+pub(crate) const EXTRAS: &[Tool] = &[
+    describe_document::TOOL,
+    read_text::TOOL,
+    browse::TOOL,
+    facets::TOOL,
+    activity::TOOL,
+    compare_snapshots::TOOL,
+    audit_journal::TOOL,
+    plan_gc::TOOL,
 ];
