@@ -1,13 +1,21 @@
 //! The pages, and which request asks for which.
 
+mod account;
 mod activity;
+mod admin;
+mod books;
+mod browse;
+mod cite;
 mod document;
 mod graph;
+mod memory;
 mod search;
 mod setup;
 mod sign_in;
+mod snapshots;
 mod start;
 mod to;
+mod tokens;
 mod upload;
 mod versions;
 
@@ -28,16 +36,51 @@ pub fn respond(host: &dyn Host, request: &Request) -> Reply {
 }
 
 fn route(host: &dyn Host, request: &Request) -> Answer {
-    match (request.method, request.path().as_slice()) {
-        (Method::Get, []) => start::page(host, request),
-        (Method::Get, ["search"]) => search::page(host, request),
-        (Method::Get, ["activity"]) => activity::page(host, request),
-        (Method::Post, ["upload"]) => upload::take(host, request),
-        (Method::Get, ["to"]) => to::page(host, request),
-        (Method::Get, ["d", id]) => document::page(host, request, id),
-        (Method::Get, ["d", id, "diff"]) => versions::difference(host, request, id),
-        (Method::Post, ["d", id, action]) => document::change(host, request, id, action),
+    let path = request.path();
+    match request.method {
+        Method::Get => show(host, request, &path),
+        Method::Post => change(host, request, &path),
+    }
+}
+
+fn show(host: &dyn Host, request: &Request, path: &[&str]) -> Answer {
+    match path {
+        [] => start::page(host, request),
+        ["search"] => search::page(host, request),
+        ["to"] => to::page(host, request),
+        ["c"] => browse::collections(host, request),
+        ["c", name] => browse::folder(host, request, name),
+        ["d", id] => document::page(host, request, id),
+        ["d", id, "diff"] => versions::difference(host, request, id),
+        ["graph"] => graph::page(host, request),
+        ["cite"] => cite::page(host, request),
+        ["books"] => books::list(host, request),
+        ["books", book] => books::contents(host, request, book),
+        ["books", book, path @ ..] => books::lesson(host, request, book, &path.join("/")),
+        ["memory"] => memory::page(host, request),
+        ["snapshots"] => snapshots::page(host, request),
+        ["snapshots", "compare"] => snapshots::compare(host, request),
+        ["snapshots", "diff"] => snapshots::difference(host, request),
+        ["activity"] => activity::page(host, request),
+        ["tokens"] => tokens::page(host, request),
+        ["account"] => account::page(host, request),
+        ["admin"] => admin::page(host, request),
         _ => Err(missing("there is no such page")),
+    }
+}
+
+fn change(host: &dyn Host, request: &Request, path: &[&str]) -> Answer {
+    match path {
+        ["upload"] => upload::take(host, request),
+        ["c"] => browse::create(host, request),
+        ["c", name, "chosen"] => browse::chosen(host, request, name),
+        ["d", id, action] => document::change(host, request, id, action),
+        ["books", book, path @ ..] if !path.is_empty() => books::write(host, request, book, &path.join("/")),
+        ["tokens", "create"] => tokens::create(host, request),
+        ["tokens", "change"] => tokens::change(host, request),
+        ["account", action] => account::change(host, request, action),
+        ["admin", action] => admin::change(host, request, action),
+        _ => Err(missing("there is no such action")),
     }
 }
 

@@ -5,6 +5,7 @@ mod attack;
 mod books;
 mod cite;
 mod cli;
+mod console;
 mod disk;
 mod http;
 mod many;
