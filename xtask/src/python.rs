@@ -24,6 +24,39 @@ pub fn client_test(shelf: &Path) -> Result<()> {
     )
 }
 
+/// The browser that the console is tested in: Debian's own.
+const BROWSER: &str = "/usr/bin/chromium";
+/// The package that drives it.
+const DRIVER: &str = "playwright";
+
+/// Tests the web console in a browser. Where there is none, a line says so.
+pub fn console_test(shelf: &Path) -> Result<()> {
+    if !Path::new(BROWSER).exists() {
+        println!(
+            "test: the web console was not tested in a browser; `apt-get install chromium` installs one"
+        );
+        return Ok(());
+    }
+    let interpreter = interpreter()?;
+    let name = interpreter.to_string_lossy().into_owned();
+    let probe = format!("import {DRIVER}.sync_api");
+    if !step::succeeds(&name, &["-c", &probe])
+        && !step::succeeds(&name, &["-m", "pip", "install", "--quiet", DRIVER])
+    {
+        println!(
+            "test: the web console was not tested in a browser; `{name} -m pip install {DRIVER}` failed"
+        );
+        return Ok(());
+    }
+    let script = places::root().join("tests").join("python").join("console_test.py");
+    let shots = places::target()?.join("console");
+    step::run(
+        "testing the web console in a browser",
+        "Fix the failure, or run tests/python/console_test.py manually to investigate.",
+        Command::new(interpreter).arg(script).arg(shelf).arg(shots).env("PYTHONDONTWRITEBYTECODE", "1"),
+    )
+}
+
 /// The environment's interpreter, set up on first use.
 fn interpreter() -> Result<PathBuf> {
     let folder = places::target()?.join("python");

@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::arguments::Arguments;
 use crate::{conformance, described, needs, places, python, step};
 
-/// Runs the tests. With filters, only matching Rust tests run, and the Python client test is skipped.
+/// Runs the tests. With filters, only matching Rust tests run, and the tests in Python are skipped.
 pub fn run(mut arguments: Arguments) -> Result<()> {
     let full = arguments.take_flag("--full");
     let filters = arguments.take_rest()?;
@@ -17,6 +17,7 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
     doc_tests(&filters)?;
     if filters.is_empty() {
         python::client_test(&shelf)?;
+        python::console_test(&shelf)?;
     }
     if full {
         conformance::run()?;

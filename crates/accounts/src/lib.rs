@@ -4,6 +4,7 @@
 //! the catalog, or for the web token of an active session. Code that takes a `Pass` need not authenticate the caller
 //! again, but it must not keep the pass beyond the call: the token or session behind it may be revoked at any time.
 
+mod console;
 mod error;
 mod pass;
 mod password;
@@ -12,6 +13,7 @@ mod session;
 mod token;
 mod web_token;
 
+pub use console::{console_link, console_log_in, console_with_token, redeem_link, verify_console};
 pub use error::{AuthError, Error};
 pub use pass::{Bearer, Pass};
 pub use password::Password;

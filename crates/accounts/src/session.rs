@@ -8,7 +8,7 @@ use shelf_base::{
     Digest, Moment, Secret,
     ids::{AccountId, SessionId},
 };
-use shelf_catalog::{Accounts, Rotation, Session};
+use shelf_catalog::{Account, Accounts, Rotation, Session};
 
 use crate::{
     AuthError, Error, Pass, Result, password,
@@ -18,7 +18,7 @@ use crate::{
 /// Lifetime of an access token, in seconds.
 const ACCESS_SECONDS: u64 = 30 * 60;
 /// Lifetime of a session without a refresh, in seconds.
-const REFRESH_SECONDS: u64 = 7 * 24 * 60 * 60;
+pub(crate) const REFRESH_SECONDS: u64 = 7 * 24 * 60 * 60;
 
 /// The tokens issued by a login or a refresh.
 #[derive(Debug)]
@@ -33,11 +33,7 @@ pub struct Tokens {
 
 /// Starts a session for the account with this username or email address and this password.
 pub fn log_in(catalog: &dyn Accounts, name: &str, password: &str, now: Moment) -> Result<Tokens> {
-    let found = catalog.login(name)?;
-    let hash = found.as_ref().and_then(|(_, hash)| hash.as_deref());
-    let is_right = password::fits(password, hash);
-    let account = found.filter(|(account, _)| is_right && account.is_active);
-    let (account, _) = account.ok_or(Error::WrongPassword)?;
+    let account = with_password(catalog, name, password)?;
     let session = SessionId::fresh();
     let (tokens, refresh) = sign(catalog, account.id, session, now)?;
     let expires_at = later(now, REFRESH_SECONDS);
@@ -49,6 +45,15 @@ pub fn log_in(catalog: &dyn Accounts, name: &str, password: &str, now: Moment) -
         expires_at,
     })?;
     Ok(tokens)
+}
+
+/// The active account with this username or email address and this password.
+pub(crate) fn with_password(catalog: &dyn Accounts, name: &str, password: &str) -> Result<Account> {
+    let found = catalog.login(name)?;
+    let hash = found.as_ref().and_then(|(_, hash)| hash.as_deref());
+    let is_right = password::fits(password, hash);
+    let account = found.filter(|(account, _)| is_right && account.is_active);
+    account.map(|(account, _)| account).ok_or(Error::WrongPassword)
 }
 
 /// Extends a session and replaces its tokens.
@@ -79,13 +84,13 @@ pub fn verify_web(catalog: &dyn Accounts, text: &str, now: Moment) -> Result<Pas
     Ok(Pass::of_session(&account.ok_or(AuthError::Unknown)?, claims.sid))
 }
 
-fn key(catalog: &dyn Accounts) -> Result<[u8; 32]> {
+pub(crate) fn key(catalog: &dyn Accounts) -> Result<[u8; 32]> {
     let mut fresh = [0; 32];
     getrandom::fill(&mut fresh).map_err(Error::Random)?;
     Ok(catalog.secret("web_token", fresh)?)
 }
 
-fn later(now: Moment, seconds: u64) -> Moment {
+pub(crate) fn later(now: Moment, seconds: u64) -> Moment {
     Moment::from_micros(now.micros() + seconds as i64 * 1_000_000)
 }
 

@@ -106,7 +106,7 @@ pub fn verify(catalog: &dyn Accounts, text: &str, now: Moment) -> Result<Pass, A
     found.filter(|token| token.is_active(now)).map(pass).ok_or(refusal)
 }
 
-fn pass(found: Token) -> Pass {
+pub(crate) fn pass(found: Token) -> Pass {
     let token = found.token;
     let actor = Actor { account: token.account, token: Some(token.label) };
     match token.kind {

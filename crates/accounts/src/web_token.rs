@@ -19,6 +19,12 @@ use shelf_base::{
 pub(crate) enum Use {
     Access,
     Refresh,
+    /// A browser with a session.
+    Console,
+    /// A browser whose user has pasted a token.
+    Token,
+    /// A link that opens the console once.
+    Link,
 }
 
 /// The claims of a token.

@@ -9,6 +9,7 @@
 
 mod accounts;
 mod books;
+mod browse;
 mod chunk;
 mod error;
 mod journal;
@@ -22,6 +23,7 @@ pub use accounts::{
     TokenKind, scopes,
 };
 pub use books::{BookChange, BookStatus, Books, UploadUse};
+pub use browse::{Browse, Facet, Facets, Folder, FolderContent, RecordFilter, SessionRow};
 pub use chunk::{Chunk, Position, chunks};
 pub use error::{EngineError, Error};
 pub use journal::{Operation, Record};
@@ -46,7 +48,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What the rest of the program asks of a catalog. All methods may be called from many threads and many processes at once; each
 /// read sees every write that any process had acknowledged before it started.
-pub trait Catalog: Accounts + Books + Maps {
+pub trait Catalog: Accounts + Books + Browse + Maps {
     /// The collections in scope with their figures, by name.
     fn collections(&self, scope: &Scope) -> Result<Vec<CollectionSummary>>;
     /// A collection in scope by name.

@@ -3,6 +3,7 @@
 //! Written as part of the library so that a backend in another crate, or another process, can be put through the same
 //! suite. Every check panics with what it saw.
 
+mod browsing;
 mod maps;
 mod people;
 
@@ -31,6 +32,7 @@ pub fn run(open: impl Fn() -> Arc<dyn Catalog>) {
     the_journal_has_no_gaps_and_holds_together(open());
     a_purge_keeps_what_it_must(&*open());
     secrets_and_loose_blocks_stay(&*open());
+    browsing::folders_facets_and_records_are_counted(&*open());
     maps::resources_have_ids_and_maps(&*open());
     people::accounts_are_unique_and_somebody_administers(&*open());
     people::sessions_rotate_once(&*open());

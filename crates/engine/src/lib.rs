@@ -30,6 +30,7 @@ mod ingest;
 mod library;
 mod list;
 mod locks;
+mod look;
 pub mod maintain;
 mod manifests;
 mod pattern;
@@ -71,6 +72,7 @@ pub use indexing::{Deepen, DeepenFigures, EndpointSettings, IndexFigures};
 pub use ingest::{AddReply, AddRequest, FailedFile, What};
 pub use library::{Caller, FileAccess, Idle, Library, LinkSettings, Options, Ports};
 pub use list::{ListReply, ListRequest};
+pub use look::{DescribedDocument, Event, FileChange, FolderReply, TextPart};
 pub use restore::{RestoreReply, RestoreRequest, Restored};
 pub use search::{
     Correction, FoundPassage, PassageReply, PassageRequest, SearchHit, SearchKind, SearchReply,
@@ -78,8 +80,9 @@ pub use search::{
 };
 pub use shelf_accounts::{AuthError, Bearer, Minted, Pass, Tokens};
 pub use shelf_catalog::{
-    Account, BookChange, BookStatus, Collection, CollectionSummary, Document, Filter, Metadata, Order,
-    Snapshot, SortBy, TagChange, Token as TokenRow, TokenKind, TypeFigures, Version,
+    Account, BookChange, BookStatus, Collection, CollectionSummary, Document, Facet, Facets, Filter, Folder,
+    FolderContent, Metadata, Operation, Order, Record, RecordFilter, SessionRow, Snapshot, SortBy, TagChange,
+    Token as TokenRow, TokenKind, TypeFigures, Version,
 };
 pub use shelf_workspace::{
     Appended, MemoryFault, MemoryFile, MemoryFinding, MemoryLine, MemoryMatches, MemoryQuery, MemoryReport,

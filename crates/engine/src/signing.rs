@@ -30,6 +30,8 @@ pub(crate) enum Purpose {
     Archive,
     /// Downloading evidence.
     Evidence,
+    /// Sending a form of the web console.
+    Form,
 }
 
 impl Purpose {
@@ -39,6 +41,7 @@ impl Purpose {
             Self::Upload => "upload",
             Self::Archive => "archive",
             Self::Evidence => "evidence",
+            Self::Form => "form",
         }
     }
 }

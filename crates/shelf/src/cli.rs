@@ -75,6 +75,12 @@ pub(crate) enum Command {
     /// Set up the clients that agents run in, such as Claude Code, Cursor or VS Code
     #[command(subcommand)]
     Client(setup::Client),
+    /// Open the web console in a browser, signed in; serves the library if nothing does yet
+    Open {
+        /// Only print the link, which works once and for half a minute
+        #[arg(long)]
+        print: bool,
+    },
     /// Store files, folders, or content from stdin
     Add(Add),
     /// Keep folders and the library in step: store what is new or changed, forget what is gone
@@ -196,7 +202,7 @@ pub(crate) enum Command {
     },
 }
 
-#[derive(Args)]
+#[derive(Args, Default)]
 pub(crate) struct Serve {
     /// Serve over HTTP, on ADDR or the configured address
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "")]

@@ -85,6 +85,21 @@ impl Selection {
         Some(narrowed)
     }
 
+    /// The same selection with the tools beyond the contracts, unless it is narrowed to some families: for REST routes and
+    /// the web console, where further tools are in nobody's way.
+    pub fn with_extras(&self) -> Self {
+        let mut wider = self.clone();
+        if wider.toolsets.is_empty() {
+            wider.toolsets.push("all".into());
+        }
+        if wider.toolsets.iter().any(|name| name == "all")
+            && !wider.toolsets.iter().any(|name| name == EXTRAS)
+        {
+            wider.toolsets.push(EXTRAS.into());
+        }
+        wider
+    }
+
     /// Names in `tools` and `excluded` that are not tools.
     pub fn unknown_tools(&self) -> Vec<&str> {
         self.tools
@@ -194,6 +209,19 @@ mod tests {
         assert_eq!((count(&only), visible(&pass, &only).count()), (all, all));
         assert_eq!(count(&open.narrowed("workspace", false).unwrap()), 0);
         assert_eq!(count(&open.narrowed("all", false).unwrap()), all);
+    }
+
+    #[test]
+    fn a_wider_selection_keeps_its_limits() {
+        let pass = Pass::owner();
+        let count = |selection: &Selection| visible(&pass, selection).count();
+        assert_eq!(count(&Selection::default().with_extras()), registry().count());
+        let reading = Selection { read_only: true, ..Selection::default() }.with_extras();
+        assert!(visible(&pass, &reading).all(|tool| tool.hints.read_only));
+        let without = Selection { excluded: vec!["activity".into()], ..Selection::default() }.with_extras();
+        assert_eq!(count(&without), registry().count() - 1);
+        let store = Selection { toolsets: vec!["store".into()], ..Selection::default() };
+        assert_eq!(store.with_extras(), store);
     }
 
     #[test]

@@ -186,7 +186,7 @@ pub fn registry() -> impl Iterator<Item = &'static Tool> {
 
 /// The tools beyond the contracts: the toolset `extras`, which is offered only when it is named.
 pub(crate) fn extras() -> impl Iterator<Item = &'static Tool> {
-    workspace::EXTRAS.iter().chain(books::EXTRAS).chain(store::EXTRAS)
+    workspace::EXTRAS.iter().chain(books::EXTRAS).chain(store::EXTRAS).chain(documents::EXTRAS)
 }
 
 /// A tool by name.

@@ -4,7 +4,7 @@ use super::Finding;
 use super::files::SourceFile;
 
 /// Each crate folder, and the crates it may depend on.
-const ALLOWED: [(&str, &[&str]); 12] = [
+const ALLOWED: [(&str, &[&str]); 13] = [
     ("base", &[]),
     ("blocks", &["base"]),
     ("catalog", &["base"]),
@@ -16,7 +16,8 @@ const ALLOWED: [(&str, &[&str]); 12] = [
     ("accounts", &["base", "catalog"]),
     ("engine", &["base", "blocks", "catalog", "index", "embed", "reading", "workspace", "fetch", "accounts"]),
     ("tools", &["base", "engine"]),
-    ("serve", &["base", "engine", "tools"]),
+    ("console", &["base", "tools"]),
+    ("serve", &["base", "engine", "tools", "console"]),
 ];
 
 /// Crate folders that may depend on every other crate.

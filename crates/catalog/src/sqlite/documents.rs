@@ -127,7 +127,7 @@ fn bounds(prefix: &str) -> Option<(Vec<u8>, Vec<u8>)> {
 }
 
 /// The conditions of a filter, `recent` aside.
-fn filtered(connection: &Connection, scope: &Scope, filter: &Filter) -> Result<Conditions> {
+pub(super) fn filtered(connection: &Connection, scope: &Scope, filter: &Filter) -> Result<Conditions> {
     let mut conditions = Conditions::live(connection, scope, filter.collection.as_deref())?;
     if let Some(title) = &filter.title {
         conditions.add("d.title = ?", title.clone());
@@ -199,7 +199,7 @@ fn marks(count: usize) -> String {
     vec!["?"; count].join(", ")
 }
 
-const fn column(sort: SortBy) -> &'static str {
+pub(super) const fn column(sort: SortBy) -> &'static str {
     match sort {
         SortBy::Name => "d.path",
         SortBy::Size => "d.size",

@@ -6,6 +6,7 @@
 mod accounts;
 mod audit;
 mod books;
+mod browse;
 mod documents;
 mod maps;
 mod put;

@@ -1,5 +1,6 @@
 //! Accounts as the transports see them: people, their sessions, their tokens, and what administrators do with other people.
 
+mod console;
 mod keys;
 mod people;
 
@@ -88,7 +89,7 @@ impl Caller {
         Ok(())
     }
 
-    fn must_administer(&self) -> Result<()> {
+    pub(crate) fn must_administer(&self) -> Result<()> {
         if self.pass.may_administer() {
             return Ok(());
         }

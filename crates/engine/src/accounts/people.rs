@@ -85,7 +85,7 @@ impl Library {
         })
     }
 
-    fn hash_password(&self, text: String) -> Result<String> {
+    pub(super) fn hash_password(&self, text: String) -> Result<String> {
         let password = Password::new(text)?;
         let _one_at_a_time = self.token_use.hashing.lock();
         Ok(password.hash()?)

@@ -163,7 +163,7 @@ pub(super) struct PersonalToken {
     is_active: bool,
 }
 
-fn token_view(found: &TokenRow, key: Option<String>, library: &Library) -> PersonalToken {
+pub(super) fn token_view(found: &TokenRow, key: Option<String>, library: &Library) -> PersonalToken {
     let token = &found.token;
     PersonalToken {
         id: token.id.to_string(),
@@ -330,7 +330,7 @@ fn create(library: &Library, caller: &Caller, wanted: CreateToken) -> Result<Val
     }))
 }
 
-fn scope(word: &str) -> Result<PersonalScope, Error> {
+pub(super) fn scope(word: &str) -> Result<PersonalScope, Error> {
     PersonalScope::from_word(word).ok_or_else(|| Error::invalid("scopes", "may hold READ, WRITE and ADMIN"))
 }
 

@@ -59,6 +59,36 @@ struct Download {
     name: String,
     is_attachment: bool,
     cache: &'static str,
+    /// What a browser that opens it may do with it.
+    policy: &'static str,
+}
+
+/// Whatever an agent has uploaded must not act as a page of this server.
+const POLICY: &str = "default-src 'none'; sandbox; frame-ancestors 'none'";
+
+/// Sends a document, as a file to be kept or as what it is.
+pub(super) fn document(
+    app: Arc<App>,
+    headers: &HeaderMap,
+    document: OpenAsset,
+    is_attachment: bool,
+    policy: &'static str,
+) -> Response {
+    let download = Download {
+        size: document.size,
+        tag: format!("\"{}\"", document.hash),
+        name: document.name.clone(),
+        is_attachment,
+        mime: document.mime.clone(),
+        cache: "private, no-cache",
+        policy,
+        source: Source::Asset(document),
+    };
+    let mut response = answer(app, headers, download);
+    let headers = response.headers_mut();
+    headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
+    headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("SAMEORIGIN"));
+    response
 }
 
 async fn asset(
@@ -82,6 +112,7 @@ async fn asset(
                 mime: asset.mime.clone(),
                 // The content at an address can change, but is the same as long as its tag is.
                 cache: if asset.is_public { "public, no-cache" } else { "private, no-cache" },
+                policy: POLICY,
                 source: Source::Asset(asset),
             };
             answer(shared.app, &headers, download)
@@ -135,6 +166,7 @@ async fn file(
                 is_attachment: !is_shown(&found.mime),
                 mime: found.mime,
                 cache: "private, no-cache",
+                policy: POLICY,
             };
             answer(shared.app, &headers, download)
         }
@@ -206,8 +238,7 @@ fn described(download: &Download) -> Vec<(header::HeaderName, HeaderValue)> {
         (header::ACCEPT_RANGES, "bytes".to_owned()),
         (header::CACHE_CONTROL, download.cache.to_owned()),
         (header::CONTENT_DISPOSITION, format!("{way}; filename=\"{plain}\"; filename*=UTF-8''{encoded}")),
-        // Whatever an agent has uploaded must not act as a page of this server.
-        (header::CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox; frame-ancestors 'none'".to_owned()),
+        (header::CONTENT_SECURITY_POLICY, download.policy.to_owned()),
         (header::HeaderName::from_static("cross-origin-resource-policy"), "cross-origin".to_owned()),
     ];
     values

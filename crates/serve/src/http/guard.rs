@@ -144,12 +144,9 @@ pub(super) async fn check(State(shared): State<Shared>, request: Request, next: 
             }
             // Replies hold what is the caller's alone, tokens among it.
             headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-            for (name, value) in [
-                ("x-content-type-options", "nosniff"),
-                ("x-frame-options", "DENY"),
-                ("referrer-policy", "no-referrer"),
-            ] {
-                headers.insert(name, HeaderValue::from_static(value));
+            headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
+            for (name, value) in [("x-frame-options", "DENY"), ("referrer-policy", "no-referrer")] {
+                headers.entry(name).or_insert(HeaderValue::from_static(value));
             }
             let policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
             headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(HeaderValue::from_static(policy));

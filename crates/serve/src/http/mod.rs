@@ -1,18 +1,19 @@
-//! HTTP: MCP at `/mcp` and, for older clients, at `/sse`; REST at `/api/v1` and `/auth`; health, a set-up page, and
-//! metrics on a listener of their own.
+//! HTTP: MCP at `/mcp` and, for older clients, at `/sse`; REST at `/api/v1` and `/auth`; health, the web
+//! console, and metrics on a listener of their own.
 
 mod accounts;
 mod auth;
 mod bare;
 mod bodies;
 mod connections;
+mod console;
+mod console_accounts;
 mod door;
 mod files;
 mod guard;
 mod message;
 mod metrics;
 mod openapi;
-mod page;
 mod ranges;
 mod rest;
 mod routes;
@@ -223,7 +224,6 @@ fn router(shared: Shared, stop: &CancellationToken) -> Router {
         .layer(middleware::from_fn_with_state(shared.clone(), bodies::admit))
         .layer(middleware::from_fn_with_state(shared.clone(), auth::admit_rest));
     Router::new()
-        .route("/", get(page::show))
         .route("/healthz", get(rest::healthy))
         .route("/readyz", get(rest::ready))
         .route("/api/v1/openapi.json", get(openapi::document))
@@ -234,6 +234,7 @@ fn router(shared: Shared, stop: &CancellationToken) -> Router {
         .merge(protocol)
         .merge(rest)
         .merge(files::router())
+        .merge(console::router(&shared))
         .layer(axum::extract::DefaultBodyLimit::max(REQUEST_BYTES))
         .fallback(rest::nothing_here)
         .method_not_allowed_fallback(rest::wrong_method)

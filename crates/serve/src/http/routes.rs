@@ -13,7 +13,7 @@ use axum::{
 use http::{HeaderName, HeaderValue, Method, StatusCode};
 use serde_json::{Map, Value};
 use shelf_base::{Kind, bounds::REQUEST_BYTES};
-use shelf_tools::{Answer, Tool};
+use shelf_tools::{Answer, Tool, policy::EXTRAS};
 
 use super::{Shared, rest};
 use crate::mcp::Admitted;
@@ -64,6 +64,7 @@ const DOCUMENT: Option<&str> = Some("document_id");
 const COLLECTION: Option<&str> = Some("collection_id");
 const KEY: Option<&str> = Some("key_id");
 const USER: Option<&str> = Some("user_id");
+const BOOK: Option<&str> = Some("book_id");
 
 /// Every route.
 pub(super) const ROUTES: &[Route] = &[
@@ -81,6 +82,17 @@ pub(super) const ROUTES: &[Route] = &[
     route(Method::PATCH, "/collections/{id}", "rename_collection_tool", COLLECTION),
     route(Method::PUT, "/collections/{id}", "rename_collection_tool", COLLECTION),
     route(Method::DELETE, "/collections/{id}", "delete_collection_tool", COLLECTION),
+    route(Method::GET, "/documents/{id}/versions", "describe_document", DOCUMENT),
+    route(Method::GET, "/documents/{id}/text", "read_text", DOCUMENT),
+    route(Method::GET, "/browse", "browse", None),
+    route(Method::GET, "/facets", "facets", None),
+    route(Method::GET, "/activity", "activity", None),
+    route(Method::GET, "/snapshots/compare", "compare_snapshots", None),
+    route(Method::GET, "/memory", "query_memory", None),
+    route(Method::GET, "/books/{id}/history", "book_history", BOOK),
+    route(Method::GET, "/admin/audit", "audit_journal", None),
+    route(Method::GET, "/admin/gc-plan", "plan_gc", None),
+    route(Method::POST, "/users", "create_user", None).created(),
     route(Method::GET, "/users", "list_users_tool", None),
     route(Method::GET, "/users/search", "search_users_tool", None),
     route(Method::GET, "/users/{id}", "get_user_tool", USER),
@@ -140,6 +152,8 @@ async fn run(
     };
     let Some(tool) = shelf_tools::find(name) else { return rest::nothing_here().await };
     let Admitted { caller, selection } = admitted;
+    // A route that stands here is offered, whether or not agents are offered its tool.
+    let selection = if tool.toolset() == EXTRAS { selection.with_extras() } else { selection };
     let call = shared.app.new_call();
     match shared.app.run(tool, selection, caller, call, arguments, answered).await {
         Ok(response) => (route.status, response).into_response(),

@@ -14,6 +14,7 @@ mod find;
 mod flags;
 mod graph;
 mod import;
+mod open;
 mod reference;
 mod serve;
 mod service;
@@ -57,7 +58,8 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Outcome {
         Settings::resolve(arguments.global.config.as_deref(), &flags, |name| std::env::var(name).ok())?;
     start_logging(&settings)?;
     match arguments.command {
-        Command::Serve(command) => serve::run(&command, &settings, output),
+        Command::Serve(command) => serve::run(&command, None, &settings, output),
+        Command::Open { print } => open::run(print, &settings, output),
         Command::Add(command) => documents::add(&command, &open(&settings)?, output),
         Command::Watch(command) => watch::run(&command, &open(&settings)?, &settings, output),
         Command::Download(command) => documents::download(&command, &open(&settings)?, output),

@@ -1,6 +1,6 @@
 //! `serve`: stdio for one agent, HTTP for many.
 
-use std::{io::IsTerminal, path::Path, sync::Arc, time::Duration};
+use std::{io::IsTerminal, net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use shelf_base::{Kind, Secret};
 use shelf_serve::{
@@ -20,7 +20,13 @@ use crate::{
     settings::{Settings, TOKEN_VARIABLE},
 };
 
-pub(super) fn run(command: &cli::Serve, settings: &Settings, output: &Output) -> Outcome {
+/// Serves. `then` is called with the address once an HTTP server listens.
+pub(super) fn run(
+    command: &cli::Serve,
+    then: Option<&dyn Fn(&App, SocketAddr) -> Outcome>,
+    settings: &Settings,
+    output: &Output,
+) -> Outcome {
     let selection = selection(settings)?;
     // Over HTTP, the server's working directory must not become the workspace of its clients.
     let library = if command.http.is_some() { open_with(settings, None)? } else { open(settings)? };
@@ -46,7 +52,7 @@ pub(super) fn run(command: &cli::Serve, settings: &Settings, output: &Output) ->
                 .build()?;
             let outcome = runtime.block_on(async {
                 app.begin();
-                let outcome = over_http(app.clone(), command, settings, output).await;
+                let outcome = over_http(app.clone(), command, then, settings, output).await;
                 app.end().await;
                 outcome
             });
@@ -159,7 +165,13 @@ fn stop_signal() -> Outcome<CancellationToken> {
     Ok(stop)
 }
 
-async fn over_http(app: Arc<App>, command: &cli::Serve, settings: &Settings, output: &Output) -> Outcome {
+async fn over_http(
+    app: Arc<App>,
+    command: &cli::Serve,
+    then: Option<&dyn Fn(&App, SocketAddr) -> Outcome>,
+    settings: &Settings,
+    output: &Output,
+) -> Outcome {
     let listen = settings.address("http.listen")?;
     if command.no_auth && !listen.ip().is_loopback() {
         let error = CliError::new(
@@ -201,6 +213,9 @@ async fn over_http(app: Arc<App>, command: &cli::Serve, settings: &Settings, out
     };
     let text = greeting(&app, address, &metrics, command.no_auth)?;
     output.tell(&text);
+    if let Some(then) = then {
+        then(&app, address)?;
+    }
     server.serve(stop).await?;
     Ok(())
 }
@@ -247,7 +262,7 @@ fn http_limits(settings: &Settings) -> http::HttpLimits {
     }
 }
 
-fn greeting(app: &App, address: std::net::SocketAddr, metrics: &str, no_auth: bool) -> Outcome<String> {
+fn greeting(app: &App, address: SocketAddr, metrics: &str, no_auth: bool) -> Outcome<String> {
     let token = if no_auth { None } else { Some(first_token(app)?) };
     let shown = token.as_ref().map(|token| token.as_deref().unwrap_or("<your token: shelf token create>"));
     let setup = connect::over_http(&format!("http://{address}/mcp"), shown, app.library.folder());
@@ -262,7 +277,7 @@ fn greeting(app: &App, address: std::net::SocketAddr, metrics: &str, no_auth: bo
     Ok(format!(
         "Shelfmark {version} is listening on http://{address}\n{data}\n{metrics}{token_line}\n\n{setup}\n\n\
          REST is documented at http://{address}/api/v1/docs; older clients connect to http://{address}/sse\n\
-         Open http://{address}/ in a browser. Stop with Ctrl-C.",
+         Open http://{address}/ in a browser, or run shelf open to be signed in. Stop with Ctrl-C.",
         version = env!("CARGO_PKG_VERSION"),
     ))
 }

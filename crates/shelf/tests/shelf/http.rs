@@ -51,6 +51,18 @@ impl Server {
         headers: &[(&str, &str)],
         body: &str,
     ) -> (u16, String, String) {
+        let (status, head, body) = self.request_as_sent(method, path, headers, body);
+        (status, head.to_lowercase(), body)
+    }
+
+    /// The same, with the letters of the head as they were sent.
+    pub fn request_as_sent(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> (u16, String, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let mut head =
             format!("{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
@@ -65,7 +77,7 @@ impl Server {
         stream.read_to_string(&mut reply).unwrap();
         let (head, body) = reply.split_once("\r\n\r\n").unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        (status, head.to_lowercase(), body.to_owned())
+        (status, format!("{head}\r\n"), body.to_owned())
     }
 
     /// Calls a tool; `None` when the server is gone.

@@ -5,6 +5,7 @@ mod attack;
 mod books;
 mod cite;
 mod cli;
+mod console;
 mod deepen;
 mod disk;
 mod first_day;

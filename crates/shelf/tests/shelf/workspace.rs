@@ -277,6 +277,15 @@ fn extras_are_there_for_who_names_them() {
         "plan_build",
         "batch_hashes",
         "book_history",
+        "describe_document",
+        "read_text",
+        "browse",
+        "facets",
+        "activity",
+        "compare_snapshots",
+        "audit_journal",
+        "plan_gc",
+        "create_user",
     ]
     .map(str::to_owned);
     assert!(extras.iter().all(|name| !names(&[]).contains(name)));

@@ -3,6 +3,7 @@
 mod common;
 mod create_cat;
 mod create_collection;
+mod create_user;
 mod delete_collection;
 mod delete_document;
 mod delete_user;
@@ -47,3 +48,6 @@ pub(crate) const TOOLS: &[Tool] = &[
     update_user::TOOL,
     delete_user::TOOL,
 ];
+
+/// Tools beyond the contract, for administrators.
+pub(crate) const EXTRAS: &[Tool] = &[create_user::TOOL];

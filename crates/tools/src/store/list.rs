@@ -151,7 +151,7 @@ pub(super) fn extensions(text: &str) -> Vec<String> {
     text.split(',').filter(|part| !part.trim().is_empty()).map(dotted).collect()
 }
 
-fn sort_by(word: Option<&str>) -> Result<SortBy, ToolError> {
+pub(super) fn sort_by(word: Option<&str>) -> Result<SortBy, ToolError> {
     match word {
         None | Some("name" | "path") => Ok(SortBy::Name),
         Some("size") => Ok(SortBy::Size),

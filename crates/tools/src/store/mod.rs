@@ -1,10 +1,16 @@
 //! The store family (contract 004).
 
+mod activity;
 mod add;
+mod audit_journal;
+mod browse;
 mod common;
+mod compare_snapshots;
 mod delete_by_name;
+mod describe_document;
 mod download;
 mod edit;
+mod facets;
 mod get;
 mod graph;
 mod grep;
@@ -12,6 +18,8 @@ mod grep_output;
 mod list;
 mod list_collections;
 mod list_snapshots;
+mod plan_gc;
+mod read_text;
 mod restore;
 mod search;
 mod search_output;
@@ -38,5 +46,15 @@ pub(crate) const TOOLS: &[Tool] = &[
     delete_by_name::TOOL,
 ];
 
-/// Tools beyond the contract: the family's part of the toolset `extras`.
-pub(crate) const EXTRAS: &[Tool] = &[edit::TOOL];
+/// Tools beyond the contract, for people who look around.
+pub(crate) const EXTRAS: &[Tool] = &[
+    edit::TOOL,
+    describe_document::TOOL,
+    read_text::TOOL,
+    browse::TOOL,
+    facets::TOOL,
+    activity::TOOL,
+    compare_snapshots::TOOL,
+    audit_journal::TOOL,
+    plan_gc::TOOL,
+];

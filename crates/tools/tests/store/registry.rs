@@ -93,6 +93,15 @@ fn names_are_those_of_the_contracts() {
         "batch_hashes",
         "book_history",
         "edit",
+        "describe_document",
+        "read_text",
+        "browse",
+        "facets",
+        "activity",
+        "compare_snapshots",
+        "audit_journal",
+        "plan_gc",
+        "create_user",
     ];
     assert_eq!(names, expected);
 }
@@ -135,12 +144,15 @@ fn with_real_ids(library: &TestLibrary, example: &str) -> String {
     if example.contains("446655440002") && !example.contains("label") {
         library.ok("revoke_cat_tool", json!({ "key_id": key }));
     }
+    let snapshots = library.ok("list_snapshots", json!({}));
+    let snapshot = snapshots["snapshots"][0]["snapshot_id"].as_str().unwrap();
     let id = |last: char| format!("550e8400-e29b-41d4-a716-44665544000{last}");
     example
         .replace(&id('0'), &user.id.to_string())
         .replace(&id('2'), collection)
         .replace(&id('3'), &key)
         .replace(&id('4'), document.as_str().unwrap())
+        .replace("2026-01-31T10:00:00.000000Z", snapshot)
 }
 
 /// A small validator: types, required fields, items and nested objects.

@@ -1,0 +1,168 @@
+//! Folders, counts and recent records.
+
+use rusqlite::{Connection, params};
+use shelf_base::{Moment, ids::AccountId, ids::SessionId};
+
+use super::{
+    SqliteCatalog, documents, read,
+    rows::{Conditions, DOCUMENT, FROM, collect, document, moment},
+};
+use crate::{
+    Browse, Error, Facet, Facets, Filter, Folder, FolderContent, Order, Page, Record, RecordFilter, Result,
+    Scope, SessionRow,
+};
+
+/// Records of the journal that are looked at for one page.
+const LOOK_BACK: i64 = 250_000;
+
+impl Browse for SqliteCatalog {
+    fn folder(&self, scope: &Scope, collection: &str, folder: &str, page: &Page) -> Result<FolderContent> {
+        self.view(|connection| content(connection, scope, collection, folder, page))
+    }
+
+    fn facets(&self, scope: &Scope, filter: &Filter, most: usize) -> Result<Facets> {
+        self.view(|connection| facets(connection, scope, filter, most))
+    }
+
+    fn recent(&self, scope: &Scope, filter: &RecordFilter, most: usize) -> Result<(Vec<Record>, bool)> {
+        self.view(|connection| recent(connection, scope, filter, most))
+    }
+
+    fn sessions(&self, account: AccountId, now: Moment) -> Result<Vec<SessionRow>> {
+        self.read(|connection| {
+            let mut query = connection.prepare_cached(
+                "SELECT uuid, created_at, expires_at FROM sessions
+                 WHERE account = (SELECT id FROM accounts WHERE uuid = ?1) AND expires_at > ?2
+                 ORDER BY created_at DESC",
+            )?;
+            let rows = query.query(params![account.as_bytes(), now.micros()])?;
+            collect(rows, |row| {
+                let id = SessionId::from_slice(row.get_ref(0)?.as_blob().unwrap_or_default());
+                Ok(SessionRow {
+                    id: id.ok_or(Error::Unreadable("a session"))?,
+                    created_at: moment(row, 1)?,
+                    expires_at: moment(row, 2)?,
+                })
+            })
+        })
+    }
+}
+
+/// Documents of a collection below a folder.
+fn below(connection: &Connection, scope: &Scope, collection: &str, folder: &str) -> Result<Conditions> {
+    let mut conditions = Conditions::live(connection, scope, Some(collection))?;
+    if let Some(stem) = folder.strip_suffix('/') {
+        // All paths that begin with "stem/" stand before "stem0", the character after the slash.
+        conditions.add("d.path >= ?", folder.to_owned());
+        conditions.add("d.path < ?", format!("{stem}0"));
+    }
+    Ok(conditions)
+}
+
+fn content(
+    connection: &Connection,
+    scope: &Scope,
+    collection: &str,
+    folder: &str,
+    page: &Page,
+) -> Result<FolderContent> {
+    // Positions in SQL are counted in characters, from 1.
+    let rest = format!("substr(d.path, {})", folder.chars().count() + 1);
+    let inner = below(connection, scope, collection, folder)?;
+    let sql = format!(
+        "SELECT substr({rest}, 1, instr({rest}, '/') - 1) AS name, COUNT(*), SUM(d.size) FROM documents d
+         WHERE {} AND instr({rest}, '/') > 0 GROUP BY name ORDER BY name",
+        inner.sql()
+    );
+    let mut query = connection.prepare_cached(&sql)?;
+    let folders = collect(query.query(inner.parameters())?, |row| {
+        Ok(Folder { name: row.get(0)?, documents: row.get(1)?, bytes: row.get(2)? })
+    })?;
+    let own = format!("{} AND instr({rest}, '/') = 0", inner.sql());
+    let count = format!("SELECT COUNT(*) FROM documents d WHERE {own}");
+    let total = connection.prepare_cached(&count)?.query_row(inner.parameters(), |row| row.get(0))?;
+    let direction = if page.order == Order::Ascending { "ASC" } else { "DESC" };
+    let sql = format!(
+        "SELECT {DOCUMENT} FROM {FROM} WHERE {own} ORDER BY {} {direction}, d.id {direction} LIMIT {} OFFSET {}",
+        documents::column(page.sort),
+        page.limit.min(i64::MAX as usize),
+        page.offset.min(i64::MAX as u64)
+    );
+    let mut query = connection.prepare_cached(&sql)?;
+    let documents = collect(query.query(inner.parameters())?, document)?;
+    Ok(FolderContent { folders, documents, total })
+}
+
+fn facets(connection: &Connection, scope: &Scope, filter: &Filter, most: usize) -> Result<Facets> {
+    let conditions = documents::filtered(connection, scope, filter)?;
+    let grouped = |column: &str, tables: &str| -> Result<Vec<Facet>> {
+        let sql = format!(
+            "SELECT {column}, COUNT(*), SUM(d.size) FROM {tables} WHERE {} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {most}",
+            conditions.sql()
+        );
+        let mut query = connection.prepare_cached(&sql)?;
+        collect(query.query(conditions.parameters())?, |row| {
+            Ok(Facet { value: row.get(0)?, documents: row.get(1)?, bytes: row.get(2)? })
+        })
+    };
+    let days = format!(
+        "SELECT d.created_at / 86400000000, COUNT(*), SUM(d.size) FROM documents d WHERE {} GROUP BY 1 ORDER BY 1",
+        conditions.sql()
+    );
+    let mut query = connection.prepare_cached(&days)?;
+    let days =
+        collect(query.query(conditions.parameters())?, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    Ok(Facets {
+        collections: grouped("c.name", "documents d JOIN collections c ON c.id = d.collection")?,
+        types: grouped("d.mime", "documents d")?,
+        tags: grouped("t.tag", "documents d JOIN tags t ON t.document = d.id")?,
+        days,
+    })
+}
+
+fn recent(
+    connection: &Connection,
+    scope: &Scope,
+    filter: &RecordFilter,
+    most: usize,
+) -> Result<(Vec<Record>, bool)> {
+    let newest = i64::try_from(read::sequence(connection)?).unwrap_or(i64::MAX);
+    let before = filter.before.map_or(newest + 1, |before| i64::try_from(before).unwrap_or(i64::MAX));
+    let first = before.saturating_sub(LOOK_BACK).max(1);
+    let mut conditions = Conditions::default();
+    conditions.add("j.sequence < ?", before);
+    conditions.add("j.sequence >= ?", first);
+    match scope {
+        Scope::Library => {}
+        Scope::Collection(id) => conditions.add("j.collection = ?", id.as_bytes().to_vec()),
+        Scope::Account(id) => conditions.add_many(
+            "(j.account = ? OR j.collection IN (SELECT c.uuid FROM collections c
+              WHERE c.account = (SELECT id FROM accounts WHERE uuid = ?)))"
+                .to_owned(),
+            [id.as_bytes().to_vec(), id.as_bytes().to_vec()],
+        ),
+    }
+    if let Some(id) = filter.collection {
+        conditions.add("j.collection = ?", id.as_bytes().to_vec());
+    }
+    if let Some(id) = filter.document {
+        conditions.add("j.document = ?", id.as_bytes().to_vec());
+    }
+    if let Some(id) = filter.by {
+        conditions.add("j.account = ?", id.as_bytes().to_vec());
+    }
+    if !filter.operations.is_empty() {
+        let marks = vec!["?"; filter.operations.len()].join(", ");
+        let words = filter.operations.iter().map(|operation| operation.word());
+        conditions.add_many(format!("j.operation IN ({marks})"), words);
+    }
+    let sql = format!(
+        "SELECT sequence, at, account, token, operation, collection, document, path, previous, new, state, seal
+         FROM journal j WHERE {} ORDER BY j.sequence DESC LIMIT {most}",
+        conditions.sql()
+    );
+    let mut query = connection.prepare_cached(&sql)?;
+    let records = collect(query.query(conditions.parameters())?, read::record)?;
+    let is_all = first <= 1 || records.len() >= most;
+    Ok((records, is_all))
+}

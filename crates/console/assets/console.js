@@ -1,0 +1,264 @@
+// What pages do beside being read: search as you type, keys, copying, uploads, live activity. Every page works without it.
+const $ = (query, from = document) => from.querySelector(query);
+const all = (query, from = document) => [...from.querySelectorAll(query)];
+const proof = () => $('meta[name=proof]')?.content ?? '';
+
+function say(text) {
+  const note = Object.assign(document.createElement('div'), { className: 'said', textContent: text });
+  note.setAttribute('role', 'status');
+  document.body.append(note);
+  setTimeout(() => note.remove(), 1800);
+}
+
+// Copying.
+function ready(root) {
+  for (const button of all('[data-copy]', root)) button.hidden = false;
+}
+ready(document);
+document.addEventListener('click', async (event) => {
+  const button = event.target.closest('[data-copy]');
+  if (!button) return;
+  const text = button.dataset.copy;
+  const whole = text.startsWith('/') && !text.includes('\n') ? location.origin + text : text;
+  try { await navigator.clipboard.writeText(whole); say('Copied'); } catch { window.prompt('Copy:', whole); }
+});
+
+// Light and dark: the choice is a cookie, so that the server renders pages in it.
+const themeSwitches = all('[data-theme-switch]');
+for (const button of themeSwitches) {
+  button.hidden = false;
+  button.addEventListener('click', () => {
+    const root = document.documentElement;
+    const dark = root.dataset.theme ? root.dataset.theme === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
+    root.dataset.theme = dark ? 'light' : 'dark';
+    document.cookie = `shelf_theme=${root.dataset.theme}; path=/; max-age=31536000; samesite=strict`;
+  });
+}
+
+// Search as you type: the address is the state, and the server renders the results.
+const searchForm = $('[data-search]');
+const results = $('[data-results]');
+const pane = $('[data-preview-pane]');
+let here = -1;
+if (searchForm && results) {
+  const input = $('input[name=q]', searchForm);
+  let waiting, running;
+  const address = () => {
+    const pairs = new URLSearchParams();
+    for (const [name, value] of new FormData(searchForm)) if (value && !(name === 'mode' && value === 'hybrid')) pairs.set(name, value);
+    return `/search?${pairs}`;
+  };
+  const run = async () => {
+    running?.abort();
+    running = new AbortController();
+    const to = address();
+    try {
+      const reply = await fetch(`${to}&part=results`, { signal: running.signal, headers: { accept: 'text/html' } });
+      if (reply.redirected || reply.status === 401) { location.href = to; return; }
+      results.innerHTML = await reply.text();
+      history.replaceState(null, '', to);
+      here = -1;
+      ready(results);
+      if (pane) pane.hidden = true;
+    } catch (error) { if (error.name !== 'AbortError') results.textContent = 'The server does not answer.'; }
+  };
+  input.addEventListener('input', () => { clearTimeout(waiting); waiting = setTimeout(run, 120); });
+  for (const radio of all('input[type=radio]', searchForm)) radio.addEventListener('change', run);
+  searchForm.addEventListener('submit', (event) => { event.preventDefault(); clearTimeout(waiting); run(); });
+}
+
+// A preview beside the results, and keys to walk through them.
+let shown;
+async function preview(item) {
+  const from = item?.dataset.preview;
+  if (!pane || !from || getComputedStyle(pane).getPropertyValue('position') !== 'sticky' || innerWidth <= 1100 || shown === from) return;
+  shown = from;
+  const reply = await fetch(from);
+  if (!reply.ok || shown !== from) return;
+  pane.innerHTML = await reply.text();
+  pane.hidden = false;
+  $('.marked, .hit', pane)?.scrollIntoView({ block: 'center' });
+}
+function walk(step) {
+  const items = all('.hit-item', results ?? document);
+  if (!items.length) return false;
+  here = Math.max(0, Math.min(items.length - 1, here + step));
+  items.forEach((item, at) => item.classList.toggle('here', at === here));
+  $('a', items[here]).focus({ preventScroll: true });
+  items[here].scrollIntoView({ block: 'nearest' });
+  preview(items[here]);
+  return true;
+}
+results?.addEventListener('mouseover', (event) => {
+  const item = event.target.closest('.hit-item');
+  if (item) { clearTimeout(walk.timer); walk.timer = setTimeout(() => preview(item), 150); }
+});
+results?.addEventListener('focusin', (event) => preview(event.target.closest('.hit-item')));
+
+// Lines: an address such as #L10-20 marks a range; shift-click chooses its end.
+function markLines() {
+  const range = /^#L(\d+)(?:-L?(\d+))?$/.exec(location.hash);
+  if (!range) return;
+  const [first, last] = [Number(range[1]), Number(range[2] ?? range[1])];
+  for (const line of all('.line.marked')) line.classList.remove('marked');
+  for (let number = first; number <= Math.min(last, first + 5000); number += 1) document.getElementById(`L${number}`)?.classList.add('marked');
+  document.getElementById(`L${first}`)?.scrollIntoView({ block: 'center' });
+}
+addEventListener('hashchange', markLines);
+markLines();
+document.addEventListener('click', (event) => {
+  const number = event.target.closest('.line .number');
+  if (!number) return;
+  event.preventDefault();
+  const line = Number(number.dataset.line);
+  const start = /^#L(\d+)/.exec(location.hash);
+  const range = event.shiftKey && start ? [Number(start[1]), line].sort((a, b) => a - b) : [line];
+  location.hash = `L${range.join('-')}`;
+});
+$('.hit')?.scrollIntoView({ block: 'center' });
+
+// Uploads: each file is sent by itself, a few at a time.
+async function entries(items) {
+  const found = [];
+  const visit = async (entry, path) => {
+    if (entry.isFile) { found.push([await new Promise((done, fail) => entry.file(done, fail)), path + entry.name]); return; }
+    const reader = entry.createReader();
+    for (;;) {
+      const part = await new Promise((done, fail) => reader.readEntries(done, fail));
+      if (!part.length) return;
+      for (const inner of part) await visit(inner, `${path}${entry.name}/`);
+    }
+  };
+  for (const entry of [...items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean)) await visit(entry, '');
+  return found;
+}
+function send(file, name, collection, bar) {
+  return new Promise((done) => {
+    const request = new XMLHttpRequest();
+    request.open('POST', `/upload?${new URLSearchParams({ collection, name })}`);
+    request.setRequestHeader('x-proof', proof());
+    request.setRequestHeader('content-type', 'application/octet-stream');
+    request.upload.addEventListener('progress', (event) => { if (event.lengthComputable) bar.value = event.loaded / event.total; });
+    request.addEventListener('load', () => done(request.status === 200 ? '' : `${request.status} ${request.statusText}`));
+    request.addEventListener('error', () => done('the connection broke'));
+    request.send(file);
+  });
+}
+for (const area of all('[data-drop]')) {
+  area.hidden = false;
+  const list = $('[data-progress]', area);
+  const take = async (files) => {
+    let failed = 0;
+    const waiting = [...files];
+    const worker = async () => {
+      for (let next = waiting.shift(); next; next = waiting.shift()) {
+        const [file, path] = next;
+        const row = document.createElement('li');
+        const bar = Object.assign(document.createElement('progress'), { max: 1, value: 0 });
+        const text = document.createElement('span');
+        text.textContent = path;
+        row.append(bar, text);
+        list.prepend(row);
+        const problem = await send(file, area.dataset.folder + path, area.dataset.collection, bar);
+        if (problem) { failed += 1; text.textContent = `${path}: ${problem}`; } else row.remove();
+      }
+    };
+    const count = waiting.length;
+    await Promise.all([worker(), worker(), worker()]);
+    say(`${count - failed} stored${failed ? `, ${failed} failed` : ''}`);
+    if (!failed && count) location.reload();
+  };
+  area.addEventListener('dragover', (event) => { event.preventDefault(); area.classList.add('over'); });
+  area.addEventListener('dragleave', () => area.classList.remove('over'));
+  area.addEventListener('drop', async (event) => { event.preventDefault(); area.classList.remove('over'); take(await entries(event.dataTransfer.items)); });
+  for (const pick of all('[data-pick]', area)) pick.addEventListener('change', () => take([...pick.files].map((file) => [file, file.webkitRelativePath || file.name])));
+}
+
+// Live activity.
+const live = $('[data-live]');
+const liveSwitch = $('[data-live-switch]');
+if (live && liveSwitch) {
+  liveSwitch.hidden = false;
+  const box = $('input', liveSwitch);
+  setInterval(async () => {
+    if (!box.checked || document.hidden) return;
+    const known = Number($('tr', live)?.dataset.sequence ?? 0);
+    const reply = await fetch(live.dataset.live).catch(() => null);
+    if (!reply?.ok) return;
+    live.innerHTML = await reply.text();
+    for (const row of all('tr', live)) if (Number(row.dataset.sequence) > known) row.classList.add('new');
+  }, 2000);
+}
+
+// Choosing all rows of a table.
+for (const box of all('[data-all]')) box.addEventListener('change', () => { for (const row of all('input[type=checkbox][name]', box.form)) row.checked = box.checked; });
+
+// The palette and the shortcuts.
+function dialog(content) {
+  const box = document.createElement('dialog');
+  box.append(...content);
+  document.body.append(box);
+  box.addEventListener('close', () => box.remove());
+  box.addEventListener('click', (event) => { if (event.target === box) box.close(); });
+  box.showModal();
+  return box;
+}
+const element = (name, properties = {}, ...inner) => { const made = Object.assign(document.createElement(name), properties); made.append(...inner); return made; };
+function palette() {
+  if ($('dialog[open]')) return;
+  const places = all('.side a').map((link) => [link.textContent, link.href]);
+  places.push(...all('.actions a, .tabs a').map((link) => [link.textContent, link.href]));
+  const input = element('input', { type: 'search', placeholder: 'Go to, or search for' });
+  input.setAttribute('aria-label', 'Go to a page or search');
+  const list = element('ul');
+  const fill = () => {
+    const text = input.value.trim().toLowerCase();
+    const fitting = places.filter(([name]) => name.toLowerCase().includes(text)).slice(0, 12);
+    if (text) fitting.push([`Search for “${input.value.trim()}”`, `/search?q=${encodeURIComponent(input.value.trim())}`]);
+    list.replaceChildren(...fitting.map(([name, href], at) => element('li', {}, element('a', { href, textContent: name, className: at ? '' : 'here' }))));
+  };
+  const box = dialog([input, list]);
+  input.addEventListener('input', fill);
+  box.addEventListener('keydown', (event) => {
+    const links = all('a', list);
+    const at = links.findIndex((link) => link.className === 'here');
+    if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
+      event.preventDefault();
+      const next = links[(at + (event.key === 'ArrowDown' ? 1 : links.length - 1)) % links.length];
+      for (const link of links) link.className = link === next ? 'here' : '';
+      next?.scrollIntoView({ block: 'nearest' });
+    } else if (event.key === 'Enter') { event.preventDefault(); if (links[at]) location.href = links[at].href; }
+  });
+  fill();
+  input.focus();
+}
+const KEYS = [['/', 'Search'], ['Ctrl K', 'Go to a page or action'], ['↓ ↑', 'Walk through results'], ['Enter', 'Open'], ['Esc', 'Back to the search box, close'], ['g then c, s, a, b', 'Collections, search, activity, books'], ['?', 'This list']];
+function shortcuts() {
+  if ($('dialog[open]')) return;
+  const list = element('dl', {}, ...KEYS.flatMap(([key, what]) => [element('dt', {}, element('kbd', { textContent: key })), element('dd', { textContent: what })]));
+  const close = element('button', { textContent: 'Close' });
+  const box = dialog([element('div', { className: 'keys' }, element('h2', { textContent: 'Shortcuts' }), list, close)]);
+  close.addEventListener('click', () => box.close());
+}
+for (const button of all('[data-shortcuts]')) { button.hidden = false; button.addEventListener('click', shortcuts); }
+let going = 0;
+const GO = { c: '/c', s: '/search', a: '/activity', b: '/books', h: '/' };
+document.addEventListener('keydown', (event) => {
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k') { event.preventDefault(); palette(); return; }
+  if (event.ctrlKey || event.metaKey || event.altKey || $('dialog[open]')) return;
+  const typing = event.target.closest?.('input, textarea, select');
+  const search = $('input.big') ?? $('.quick input');
+  if (typing) {
+    if (event.key === 'Escape') typing.blur();
+    else if (event.key === 'ArrowDown' && typing === $('[data-search] input[name=q]')) { if (walk(here < 0 ? 1 : 0)) event.preventDefault(); }
+    return;
+  }
+  if (event.key === '/' && search) { event.preventDefault(); search.focus(); search.select(); }
+  else if (event.key === '?') { event.preventDefault(); shortcuts(); }
+  else if (event.key === 'Escape' && search && results) { search.focus(); if (pane) pane.hidden = true; shown = undefined; }
+  else if ((event.key === 'ArrowDown' || event.key === 'j') && results) { if (walk(1)) event.preventDefault(); }
+  else if ((event.key === 'ArrowUp' || event.key === 'k') && results) { if (walk(-1)) event.preventDefault(); }
+  else if (event.key === 'g') going = Date.now();
+  else if (Date.now() - going < 1000 && GO[event.key]) location.href = GO[event.key];
+});
+if ($('[data-graph]')) import('/console/graph.js');

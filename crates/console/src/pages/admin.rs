@@ -1,0 +1,124 @@
+//! Administration: users, all tokens of collections, and the health of the library.
+
+use maud::{Markup, html};
+use serde_json::{Value, json};
+use shelf_base::Kind;
+
+use super::{Answer, ask, invalid, now};
+use crate::{Host, Reply, Request, fields::Fields, frame, links, words};
+
+pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
+    if !host.visitor().may_administer {
+        return Err(super::problem(Kind::Denied, "This page is for administrators."));
+    }
+    let matching = request.query("user").unwrap_or_default();
+    let users = if matching.is_empty() {
+        host.call("list_users_tool", json!({ "limit": 100 }))
+    } else {
+        host.call("search_users_tool", json!({ "query": matching, "limit": 100 }))
+    }?;
+    let status = ask(host, "status", json!({ "detailed": true }))?;
+    let run = request.query("run");
+    Ok(frame::page(
+        host,
+        request,
+        "Administration",
+        html! {
+            h1 { "Administration" }
+            h2 { "Users" }
+            form.filters { label { "Find " input name="user" value=(matching) placeholder="name or address"; } button { "Find" } }
+            (user_table(host, users.value.as_array().map_or(&[][..], Vec::as_slice)))
+            @if let Some(total) = users.about.get("total").and_then(Value::as_u64) { p.note { (words::counted(total, "user", "users")) "." } }
+            @if host.may("create_user") { details { summary { "Make a user" } form.stack method="post" action="/admin/create" {
+                (frame::proof(host))
+                label { "Name" input name="username" required maxlength="64" autocomplete="off"; }
+                label { "Email address" input name="email" type="email" required autocomplete="off"; }
+                label { "First password, at least 10 characters" input name="password" type="password" required minlength="10" autocomplete="new-password"; }
+                label.check { input type="checkbox" name="is_superuser" value="1"; " administrator" }
+                p { button.primary { "Make the user" } }
+            } } }
+            h2 { "Health" }
+            (health(&status["details"]))
+            p.actions { a href=(links::with("/admin", &[("run", "audit")])) { "Verify the journal" } a href=(links::with("/admin", &[("run", "gc")])) { "What garbage collection would free" } a href="/tokens" { "All collection tokens" } }
+            @match run {
+                Some("audit") => (audit(host)?),
+                Some("gc") => (gc(host)?),
+                _ => {}
+            }
+        },
+    ))
+}
+
+fn user_table(host: &dyn Host, users: &[Value]) -> Markup {
+    html! {
+        @if users.is_empty() { p.note { "There are no such users." } }
+        @else { div.scroll { table.data {
+            thead { tr { th scope="col" { "Name" } th scope="col" { "Email address" } th scope="col" { "State" } th scope="col" { "Made" } th { span.hidden { "Actions" } } } }
+            tbody { @for user in users {
+                @let active = user.flag("is_active");
+                tr {
+                    td { (words::plain(user.text("username"))) @if user.flag("is_superuser") { span.note { " administrator" } } }
+                    td { (words::plain(user.text("email"))) }
+                    td { @if active { "active" } @else { span.bad { "deactivated" } } }
+                    td { (frame::when(user.text("created_at"), now())) }
+                    td { @if host.may("update_user_tool") {
+                        form.filters method="post" action="/admin/change" { (frame::proof(host)) input type="hidden" name="id" value=(user.text("id"));
+                            button.link name="do" value=(if active { "deactivate" } else { "activate" }) { @if active { "Deactivate" } @else { "Activate" } } }
+                        details { summary.note { "New password" } form.filters method="post" action="/admin/change" { (frame::proof(host)) input type="hidden" name="id" value=(user.text("id"));
+                            input type="password" name="password" minlength="10" required aria-label="New password" autocomplete="new-password"; button name="do" value="password" { "Set" } } }
+                    } }
+                }
+            } }
+        } } }
+    }
+}
+
+fn health(details: &Value) -> Markup {
+    let (disk, index, compression) = (&details["disk"], &details["index"], &details["compression"]);
+    html! {
+        dl.facts {
+            dt { "On disk" } dd { (words::bytes(disk.number("total_bytes"))) ": " (words::counted(disk.number("packs"), "pack", "packs")) " of " (words::bytes(disk.number("pack_bytes"))) ", catalog " (words::bytes(disk.number("catalog_bytes"))) }
+            dt { "Waiting to be packed" } dd { (words::counted(disk.number("loose_blocks"), "block", "blocks")) ", " (words::bytes(disk.number("loose_bytes"))) }
+            dt { "Compression" } dd { (words::bytes(compression.number("raw_bytes"))) " stored as " (words::bytes(compression.number("stored_bytes"))) }
+            dt { "Search index" } dd { (words::counted(index.number("segments"), "segment", "segments")) ", " (words::counted(index.number("documents"), "document", "documents")) ", " (words::counted(index.number("pending"), "change", "changes")) " behind" }
+            dt { "Journal" } dd { (words::counted(details.number("journal_sequence"), "record", "records")) }
+        }
+    }
+}
+
+fn audit(host: &dyn Host) -> Result<Markup, shelf_tools::ErrorReply> {
+    let found = ask(host, "audit_journal", json!({}))?;
+    Ok(html! {
+        div.state role="status" {
+            @if found.flag("sound") { strong.good { "The chain holds" } p { (words::counted(found.number("records"), "record", "records")) " verified." } }
+            @else { strong.bad { "The chain is broken" } ul { @for finding in found.list("findings").iter().filter_map(Value::as_str) { li { (words::plain(finding)) } } } p { "Run " code { "shelf check" } " on the machine of the library." } }
+        }
+    })
+}
+
+fn gc(host: &dyn Host) -> Result<Markup, shelf_tools::ErrorReply> {
+    let plan = ask(host, "plan_gc", json!({}))?;
+    Ok(html! {
+        div.state role="status" {
+            strong { "About " (words::bytes(plan.number("freed_bytes"))) " would become free" }
+            p { (words::counted(plan.number("contents"), "content", "contents")) " that nothing needs; " (words::counted(plan.number("packs_deleted"), "pack", "packs")) " deleted, " (words::count(plan.number("packs_rewritten"))) " rewritten. All " (words::counted(plan.number("kept_snapshots"), "snapshot", "snapshots")) " are kept." }
+            p { code { "shelf gc" } " does it." }
+        }
+    })
+}
+
+pub(super) fn change(host: &dyn Host, request: &Request, action: &str) -> Answer {
+    let field = |name: &str| request.field(name).ok_or_else(|| invalid(format!("{name} is missing")));
+    if action == "create" {
+        let arguments = json!({ "username": field("username")?, "email": field("email")?, "password": field("password")?, "is_superuser": request.field("is_superuser").is_some() });
+        return ask(host, "create_user", arguments).map(|_| Reply::to("/admin"));
+    }
+    let mut arguments = json!({ "user_id": field("id")? });
+    match request.field("do") {
+        Some("activate") => arguments["is_active"] = json!(true),
+        Some("deactivate") => arguments["is_active"] = json!(false),
+        Some("password") => arguments["password"] = json!(field("password")?),
+        _ => return Err(invalid("choose what to do with the user")),
+    }
+    ask(host, "update_user_tool", arguments).map(|_| Reply::to("/admin"))
+}

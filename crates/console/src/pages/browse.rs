@@ -1,0 +1,211 @@
+//! Collections and their folders.
+
+use maud::{Markup, html};
+use serde_json::{Value, json};
+
+use super::{Answer, ask, invalid, now};
+use crate::{Host, Reply, Request, fields::Fields, frame, links, words};
+
+/// Documents on a page.
+const DOCUMENTS: u64 = 100;
+/// The columns that documents can be sorted by.
+const SORTS: [(&str, &str); 3] = [("name", "Name"), ("size", "Size"), ("indexed", "Stored")];
+
+pub(super) fn collections(host: &dyn Host, request: &Request) -> Answer {
+    let found = ask(host, "list_collections", json!({ "limit": 1_000 }))?;
+    let all = found.list("collections");
+    Ok(frame::page(
+        host,
+        request,
+        "Collections",
+        html! {
+            h1 { "Collections" }
+            @if all.is_empty() { (frame::empty("No collections yet", html! { p { "The first document makes the first collection." } })) }
+            @else { div.scroll { table.data {
+                thead { tr { th scope="col" { "Name" } th.figure scope="col" { "Documents" } th.figure scope="col" { "Size" } th.figure scope="col" { "Snapshots" } th scope="col" { "Last stored" } } }
+                tbody { @for shelf in all { tr {
+                    td { a href=(links::collection(shelf.text("name"), "")) { (words::plain(shelf.text("name"))) } @if shelf.text("kind") == "book" { span.note { " book" } } }
+                    td.figure { (words::count(shelf.number("document_count"))) }
+                    td.figure { (words::bytes(shelf.number("bytes"))) }
+                    td.figure { (words::count(shelf.number("snapshot_count"))) }
+                    td { @if let Some(at) = shelf.maybe("updated_at") { (frame::when(at, now())) } }
+                } } }
+            } } }
+            @if found.maybe("next_cursor").is_some() { p.note { "Only the first collections are shown." } }
+            @if host.may("create_collection_tool") {
+                form.filters method="post" action="/c" { (frame::proof(host)) label { "New collection " input name="name" required maxlength="200"; } button { "Make it" } }
+            }
+        },
+    ))
+}
+
+/// Makes a collection.
+pub(super) fn create(host: &dyn Host, request: &Request) -> Answer {
+    let name = request.field("name").ok_or_else(|| invalid("write a name for the collection"))?;
+    ask(host, "create_collection_tool", json!({ "name": name }))?;
+    Ok(Reply::to(links::collection(name, "")))
+}
+
+pub(super) fn folder(host: &dyn Host, request: &Request, collection: &str) -> Answer {
+    let (folder, offset) =
+        (request.query("folder").unwrap_or_default(), request.query("offset").unwrap_or("0"));
+    let sort =
+        SORTS.iter().map(|(key, _)| *key).find(|key| request.query("sort") == Some(key)).unwrap_or("name");
+    let order = if request.query("order") == Some("desc") { "desc" } else { "asc" };
+    let offset: u64 = offset.parse().map_err(|_| invalid("offset must be a number"))?;
+    let asked = json!({ "collection": collection, "folder": folder, "sort_by": sort, "sort_order": order, "limit": DOCUMENTS, "offset": offset });
+    let found = ask(host, "browse", asked)?;
+    let place = found.text("folder");
+    let to = |sort: &str, order: &str, offset: u64| {
+        let offset = if offset == 0 { String::new() } else { offset.to_string() };
+        links::with(
+            &format!("/c/{}", links::encoded(collection)),
+            &[
+                ("folder", place),
+                ("sort", if sort == "name" { "" } else { sort }),
+                ("order", if order == "asc" { "" } else { order }),
+                ("offset", &offset),
+            ],
+        )
+    };
+    let (folders, documents, total) = (found.list("folders"), found.list("documents"), found.number("total"));
+    let is_empty = folders.is_empty() && documents.is_empty() && offset == 0;
+    Ok(frame::page(
+        host,
+        request,
+        collection,
+        html! {
+            (crumbs(collection, place))
+            h1 { (words::plain(place.trim_end_matches('/').rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(collection))) }
+            p.where { (words::counted(found.number("folder_count"), "folder", "folders")) ", " (words::counted(total, "document", "documents")) " here · "
+                a href=(links::with("/search", &[("collection", collection)])) { "Search" } " · "
+                a href=(links::with("/snapshots", &[("collection", collection)])) { "Snapshots" } " · "
+                a href=(links::with("/activity", &[("collection", collection)])) { "Activity" } }
+            @if is_empty { (frame::empty("Nothing here", html! { p { @if place.is_empty() { "This collection has no documents." } @else { "This folder does not exist, or is empty." } } })) }
+            @if !folders.is_empty() { div.scroll { table.data {
+                thead { tr { th scope="col" { "Folder" } th.figure scope="col" { "Documents" } th.figure scope="col" { "Size" } } }
+                tbody { @for inner in folders { @let name = inner.text("name"); tr {
+                    td { a href=(links::collection(collection, &format!("{place}{name}/"))) { (words::plain(name)) "/" } }
+                    td.figure { (words::count(inner.number("document_count"))) }
+                    td.figure { (words::bytes(inner.number("bytes"))) }
+                } } }
+            } } }
+            @if found.flag("folders_truncated") { p.note { "Only the first folders are shown." } }
+            @if !documents.is_empty() { (document_table(host, collection, documents, &to, (sort, order))) }
+            p.pager {
+                @if offset > 0 { a href=(to(sort, order, offset.saturating_sub(DOCUMENTS))) rel="prev" { "Before" } }
+                @if offset > 0 || found.get("next_offset").is_some() { span.note { (words::count(offset + 1)) "–" (words::count(offset + documents.len() as u64)) " of " (words::count(total)) } }
+                @if let Some(next) = found.get("next_offset").and_then(Value::as_u64) { a href=(to(sort, order, next)) rel="next" { "After" } }
+            }
+            @if host.may("add") { (super::upload::area(collection, place)) }
+        },
+    ))
+}
+
+fn crumbs(collection: &str, folder: &str) -> Markup {
+    let mut way = String::new();
+    let mut parts = Vec::new();
+    for part in folder.split_terminator('/') {
+        way.push_str(part);
+        way.push('/');
+        if !part.is_empty() {
+            parts.push((part, way.clone()));
+        }
+    }
+    html! {
+        nav.crumbs aria-label="Place" { a href="/c" { "Collections" } " / " a href=(links::collection(collection, "")) { (words::plain(collection)) }
+            @for (part, way) in &parts { " / " a href=(links::collection(collection, way)) { (words::plain(part)) } } }
+    }
+}
+
+fn document_table(
+    host: &dyn Host,
+    collection: &str,
+    documents: &[Value],
+    to: &dyn Fn(&str, &str, u64) -> String,
+    (sort, order): (&str, &str),
+) -> Markup {
+    let may_choose = host.may("update") || host.may("delete_document_tool");
+    let now = now();
+    html! {
+        form method="post" action={ "/c/" (links::encoded(collection)) "/chosen" } {
+            (frame::proof(host))
+            div.scroll { table.data {
+                thead { tr {
+                    @if may_choose { th { input type="checkbox" data-all="" aria-label="Choose all"; } }
+                    @for (key, label) in SORTS {
+                        @let turned = if key == sort && order == "asc" { "desc" } else { "asc" };
+                        th scope="col" class=[(key == "size").then_some("figure")] aria-sort=[(key == sort).then_some(if order == "asc" { "ascending" } else { "descending" })] {
+                            a href=(to(key, turned, 0)) { (label) @if key == sort { @if order == "asc" { " ↑" } @else { " ↓" } } } }
+                    }
+                    th scope="col" { "Type" } th scope="col" { "Tags" }
+                } }
+                tbody { @for document in documents { @let id = document.text("document_id"); tr {
+                    @if may_choose { td { input type="checkbox" name="id" value=(id) aria-label={ "Choose " (words::plain(document.text("name"))) }; } }
+                    td { a href=(links::document(id)) { (words::plain(super::document::title(document))) }
+                        @if document.text("title") != document.text("name") && !document.text("title").is_empty() { br; span.note { (words::plain(document.text("name"))) } } }
+                    td.figure { (words::bytes(document.number("size"))) }
+                    td { (frame::when(document.text("indexed_at"), now)) }
+                    td.note { (words::kind(document.text("mime_type"))) }
+                    td { @for tag in document.list("tags").iter().filter_map(Value::as_str).take(5) { span.tag { (words::plain(tag)) } " " } }
+                } } }
+            } }
+            @if may_choose { p.filters {
+                @if host.may("update") { label { "Tag the chosen " input name="tag" size="12" maxlength="200"; } button name="do" value="tag" { "Add tag" } }
+                @if host.may("delete_document_tool") { button.danger name="do" value="delete" { "Delete the chosen…" } }
+            } }
+        }
+    }
+}
+
+/// Does something with the documents that were chosen; deleting asks first.
+pub(super) fn chosen(host: &dyn Host, request: &Request, collection: &str) -> Answer {
+    let ids: Vec<&str> = request.fields("id").take(DOCUMENTS as usize).collect();
+    if ids.is_empty() {
+        return Err(invalid("choose some documents first"));
+    }
+    match request.field("do") {
+        Some("tag") => {
+            let tag =
+                request.field("tag").ok_or_else(|| invalid("write the tag that the documents should get"))?;
+            for id in ids {
+                let described = ask(host, "describe_document", json!({ "document_id": id }))?;
+                let document = &described["document"];
+                ask(
+                    host,
+                    "update",
+                    json!({ "name": document.text("path"), "hash": document.text("hash"), "collection": document.text("collection"), "tags": [tag] }),
+                )?;
+            }
+            Ok(Reply::to(links::collection(collection, "")))
+        }
+        Some("delete") if request.field("sure").is_some() => {
+            for id in ids {
+                ask(host, "delete_document_tool", json!({ "document_id": id }))?;
+            }
+            Ok(Reply::to(links::collection(collection, "")))
+        }
+        Some("delete") => {
+            let described: Vec<Value> = ids
+                .iter()
+                .map(|id| ask(host, "describe_document", json!({ "document_id": id })))
+                .collect::<Result<_, _>>()?;
+            Ok(frame::page(
+                host,
+                request,
+                "Delete documents",
+                html! {
+                    h1 { "Delete " (words::counted(ids.len() as u64, "document", "documents")) "?" }
+                    p { "They disappear from lists and searches. Snapshots that hold them keep their content, so that they can be restored from there." }
+                    ul { @for found in &described { li { (words::plain(found["document"].text("path"))) " " span.note { (words::bytes(found["document"].number("size"))) } } } }
+                    form method="post" {
+                        (frame::proof(host)) @for id in &ids { input type="hidden" name="id" value=(id); }
+                        input type="hidden" name="do" value="delete"; input type="hidden" name="sure" value="1";
+                        button.danger { "Delete them" } " " a href=(links::collection(collection, "")) { "Keep them" }
+                    }
+                },
+            ))
+        }
+        _ => Err(invalid("choose what to do with the documents")),
+    }
+}

@@ -1,0 +1,291 @@
+//! The neighbourhood of a document, a symbol or a tag: as a picture and, for everybody, as a list.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use maud::{Markup, html};
+use serde_json::{Value, json};
+
+use super::{Answer, ask};
+use crate::{Host, Reply, Request, fields::Fields, frame, links, words};
+
+/// Nodes in a picture.
+const NODES: usize = 150;
+/// The picture is so wide and high.
+const SIZE: f64 = 1_000.0;
+/// Relations that can be shown alone.
+const RELATIONS: [&str; 8] =
+    ["LINKS_TO", "IMPORTS", "CALLS", "DEFINES", "INHERITS", "IMPLEMENTS", "REFERENCES", "CITES"];
+
+/// A node with the page that shows it.
+pub(super) fn node_link(node: &Value) -> Markup {
+    let (key, name) = (node.text("node_key"), words::plain(node.text("name")));
+    html! {
+        @match document_of(key) {
+            Some(id) => a href=(links::document(id)) { (name) },
+            None => a href=(links::with("/graph", &[("node", key)])) { (name) },
+        }
+    }
+}
+
+/// The document that a key names.
+fn document_of(key: &str) -> Option<&str> {
+    key.strip_prefix("doc:").filter(|id| id.len() == 36)
+}
+
+/// What was found around a node.
+struct Found {
+    origin: Value,
+    nodes: Vec<Value>,
+    edges: Vec<(String, String, String)>,
+    truncated: bool,
+}
+
+pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
+    let (node, name) = (request.query("node"), request.query("name"));
+    let depth = request.query("depth").and_then(|depth| depth.parse::<u64>().ok()).unwrap_or(1).clamp(1, 3);
+    let relation = RELATIONS.into_iter().find(|known| request.query("relation") == Some(known));
+    let body = match (node, name) {
+        (None, None) => entrance(host)?,
+        _ => {
+            let found = around(host, node, name, depth, relation)?;
+            if request.query("part") == Some("data") {
+                let nodes: Vec<&Value> = std::iter::once(&found.origin).chain(&found.nodes).collect();
+                let edges: Vec<Value> = found
+                    .edges
+                    .iter()
+                    .map(|(from, to, word)| json!({ "source": from, "target": to, "relation": word }))
+                    .collect();
+                return Ok(Reply::json(
+                    200,
+                    &json!({ "nodes": nodes, "edges": edges, "truncated": found.truncated }),
+                ));
+            }
+            neighbourhood(&found, depth, relation)
+        }
+    };
+    Ok(frame::page(
+        host,
+        request,
+        "Graph",
+        html! {
+            h1 { "Graph" }
+            form.filters role="search" {
+                label { "Around " input name="name" value=(name.unwrap_or_default()) placeholder="path or title of a document" size="28"; }
+                @if let (Some(node), None) = (node, name) { input type="hidden" name="node" value=(node); }
+                label { "Steps " select name="depth" { @for steps in 1..=3 { option value=(steps) selected[steps == depth] { (steps) } } } }
+                label { "Relation " select name="relation" { option value="" { "all" } @for known in RELATIONS { option value=(known) selected[relation == Some(known)] { (relation_word(known)) } } } }
+                button { "Show" }
+            }
+            (body)
+        },
+    ))
+}
+
+fn relation_word(relation: &str) -> String {
+    relation.to_lowercase().replace('_', " ")
+}
+
+/// Kinds of nodes, to begin with.
+fn entrance(host: &dyn Host) -> Result<Markup, shelf_tools::ErrorReply> {
+    let types = ask(host, "graph", json!({ "list_types": true }))?;
+    let tags = ask(host, "graph", json!({ "list_type": "tag", "limit": 60 })).unwrap_or_default();
+    let documents = ask(host, "list", json!({ "recent": 12, "limit": 12 })).unwrap_or_default();
+    Ok(html! {
+        p { "Links, imports, calls, tags and citations between documents. Begin with a document or a tag." }
+        div.halves {
+            section { h2 { "Stored last" } ul.plain { @for document in documents.list("documents") {
+                li { a href=(links::with("/graph", &[("node", &format!("doc:{}", document.text("document_id")))])) { (words::plain(super::document::title(document))) } " " span.note { (words::plain(document.text("path"))) } }
+            } } }
+            section {
+                h2 { "What there is" }
+                table.data { tbody { @for kind in types.list("types") { tr { td { (kind.text("type")) } td.figure { (words::count(kind.number("count"))) } } } } }
+                @if !tags.list("nodes").is_empty() { h2 { "Tags" } p.tags { @for tag in tags.list("nodes") { span.tag { (node_link(tag)) } } } }
+            }
+        }
+    })
+}
+
+/// Walks in both directions and puts the results together.
+fn around(
+    host: &dyn Host,
+    node: Option<&str>,
+    name: Option<&str>,
+    depth: u64,
+    relation: Option<&str>,
+) -> Result<Found, shelf_tools::ErrorReply> {
+    let mut found = Found { origin: Value::Null, nodes: Vec::new(), edges: Vec::new(), truncated: false };
+    let mut keys = BTreeSet::new();
+    let mut edges = BTreeSet::new();
+    for reverse in [false, true] {
+        let mut arguments = json!({ "depth": depth, "limit": NODES / 2, "reverse": reverse });
+        match (name, node) {
+            (Some(name), _) => arguments["name"] = json!(name),
+            (None, Some(node)) => arguments["node_key"] = json!(node),
+            (None, None) => {}
+        }
+        if let Some(relation) = relation {
+            arguments["relation"] = json!(relation);
+        }
+        let side = ask(host, "graph", arguments)?;
+        keys.insert(side["origin"].text("node_key").to_owned());
+        found.origin = side["origin"].clone();
+        found.truncated |= side.flag("truncated");
+        for node in side.list("connected_nodes") {
+            if keys.insert(node.text("node_key").to_owned()) {
+                found.nodes.push(node.clone());
+            }
+        }
+        for edge in side.list("edges") {
+            edges.insert((
+                edge.text("source").to_owned(),
+                edge.text("target").to_owned(),
+                edge.text("relation").to_owned(),
+            ));
+        }
+    }
+    found.edges =
+        edges.into_iter().filter(|(from, to, _)| keys.contains(from) && keys.contains(to)).collect();
+    Ok(found)
+}
+
+fn neighbourhood(found: &Found, depth: u64, relation: Option<&str>) -> Markup {
+    let origin = found.origin.text("node_key");
+    let to = |key: &str| {
+        links::with(
+            "/graph",
+            &[("node", key), ("depth", &depth.to_string()), ("relation", relation.unwrap_or_default())],
+        )
+    };
+    let words_of = |key: &str| -> Vec<String> {
+        let touching = found.edges.iter().filter(|(from, to, _)| from == key || to == key);
+        let mut words: Vec<String> = touching
+            .map(|(from, _, word)| format!("{}{}", relation_word(word), if from == key { " →" } else { "" }))
+            .collect();
+        words.sort();
+        words.dedup();
+        words.truncate(3);
+        words
+    };
+    html! {
+        p.where { "Around " strong { (words::plain(found.origin.text("name"))) } " · " (words::counted(found.nodes.len() as u64, "neighbour", "neighbours")) ", " (words::counted(found.edges.len() as u64, "edge", "edges"))
+            @if let Some(id) = document_of(origin) { " · " a href=(links::document(id)) { "Open the document" } }
+            @if found.truncated { " · there are more than are shown" } }
+        @if found.nodes.is_empty() { (frame::empty("No neighbours", html! { p { "Nothing is connected with it" @if relation.is_some() { " by this relation" } "." } })) }
+        @else { div.graph {
+            (picture(found, &to))
+            div.neighbours { h2 { "As a list" } ul.plain { @for node in &found.nodes {
+                li { a href=(to(node.text("node_key"))) { (words::plain(node.text("name"))) } " " span.note { (node.text("type")) " · " (words_of(node.text("node_key")).join(", ")) }
+                    @if let Some(path) = node.maybe("path") { br; span.note { (words::plain(path)) } } }
+            } } }
+        } }
+    }
+}
+
+fn picture(found: &Found, to: &dyn Fn(&str) -> String) -> Markup {
+    let all: Vec<&Value> = std::iter::once(&found.origin).chain(found.nodes.iter().take(NODES)).collect();
+    let places = layout(&all, &found.edges);
+    let at: BTreeMap<&str, (f64, f64)> =
+        all.iter().zip(&places).map(|(node, place)| (node.text("node_key"), *place)).collect();
+    let few = all.len() <= 60;
+    html! {
+        svg data-graph="" viewBox={ "0 0 " (SIZE) " " (SIZE) } role="group" aria-label="Picture of the neighbourhood; the list beside it says the same" {
+            g { @for (from, target, word) in &found.edges {
+                @if let (Some(a), Some(b)) = (at.get(from.as_str()), at.get(target.as_str())) {
+                    line.edge data-from=(from) data-to=(target) x1=(round(a.0)) y1=(round(a.1)) x2=(round(b.0)) y2=(round(b.1)) { title { (relation_word(word)) } }
+                }
+            } }
+            g { @for (place, (node, (x, y))) in all.iter().zip(&places).enumerate() {
+                @let key = node.text("node_key");
+                a class={ (if key.starts_with("doc:") { "doc" } else if key.starts_with("tag:") { "tag-node" } else { "other" }) @if place == 0 { " origin" } } href=(to(key)) data-node=(key) transform={ "translate(" (round(*x)) " " (round(*y)) ")" } {
+                    title { (words::plain(node.text("name"))) " (" (node.text("type")) ")" }
+                    circle r=(if place == 0 { 11 } else { 7 }) {}
+                    @if few || place == 0 || node.number("distance") <= 1 && all.len() <= 120 { text x="12" y="4" { (words::clipped(&words::plain(node.text("name")), 26)) } }
+                }
+            } }
+        }
+    }
+}
+
+fn round(value: f64) -> String {
+    format!("{value:.1}")
+}
+
+/// Places on the picture: rings by distance, then a while of pulling and pushing. The same graph always looks the same.
+fn layout(nodes: &[&Value], edges: &[(String, String, String)]) -> Vec<(f64, f64)> {
+    let centre = SIZE / 2.0;
+    let index: BTreeMap<&str, usize> =
+        nodes.iter().enumerate().map(|(at, node)| (node.text("node_key"), at)).collect();
+    let mut places: Vec<(f64, f64)> = nodes
+        .iter()
+        .enumerate()
+        .map(|(at, node)| {
+            let ring = if at == 0 { 0.0 } else { node.number("distance").max(1) as f64 };
+            // The golden angle spreads neighbours of the list over the ring.
+            let angle = at as f64 * 2.399_963;
+            (centre + angle.cos() * ring * 190.0, centre + angle.sin() * ring * 190.0)
+        })
+        .collect();
+    let links: Vec<(usize, usize)> = edges
+        .iter()
+        .filter_map(|(from, to, _)| Some((*index.get(from.as_str())?, *index.get(to.as_str())?)))
+        .collect();
+    let wanted = (SIZE * 0.9 / (nodes.len() as f64).sqrt()).clamp(50.0, 180.0);
+    for round in 0..120 {
+        let heat = 24.0 * (1.0 - f64::from(round) / 120.0) + 0.5;
+        let mut forces = vec![(0.0, 0.0); places.len()];
+        for a in 0..places.len() {
+            for b in a + 1..places.len() {
+                let (dx, dy) = (places[a].0 - places[b].0, places[a].1 - places[b].1);
+                let distance = dx.hypot(dy).max(1.0);
+                let push = wanted * wanted / (distance * distance) * 4.0;
+                forces[a].0 += dx / distance * push;
+                forces[a].1 += dy / distance * push;
+                forces[b].0 -= dx / distance * push;
+                forces[b].1 -= dy / distance * push;
+            }
+        }
+        for (a, b) in &links {
+            let (dx, dy) = (places[*b].0 - places[*a].0, places[*b].1 - places[*a].1);
+            let distance = dx.hypot(dy).max(1.0);
+            let pull = (distance - wanted) * 0.08;
+            forces[*a].0 += dx / distance * pull;
+            forces[*a].1 += dy / distance * pull;
+            forces[*b].0 -= dx / distance * pull;
+            forces[*b].1 -= dy / distance * pull;
+        }
+        for (at, (place, force)) in places.iter_mut().zip(&forces).enumerate() {
+            if at == 0 {
+                continue;
+            }
+            let length = force.0.hypot(force.1).max(0.01);
+            let step = length.min(heat) / length;
+            place.0 = (place.0 + force.0 * step).clamp(20.0, SIZE - 150.0);
+            place.1 = (place.1 + force.1 * step).clamp(20.0, SIZE - 20.0);
+        }
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_of_a_picture_keep_apart_and_inside() {
+        let nodes: Vec<Value> = (0..40)
+            .map(|at| json!({ "node_key": format!("doc:{at}"), "distance": u64::from(at > 0) }))
+            .collect();
+        let all: Vec<&Value> = nodes.iter().collect();
+        let edges: Vec<(String, String, String)> =
+            (1..40).map(|at| ("doc:0".into(), format!("doc:{at}"), "LINKS_TO".into())).collect();
+        let places = layout(&all, &edges);
+        assert_eq!(places, layout(&all, &edges), "the same graph looks the same");
+        for (at, a) in places.iter().enumerate() {
+            assert!((0.0..=SIZE).contains(&a.0) && (0.0..=SIZE).contains(&a.1), "{a:?}");
+            assert!(
+                places[..at].iter().all(|b| (a.0 - b.0).hypot(a.1 - b.1) > 10.0),
+                "{at} stands on another"
+            );
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Tokens: made here, shown once, with what to paste where.
+
+use maud::{Markup, html};
+use serde_json::{Value, json};
+
+use super::{Answer, ask, invalid, now, setup};
+use crate::{AccountAction, Host, Reply, Request, fields::Fields, frame, words};
+
+pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
+    show(host, request, None)
+}
+
+/// A token that was just made: its label and its text.
+struct Made {
+    label: String,
+    key: String,
+}
+
+fn show(host: &dyn Host, request: &Request, made: Option<Made>) -> Answer {
+    let personal = if host.visitor().is_person { Some(host.account(AccountAction::Tokens)?) } else { None };
+    let shared =
+        if host.may("list_cats_tool") { Some(ask(host, "list_cats_tool", json!({}))?) } else { None };
+    let shelves = ask(host, "list_collections", json!({})).unwrap_or_default();
+    Ok(frame::page(
+        host,
+        request,
+        "Tokens",
+        html! {
+            h1 { "Tokens" }
+            @if let Some(Made { label, key }) = &made {
+                section.secret aria-labelledby="made" {
+                    h2 id="made" { "The token " em { (words::plain(label)) } }
+                    p { "It is shown only now. Only its hash is stored." }
+                    div.paste { pre { code { (key) } } (frame::copy("Copy", key)) }
+                    (setup::clients(&request.base_url, Some(key)))
+                }
+            }
+            @match &personal {
+                None => p.note { "Personal tokens are managed by a person who is signed in with a password, not with a token." },
+                Some(tokens) => {
+                    h2 { "Personal tokens" }
+                    p.note { "A personal token acts as you, within its scopes." }
+                    (table(host, tokens.as_array().map_or(&[][..], Vec::as_slice), "personal"))
+                    @if host.visitor().may_write { (personal_form(host)) }
+                }
+            }
+            @if let Some(tokens) = &shared {
+                h2 { "Collection tokens" }
+                p.note { "A collection token gives the document tools over one collection, and nothing else." }
+                (table(host, tokens.as_array().map_or(&[][..], Vec::as_slice), "collection"))
+                @if host.may("create_cat_tool") { (shared_form(host, &shelves)) }
+            }
+        },
+    ))
+}
+
+fn table(host: &dyn Host, tokens: &[Value], kind: &str) -> Markup {
+    let now = now();
+    html! {
+        @if tokens.is_empty() { p.note { "None yet." } }
+        @else { div.scroll { table.data {
+            thead { tr { th scope="col" { "Label" } th scope="col" { "May" } th scope="col" { "Made" } th scope="col" { "Last used" } th scope="col" { "Ends" } th { span.hidden { "Actions" } } } }
+            tbody { @for token in tokens {
+                @let active = token.flag("is_active");
+                tr {
+                    td { (words::plain(token.text("label"))) @if !active { span.note { " ended" } } }
+                    td.note { @match token.maybe("collection_name") {
+                        Some(name) => { (words::plain(name)) ": " (token.text("permission").replace('_', " and ")) }
+                        None => (token.list("scopes").iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ").to_lowercase()),
+                    } }
+                    td { (frame::when(token.text("created_at"), now)) }
+                    td { @match token.maybe("last_used_at") { Some(at) => (frame::when(at, now)), None => span.note { "never" } } }
+                    td { @match token.maybe("expires_at") { Some(at) => (words::time(at)), None => span.note { "never" } } }
+                    td { @if active && host.visitor().may_write {
+                        form.filters method="post" action="/tokens/change" { (frame::proof(host)) input type="hidden" name="kind" value=(kind); input type="hidden" name="id" value=(token.text("id"));
+                            button.link name="do" value="rotate" { "Rotate" } button.link name="do" value="revoke" { "Revoke" } }
+                    } }
+                }
+            } }
+        } } }
+    }
+}
+
+fn personal_form(host: &dyn Host) -> Markup {
+    html! {
+        details { summary { "Make a personal token" } form.stack method="post" action="/tokens/create" {
+            (frame::proof(host)) input type="hidden" name="kind" value="personal";
+            label { "Label" input name="label" required maxlength="200" placeholder="the agent or machine that will use it"; }
+            fieldset { legend.note { "What it may do" }
+                label.check { input type="checkbox" name="scope" value="READ" checked; " read" }
+                label.check { input type="checkbox" name="scope" value="WRITE" checked; " write" }
+                @if host.visitor().may_administer { label.check { input type="checkbox" name="scope" value="ADMIN"; " administer" } } }
+            label { "Ends after days" input name="days" type="number" min="1" max="3650" placeholder="never"; }
+            button.primary { "Make the token" }
+        } }
+    }
+}
+
+fn shared_form(host: &dyn Host, shelves: &Value) -> Markup {
+    html! {
+        details { summary { "Make a collection token" } form.stack method="post" action="/tokens/create" {
+            (frame::proof(host)) input type="hidden" name="kind" value="collection";
+            label { "Label" input name="label" required maxlength="200"; }
+            label { "Collection" select name="collection" { @for shelf in shelves.list("collections") { option value=(shelf.text("collection_id")) { (words::plain(shelf.text("name"))) } } } }
+            label { "Permission" select name="permission" { option value="read" { "read" } option value="read_write" { "read and write" } } }
+            label { "Ends after days" input name="days" type="number" min="1" max="3650" placeholder="never"; }
+            button.primary { "Make the token" }
+        } }
+    }
+}
+
+pub(super) fn create(host: &dyn Host, request: &Request) -> Answer {
+    let label = request.field("label").ok_or_else(|| invalid("write a label for the token"))?.to_owned();
+    let days = request
+        .field("days")
+        .map(|days| days.parse::<u64>().map_err(|_| invalid("days must be a number")))
+        .transpose()?;
+    let made = if request.field("kind") == Some("collection") {
+        let collection = request.field("collection").ok_or_else(|| invalid("choose a collection"))?;
+        let permission = request.field("permission").unwrap_or("read");
+        let mut arguments = json!({ "label": label, "collection_id": collection, "permission": permission });
+        if let Some(days) = days {
+            arguments["expires_in_days"] = json!(days);
+        }
+        ask(host, "create_cat_tool", arguments)?
+    } else {
+        let scopes = request.fields("scope").map(str::to_owned).collect();
+        host.account(AccountAction::CreateToken { label: label.clone(), scopes, days })?
+    };
+    show(host, request, Some(Made { label, key: made.text("key").to_owned() }))
+}
+
+pub(super) fn change(host: &dyn Host, request: &Request) -> Answer {
+    let id = request.field("id").ok_or_else(|| invalid("choose a token"))?.to_owned();
+    let is_shared = request.field("kind") == Some("collection");
+    match (request.field("do"), is_shared) {
+        (Some("rotate"), shared) => {
+            let made = if shared {
+                ask(host, "rotate_cat_tool", json!({ "key_id": id }))?
+            } else {
+                host.account(AccountAction::RotateToken(id))?
+            };
+            show(
+                host,
+                request,
+                Some(Made { label: made.text("label").to_owned(), key: made.text("key").to_owned() }),
+            )
+        }
+        (Some("revoke"), true) => {
+            ask(host, "revoke_cat_tool", json!({ "key_id": id })).map(|_| Reply::to("/tokens"))
+        }
+        (Some("revoke"), false) => host.account(AccountAction::RevokeToken(id)).map(|_| Reply::to("/tokens")),
+        _ => Err(invalid("choose what to do with the token")),
+    }
+}

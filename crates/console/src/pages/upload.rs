@@ -1,0 +1,34 @@
+//! Storing files from the browser.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use maud::{Markup, html};
+use serde_json::json;
+
+use super::{Answer, ask, invalid};
+use crate::{Host, Reply, Request};
+
+/// Where files can be dropped. The script sends each file by itself and shows how far it is.
+pub(super) fn area(collection: &str, folder: &str) -> Markup {
+    html! {
+        div.drop data-drop="" data-collection=(collection) data-folder=(folder) hidden {
+            p { strong { "Drop files or folders here" } " or "
+                label.link { "choose files" input type="file" multiple hidden data-pick=""; } ", "
+                label.link { "choose a folder" input type="file" webkitdirectory hidden data-pick=""; } "." }
+            p.note { "Up to 32 MB each; larger files are stored with " code { "shelf add" } "." }
+            ul.progress data-progress="" aria-live="polite" {}
+        }
+    }
+}
+
+/// Takes one file: its bytes are the body.
+pub(super) fn take(host: &dyn Host, request: &Request) -> Answer {
+    let name = request.query("name").ok_or_else(|| invalid("the file has no name"))?;
+    let collection = request.query("collection").unwrap_or("default");
+    let content = STANDARD.encode(&request.body);
+    let stored = ask(
+        host,
+        "add",
+        json!({ "content": content, "encoding": "base64", "name": name, "collection": collection }),
+    )?;
+    Ok(Reply::json(200, &stored))
+}

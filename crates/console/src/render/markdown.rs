@@ -1,0 +1,301 @@
+//! Markdown as HTML that cannot do anything: what the author wrote as HTML is sanitized, links between documents stay in
+//! the library, and pictures come from the library only.
+
+use std::{borrow::Cow, collections::HashSet, ops::RangeInclusive};
+
+use ammonia::{Builder, UrlRelative};
+use maud::{Markup, PreEscaped};
+use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
+
+use crate::links;
+
+/// A heading of a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Heading {
+    /// 1 to 6.
+    pub level: u8,
+    /// Its text.
+    pub text: String,
+    /// The fragment that leads to it.
+    pub anchor: String,
+}
+
+/// A rendered document.
+pub(crate) struct Rendered {
+    /// The page.
+    pub body: Markup,
+    /// Its headings.
+    pub outline: Vec<Heading>,
+}
+
+/// Characters before every name that a document gives to one of its parts, so that it cannot take the name of a part of
+/// the page around it.
+const PREFIX: &str = "u-";
+
+/// Renders Markdown. `document` is the id that relative links start from; blocks on the marked lines are emphasized.
+pub(crate) fn page(text: &str, document: Option<&str>, marked: Option<&RangeInclusive<u64>>) -> Rendered {
+    let text = without_front_matter(text);
+    let options = Options::ENABLE_TABLES
+        | Options::ENABLE_FOOTNOTES
+        | Options::ENABLE_STRIKETHROUGH
+        | Options::ENABLE_TASKLISTS;
+    let mut outline = Vec::new();
+    let mut events: Vec<Event<'_>> = Vec::new();
+    let mut depth = 0_usize;
+    let mut heading: Option<(HeadingLevel, String)> = None;
+    let mut is_marked = false;
+    let mut lines = LineCounter::new(&text);
+    for (event, range) in Parser::new_ext(&text, options).into_offset_iter() {
+        match &event {
+            Event::Start(tag) => {
+                if depth == 0 {
+                    let span =
+                        (lines.at(range.start), lines.at(range.end.saturating_sub(1).max(range.start)));
+                    is_marked =
+                        marked.is_some_and(|marked| span.0 <= *marked.end() && span.1 >= *marked.start());
+                    if is_marked {
+                        events.push(Event::Html("<div class=\"hit\">\n\n".into()));
+                    }
+                }
+                depth += 1;
+                if let Tag::Heading { level, .. } = tag {
+                    heading = Some((*level, String::new()));
+                    // The opening tag is written when the text, and with it the name, is known.
+                    events.push(Event::Html(CowStr::Borrowed("")));
+                    continue;
+                }
+            }
+            Event::End(end) => {
+                depth = depth.saturating_sub(1);
+                if let (TagEnd::Heading(_), Some((level, text))) = (end, heading.take()) {
+                    close_heading(&mut events, &mut outline, level, text);
+                    close_mark(&mut events, depth, &mut is_marked);
+                    continue;
+                }
+            }
+            Event::Text(part) | Event::Code(part) => {
+                if let Some((_, text)) = &mut heading {
+                    text.push_str(part);
+                }
+            }
+            _ => {}
+        }
+        events.push(event);
+        if matches!(events.last(), Some(Event::End(_))) {
+            close_mark(&mut events, depth, &mut is_marked);
+        }
+    }
+    let mut output = String::with_capacity(text.len() * 3 / 2);
+    html::push_html(&mut output, events.into_iter());
+    Rendered { body: PreEscaped(clean(&output, document)), outline }
+}
+
+fn close_heading(events: &mut Vec<Event<'_>>, outline: &mut Vec<Heading>, level: HeadingLevel, text: String) {
+    let number = level as u8;
+    let anchor = unused(slug(&text), outline);
+    let open = events.iter_mut().rev().find(|event| matches!(event, Event::Html(text) if text.is_empty()));
+    if let Some(open) = open {
+        *open = Event::Html(format!("<h{number} id=\"{anchor}\">").into());
+    }
+    events.push(Event::Html(format!("</h{number}>\n").into()));
+    outline.push(Heading { level: number, text, anchor: format!("{PREFIX}{anchor}") });
+}
+
+fn close_mark(events: &mut Vec<Event<'_>>, depth: usize, is_marked: &mut bool) {
+    if depth == 0 && std::mem::take(is_marked) {
+        events.push(Event::Html("\n</div>\n".into()));
+    }
+}
+
+/// The line of a byte, for bytes that are asked for in about ascending order.
+struct LineCounter<'a> {
+    text: &'a [u8],
+    at: usize,
+    line: u64,
+}
+
+impl<'a> LineCounter<'a> {
+    const fn new(text: &'a str) -> Self {
+        Self { text: text.as_bytes(), at: 0, line: 1 }
+    }
+
+    fn at(&mut self, byte: usize) -> u64 {
+        let byte = byte.min(self.text.len());
+        let count = |part: &[u8]| part.iter().filter(|byte| **byte == b'\n').count() as u64;
+        if byte >= self.at {
+            self.line += count(&self.text[self.at..byte]);
+        } else {
+            self.line -= count(&self.text[byte..self.at]);
+        }
+        self.at = byte;
+        self.line
+    }
+}
+
+/// Blanks out a block of YAML at the beginning, so that lines keep their numbers.
+fn without_front_matter(text: &str) -> Cow<'_, str> {
+    let Some(rest) = text.strip_prefix("---\n") else { return Cow::Borrowed(text) };
+    match rest.find("\n---\n") {
+        Some(end) if end < 16 << 10 => {
+            let lines = rest[..end + 5].matches('\n').count() + 1;
+            Cow::Owned(format!("{}{}", "\n".repeat(lines), &rest[end + 5..]))
+        }
+        _ => Cow::Borrowed(text),
+    }
+}
+
+fn slug(text: &str) -> String {
+    let sign =
+        |sign: char| if sign.is_alphanumeric() { sign.to_lowercase().next().unwrap_or(sign) } else { '-' };
+    let joined: String = text.trim().chars().map(sign).take(80).collect();
+    let parts: Vec<&str> = joined.split('-').filter(|part| !part.is_empty()).collect();
+    if parts.is_empty() { "part".to_owned() } else { parts.join("-") }
+}
+
+fn unused(name: String, outline: &[Heading]) -> String {
+    let taken = |name: &str| outline.iter().any(|heading| heading.anchor.strip_prefix(PREFIX) == Some(name));
+    if !taken(&name) {
+        return name;
+    }
+    (1..).map(|number| format!("{name}-{number}")).find(|name| !taken(name)).unwrap_or(name)
+}
+
+/// Takes out of HTML whatever could act, and leads its links and pictures into the library.
+fn clean(html: &str, document: Option<&str>) -> String {
+    let mut cleaner = Builder::default();
+    cleaner
+        .add_tags(["input", "section", "sup", "figure", "figcaption", "details", "summary"])
+        .add_tag_attributes("input", ["checked", "disabled", "type"])
+        .add_tag_attributes("ol", ["start"])
+        .add_tag_attributes("th", ["align"])
+        .add_tag_attributes("td", ["align"])
+        .add_generic_attributes(["id"])
+        .add_allowed_classes("div", ["hit", "footnote-definition"])
+        .add_allowed_classes("sup", ["footnote-reference", "footnote-definition-label"])
+        .rm_tags(["map", "area", "bdo"])
+        .url_schemes(HashSet::from(["http", "https", "mailto", "doc", "text", "image", "video", "audio"]))
+        .url_relative(UrlRelative::PassThrough)
+        .link_rel(Some("noopener noreferrer"))
+        .id_prefix(Some(PREFIX));
+    let document = document.map(str::to_owned);
+    cleaner.attribute_filter(move |element, attribute, value| match (element, attribute) {
+        ("a", "href") => href(value, document.as_deref()).map(Cow::Owned),
+        ("img", "src") => picture(value, document.as_deref()).map(Cow::Owned),
+        (_, "src" | "cite" | "longdesc") => None,
+        ("input", "type") if value != "checkbox" => None,
+        _ => Some(Cow::Borrowed(value)),
+    });
+    cleaner.clean(html).to_string()
+}
+
+/// Where a link leads: to another place of the document, into the library, to the evidence viewer, or outside.
+fn href(value: &str, document: Option<&str>) -> Option<String> {
+    if let Some(fragment) = value.strip_prefix('#') {
+        return Some(format!("#{PREFIX}{fragment}"));
+    }
+    let scheme = value.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
+    match scheme.as_deref() {
+        Some("http" | "https" | "mailto") => Some(value.to_owned()),
+        Some("doc" | "text" | "image" | "video" | "audio") => {
+            Some(links::with("/cite", &[("address", value)]))
+        }
+        _ => inside(value, document),
+    }
+}
+
+fn picture(value: &str, document: Option<&str>) -> Option<String> {
+    let is_foreign =
+        value.starts_with("//") || value.split('/').next().is_some_and(|first| first.contains(':'));
+    if is_foreign { None } else { inside(value, document).map(|path| format!("{path}&raw=1")) }
+}
+
+/// A relative path, to be looked up from the document that holds it.
+fn inside(path: &str, document: Option<&str>) -> Option<String> {
+    let is_path = !path.starts_with("//") && !path.split('/').next().is_some_and(|first| first.contains(':'));
+    let document = document.filter(|_| is_path && !path.is_empty())?;
+    Some(links::with("/to", &[("from", document), ("path", path)]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn body(text: &str) -> String {
+        page(text, Some("the-id"), None).body.into_string()
+    }
+
+    #[test]
+    fn prose_is_rendered_with_an_outline() {
+        let rendered = page("# One *two*\n\ntext\n\n## Three\n\n## Three\n", None, None);
+        let html = rendered.body.into_string();
+        assert!(html.contains("<h1 id=\"u-one-two\">One <em>two</em></h1>"), "{html}");
+        let anchors: Vec<&str> = rendered.outline.iter().map(|heading| heading.anchor.as_str()).collect();
+        assert_eq!(anchors, ["u-one-two", "u-three", "u-three-1"]);
+        assert!(html.contains("id=\"u-three-1\""), "{html}");
+    }
+
+    #[test]
+    fn nothing_in_a_document_acts() {
+        for hostile in [
+            "<script>alert(1)</script>",
+            "<img src=x onerror=alert(1)>",
+            "<svg onload=alert(1)><a xlink:href='javascript:alert(1)'>x</a></svg>",
+            "[x](javascript:alert(1))",
+            "[x](JaVaScRiPt:alert(1))",
+            "[x](data:text/html,<script>alert(1)</script>)",
+            "<a href=\"vbscript:x\">x</a>",
+            "<iframe src=https://evil.example></iframe>",
+            "<form action=https://evil.example><input name=a><button>x</button></form>",
+            "<div style=\"position:fixed\" onclick=alert(1)>x</div>",
+            "<base href=https://evil.example>",
+            "<meta http-equiv=refresh content=0>",
+            "<link rel=stylesheet href=https://evil.example>",
+            "<object data=x></object><embed src=x>",
+            "![x](https://evil.example/pixel.png)",
+            "<img src=\"//evil.example/pixel.png\">",
+            "# <img src=x onerror=alert(1)>",
+            "```html\"><script>alert(1)</script>\nx\n```",
+        ] {
+            let html = body(hostile).to_lowercase();
+            for tag in html.split('<').skip(1).filter_map(|part| part.split('>').next()) {
+                for name in [
+                    "script", "iframe", "form", "button", "base", "meta", "link", "object", "embed", "svg",
+                    "style",
+                ] {
+                    assert!(!tag.starts_with(name), "{hostile} gave {html}");
+                }
+                for part in [
+                    " on",
+                    "javascript:",
+                    "vbscript:",
+                    "data:",
+                    "style=",
+                    "src=\"http",
+                    "src=\"//",
+                    "evil.example",
+                ] {
+                    assert!(!tag.contains(part), "{hostile} gave {html}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn links_between_documents_stay_in_the_library() {
+        assert!(body("[x](../b.md#part)").contains("href=\"/to?from=the-id&amp;path=..%2Fb.md%23part\""));
+        assert!(body("![x](p/c.png)").contains("src=\"/to?from=the-id&amp;path=p%2Fc.png&amp;raw=1\""));
+        assert!(body("[x](#part)").contains("href=\"#u-part\""));
+        assert!(body("[x](doc://book#pages=1-2)").contains("href=\"/cite?address=doc"));
+        let outside = body("[x](https://example.org)");
+        assert!(outside.contains("rel=\"noopener noreferrer\"") && outside.contains("https://example.org"));
+    }
+
+    #[test]
+    fn marked_lines_are_emphasized_and_counted_from_the_top() {
+        let text = "---\ntitle: x\n---\n# A\n\nsecond\n\nthird\n";
+        let html = page(text, None, Some(&(6..=6))).body.into_string();
+        assert!(html.contains("<div class=\"hit\">") && !html.contains("title: x"), "{html}");
+        let hit = html.split("<div class=\"hit\">").nth(1).unwrap().split("</div>").next().unwrap();
+        assert!(hit.contains("second") && !hit.contains("third"), "{html}");
+    }
+}

@@ -1,0 +1,367 @@
+//! Looking around: one document with its versions and its text, folders, counts, what happened last, and what changed
+//! between snapshots. This is what people ask for who look at what agents did.
+
+use std::collections::BTreeMap;
+
+use shelf_base::{CallContext, Digest, bounds, ids::DocumentId};
+use shelf_catalog::{
+    Document, Facets, Filter, FolderContent, Order, Page, Record, RecordFilter, SortBy, Version,
+};
+
+use crate::{
+    Caller, Entry, Error, Library, OpenAsset, Result,
+    maintain::{GcPlan, Retention},
+    readings::{EXTRACTED_BYTES, Origin},
+    validate,
+};
+
+/// Values of each kind that facets list.
+const FACETS: usize = 50;
+/// Folders that are skipped because they hold nothing but one folder.
+const CHAIN: usize = 64;
+
+/// A document with all that is known of its past.
+#[derive(Clone, Debug)]
+pub struct DescribedDocument {
+    /// The document.
+    pub document: Document,
+    /// Its versions, newest first.
+    pub versions: Vec<Version>,
+}
+
+/// Lines of a document's text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextPart {
+    /// The lines.
+    pub text: String,
+    /// The first of them, from 1.
+    pub first_line: u64,
+    /// Lines of the whole text.
+    pub total_lines: u64,
+    /// Whether the text is the content as it is stored.
+    pub as_stored: bool,
+    /// The line on which each page begins.
+    pub pages: Vec<u64>,
+}
+
+/// A folder of a collection.
+#[derive(Clone, Debug)]
+pub struct FolderReply {
+    /// The folder that is shown: the one that was asked for, or the only one below it that branches.
+    pub folder: String,
+    /// What stands in it.
+    pub content: FolderContent,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// The record of the journal.
+    pub record: Record,
+    /// Who: the label of the token, else the name of the account.
+    pub by: String,
+    /// The name of the collection, when there still is one.
+    pub collection: Option<String>,
+}
+
+/// A file that differs between two snapshots.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileChange {
+    /// Its path, relative to the roots.
+    pub path: String,
+    /// Content and size before.
+    pub before: Option<(Digest, u64)>,
+    /// Content and size after.
+    pub after: Option<(Digest, u64)>,
+}
+
+impl Library {
+    /// A document with its versions.
+    pub fn describe(&self, caller: &Caller, id: &str) -> Result<DescribedDocument> {
+        let document = self.document_by_id(caller, id)?;
+        let mut versions = self.catalog.versions(&caller.pass.reach(), document.id)?;
+        versions.reverse();
+        Ok(DescribedDocument { document, versions })
+    }
+
+    /// The content of a document, or of the version with this hash, to be read in parts.
+    pub fn open_document(&self, caller: &Caller, id: &str, hash: Option<&str>) -> Result<OpenAsset> {
+        let DescribedDocument { document, versions } = self.describe(caller, id)?;
+        let version = one_version(&document, versions, hash)?;
+        Ok(OpenAsset {
+            hash: version.hash,
+            size: version.size,
+            mime: document.mime,
+            name: document.path.rsplit('/').next().unwrap_or_default().to_owned(),
+            modified_at: version.indexed_at,
+            is_public: false,
+        })
+    }
+
+    /// Lines of the text of a document, extracted where the content is not text; `None` when it has none.
+    pub fn text_part(
+        &self,
+        caller: &Caller,
+        (id, hash): (&str, Option<&str>),
+        (first_line, most): (u64, u64),
+        call: &CallContext,
+    ) -> Result<Option<TextPart>> {
+        let DescribedDocument { document, versions } = self.describe(caller, id)?;
+        let version = one_version(&document, versions, hash)?;
+        let origin = Origin {
+            hash: version.hash,
+            path: &document.path,
+            mime: &document.mime,
+            is_text: document.is_text,
+        };
+        let most_bytes = if document.is_text { bounds::REQUEST_BYTES as u64 } else { EXTRACTED_BYTES };
+        if version.size > most_bytes {
+            let limit = format!("must not be larger than {} MiB for this", most_bytes >> 20);
+            return Err(Error::invalid("document_id", limit));
+        }
+        if !origin.may_have_text() {
+            return Ok(None);
+        }
+        if !document.is_text {
+            let found = self.blobs.readings.text_at(&origin.key(), &origin, &self.blobs, call)?;
+            return Ok(found.map(|text| part(&text.text, &text.pages, text.as_stored, first_line, most)));
+        }
+        let _share = self.budget.take(version.size, call)?;
+        let bytes = self.blobs.read_blob(call, &version.hash)?;
+        let found = self.blobs.readings.text(&origin, &bytes);
+        Ok(found.map(|(text, _)| part(&text.text, &text.pages, text.as_stored, first_line, most)))
+    }
+
+    /// What stands in a folder of a collection. Folders that hold nothing but one folder are passed through.
+    pub fn browse(
+        &self,
+        caller: &Caller,
+        collection: &str,
+        folder: &str,
+        (sort, order): (SortBy, Order),
+        (limit, offset): (usize, u64),
+    ) -> Result<FolderReply> {
+        caller.must_read()?;
+        self.known_collection(caller, collection)?;
+        let mut folder = match folder {
+            "" => String::new(),
+            folder if folder.ends_with('/') => folder.to_owned(),
+            folder => format!("{folder}/"),
+        };
+        if folder.len() > bounds::PATH_BYTES + 1 {
+            return Err(Error::invalid("folder", "is longer than any path"));
+        }
+        let page = Page { sort, order, limit, offset, after: None };
+        for _ in 0..CHAIN {
+            let content = self.catalog.folder(caller.pass.scope(), collection, &folder, &page)?;
+            match &content.folders[..] {
+                [only] if content.total == 0 => folder = format!("{folder}{}/", only.name),
+                _ => return Ok(FolderReply { folder, content }),
+            }
+        }
+        let content = self.catalog.folder(caller.pass.scope(), collection, &folder, &page)?;
+        Ok(FolderReply { folder, content })
+    }
+
+    /// How the caller's documents divide by collection, type, tag and day.
+    pub fn facets(&self, caller: &Caller, filter: &Filter) -> Result<Facets> {
+        caller.must_read()?;
+        if let Some(name) = &filter.collection {
+            self.known_collection(caller, name)?;
+        }
+        Ok(self.catalog.facets(caller.pass.scope(), filter, FACETS)?)
+    }
+
+    /// What happened in the caller's collections and by the caller, newest first; and whether that is all there was.
+    pub fn activity(
+        &self,
+        caller: &Caller,
+        (collection, document): (Option<&str>, Option<&str>),
+        mut filter: RecordFilter,
+        most: usize,
+    ) -> Result<(Vec<Event>, bool)> {
+        caller.must_read()?;
+        if let Some(name) = collection {
+            let found = self.catalog.collection(caller.pass.scope(), name)?;
+            filter.collection = Some(found.ok_or_else(|| Error::missing("collection", name))?.id);
+        }
+        if let Some(id) = document {
+            let parsed: DocumentId = id.parse().map_err(|_| Error::missing("document", id))?;
+            filter.document = Some(parsed);
+        }
+        let (records, is_all) = self.catalog.recent(caller.pass.scope(), &filter, most)?;
+        let mut people = BTreeMap::new();
+        let mut shelves = BTreeMap::new();
+        let mut events = Vec::with_capacity(records.len());
+        for record in records {
+            let by = match &record.token {
+                Some(label) => label.clone(),
+                None => match people.get(record.account.as_bytes()) {
+                    Some(known) => String::clone(known),
+                    None => {
+                        let account = self.catalog.account(record.account)?;
+                        let name = account.map_or_else(|| record.account.to_string(), |found| found.username);
+                        people.insert(*record.account.as_bytes(), name.clone());
+                        name
+                    }
+                },
+            };
+            let collection = match record.collection {
+                None => None,
+                Some(id) => match shelves.get(id.as_bytes()) {
+                    Some(known) => Option::clone(known),
+                    None => {
+                        let found = self.catalog.known_collection(caller.pass.scope(), id)?;
+                        let name = found.map(|found| found.name);
+                        shelves.insert(*id.as_bytes(), name.clone());
+                        name
+                    }
+                },
+            };
+            events.push(Event { record, by, collection });
+        }
+        Ok((events, is_all))
+    }
+
+    /// What changed from one snapshot to another, by path; with the present state of its collection when no other is
+    /// named. Also how many files stayed as they were.
+    pub fn snapshot_changes(
+        &self,
+        caller: &Caller,
+        from: &str,
+        to: Option<&str>,
+        call: &CallContext,
+    ) -> Result<(Vec<FileChange>, u64)> {
+        let first = self.one_snapshot(caller, None, Some(from), None)?;
+        let before = self.listing(&first, call)?;
+        let after = match to {
+            Some(to) => {
+                let second = self.one_snapshot(caller, None, Some(to), None)?;
+                self.listing(&second, call)?
+            }
+            None => {
+                let present = self.present_listing(caller, &first.collection_name)?;
+                let root = first.draft.root.trim_end_matches('/');
+                crate::Listing::new(present.entries.into_iter().filter_map(|entry| below(root, entry)))
+            }
+        };
+        Ok(differences(before.files(), after.files()))
+    }
+
+    /// Verifies the chain of the journal for an administrator: how many records, and what is wrong with them.
+    pub fn audit_for(&self, caller: &Caller) -> Result<(u64, Vec<String>)> {
+        caller.must_administer()?;
+        self.audit()
+    }
+
+    /// What garbage collection would free, for an administrator. Snapshots are kept.
+    pub fn gc_plan_for(&self, caller: &Caller, call: &CallContext) -> Result<GcPlan> {
+        caller.must_administer()?;
+        self.plan_gc(&Retention::default(), call)
+    }
+}
+
+/// A file below the root of a snapshot, with its path relative to it.
+fn below(root: &str, entry: Entry) -> Option<Entry> {
+    if root.is_empty() {
+        return Some(entry);
+    }
+    let path = entry.path.strip_prefix(root)?.strip_prefix('/')?.to_owned();
+    Some(Entry { path, ..entry })
+}
+
+fn differences<'a>(
+    before: impl Iterator<Item = &'a Entry>,
+    after: impl Iterator<Item = &'a Entry>,
+) -> (Vec<FileChange>, u64) {
+    let mut files: BTreeMap<&str, (Option<&Entry>, Option<&Entry>)> = BTreeMap::new();
+    before.for_each(|entry| files.entry(&entry.path).or_default().0 = Some(entry));
+    after.for_each(|entry| files.entry(&entry.path).or_default().1 = Some(entry));
+    let facts = |entry: Option<&Entry>| entry.map(|entry| (entry.hash, entry.size));
+    let mut unchanged = 0;
+    let mut changes = Vec::new();
+    for (path, (before, after)) in files {
+        let (before, after) = (facts(before), facts(after));
+        if before == after {
+            unchanged += 1;
+        } else {
+            changes.push(FileChange { path: path.to_owned(), before, after });
+        }
+    }
+    (changes, unchanged)
+}
+
+/// The version with this hash or beginning of a hash; the present one when none is given.
+fn one_version(document: &Document, versions: Vec<Version>, hash: Option<&str>) -> Result<Version> {
+    let Some(hash) = hash else { return Ok(document.version.clone()) };
+    let prefix = validate::hash_prefix(hash)?;
+    let found = versions.into_iter().find(|version| version.hash.to_string().starts_with(&prefix));
+    found.ok_or_else(|| Error::missing("version", hash))
+}
+
+/// Some lines of a text.
+fn part(text: &str, pages: &[u32], as_stored: bool, first_line: u64, most: u64) -> TextPart {
+    let first = first_line.max(1);
+    let mut total_lines = 0;
+    let (mut start, mut end) = (text.len(), text.len());
+    let mut page_lines = Vec::with_capacity(pages.len());
+    let mut waiting = pages.iter().copied().peekable();
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        total_lines += 1;
+        while waiting.next_if(|page| (*page as usize) < at + line.len()).is_some() {
+            page_lines.push(total_lines);
+        }
+        if total_lines == first {
+            start = at;
+        }
+        at += line.len();
+        if total_lines == first.saturating_add(most).saturating_sub(1) {
+            end = at;
+        }
+    }
+    let text = text.get(start..end.max(start)).unwrap_or_default().to_owned();
+    TextPart { text, first_line: first, total_lines, as_stored, pages: page_lines }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_a_text_are_whole_lines() {
+        let text = "one\ntwo\nthree\nfour";
+        let look = |first, most| {
+            let part = part(text, &[0, 8], true, first, most);
+            (part.text, part.total_lines, part.pages)
+        };
+        assert_eq!(look(1, 2), ("one\ntwo\n".into(), 4, vec![1, 3]));
+        assert_eq!(look(3, 100).0, "three\nfour");
+        assert_eq!(look(4, 1).0, "four");
+        assert_eq!(look(9, 5).0, "");
+        assert_eq!(part("", &[], true, 1, 5).total_lines, 0);
+    }
+
+    #[test]
+    fn differences_list_what_changed() {
+        let entry = |path: &str, content: &str| Entry {
+            path: path.into(),
+            hash: Digest::of(content.as_bytes()),
+            size: content.len() as u64,
+            mode: 0,
+            modified_at: shelf_base::Moment::from_micros(0),
+            link: None,
+        };
+        let before = [entry("a", "1"), entry("b", "2"), entry("c", "3")];
+        let after = [entry("b", "22"), entry("c", "3"), entry("d", "4")];
+        let (changes, unchanged) = differences(before.iter(), after.iter());
+        let words: Vec<(&str, bool, bool)> = changes
+            .iter()
+            .map(|change| (change.path.as_str(), change.before.is_some(), change.after.is_some()))
+            .collect();
+        assert_eq!(words, [("a", true, false), ("b", true, true), ("d", false, true)]);
+        assert_eq!(unchanged, 1);
+        assert_eq!(below("/home", entry("/home/a/b", "")).unwrap().path, "a/b");
+        assert!(below("/home", entry("/homes/b", "")).is_none());
+    }
+}
