@@ -260,7 +260,9 @@ impl Library {
         if self.indexing.deep.is_none() {
             return Ok(true);
         }
-        // Where the system does not allow it, the work goes on with the usual priority.
+        // Where the system does not allow it, the work goes on with the usual priority. Elsewhere than on Linux this would
+        // be the priority of the whole process.
+        #[cfg(target_os = "linux")]
         let _ = rustix::process::setpriority_process(None, LOWEST);
         let sequence = self.catalog.sequence()?;
         if self.indexing.deepened.load(Ordering::Relaxed) == sequence {
@@ -298,4 +300,5 @@ impl Library {
 }
 
 /// The lowest priority of a thread.
+#[cfg(target_os = "linux")]
 const LOWEST: i32 = 19;
