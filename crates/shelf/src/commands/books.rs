@@ -334,7 +334,7 @@ fn archive(command: &cli::Archive, library: &Library, output: &Output) -> Outcom
     drop(call);
     let target = command.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.zip", command.book)));
     let shown = target.display().to_string();
-    std::fs::copy(&archive.file, &target)
+    fs::copy(&archive.file, &target)
         .map_err(|error| CliError::new(Kind::of_io(&error), format!("cannot write '{shown}': {error}")))?;
     if output.json {
         return output.print_json(&json!({
