@@ -153,6 +153,11 @@ impl Locks {
     }
 
     fn attempt(&self, name: &str, mode: LockMode) -> Result<Option<Held>> {
-        self.coordination.attempt(name, mode).map_err(Error::Lock)
+        self.coordination.attempt(name, mode).map_err(|error| match error.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                Error::Catalog(shelf_catalog::Error::ReadOnly)
+            }
+            _ => Error::Lock(error),
+        })
     }
 }

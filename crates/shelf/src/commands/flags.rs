@@ -37,10 +37,17 @@ const FLAGS: &[(&str, &str)] = &[
 
 /// The error, speaking of the flag where it begins with the name of a field that the command passed on.
 pub(super) fn named(mut error: CliError, fields: &[String]) -> CliError {
+    if error.code != Kind::Invalid.row().code {
+        return error;
+    }
     let end = error.message.find([' ', ':']).unwrap_or(error.message.len());
     let (first, rest) = error.message.split_at(end);
-    if error.code == Kind::Invalid.row().code && fields.iter().any(|field| field == first) {
+    if fields.iter().any(|field| field == first) {
         error.message = format!("{}{rest}", flag(first));
+    }
+    // Elsewhere only what cannot be an ordinary word is taken for a field.
+    for field in fields.iter().filter(|field| field.contains('_')) {
+        error.message = error.message.replace(&format!(" {field}"), &format!(" {}", flag(field)));
     }
     error
 }
@@ -73,6 +80,7 @@ mod tests {
         check("sort_by must be name", "--sort must be name");
         check("start_line must be at least 1", "--start-line must be at least 1");
         check("type must be text", "--type must be text");
+        check("type must not be before start_line 9", "--type must not be before --start-line 9");
         check("start_line: not a number", "--start-line: not a number");
         check("limit must be a number", "limit must be a number");
         check("typed words stay", "typed words stay");

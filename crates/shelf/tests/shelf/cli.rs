@@ -58,6 +58,7 @@ fn collections_are_planned_before_they_are_done() {
 fn failures_have_words_and_codes() {
     let folder = tempfile::tempdir().unwrap();
     let library = folder.path().join("library");
+    assert_eq!(shelf(&library, &["call", "add", r#"{"name": "a.txt", "content": "a"}"#]).0, 0);
     let check = |arguments: &[&str], code: i32, words: &str| {
         let (found, out, err) = shelf(&library, arguments);
         assert_eq!(found, code, "{arguments:?}: {err}");
@@ -92,6 +93,7 @@ fn completions_manuals_and_settings_are_there() {
     let data_dir =
         settings["settings"].as_array().unwrap().iter().find(|setting| setting["key"] == "data_dir").unwrap();
     assert_eq!((data_dir["origin"].as_str(), data_dir["value"].as_str()), (Some("flag"), library.to_str()));
+    assert_eq!(shelf(&library, &["call", "add", r#"{"name": "a.txt", "content": "a"}"#]).0, 0);
     assert!(shelf(&library, &["doctor"]).1.contains("schema 7"));
 }
 

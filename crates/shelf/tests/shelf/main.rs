@@ -55,8 +55,11 @@ pub fn files(folder: &Path, count: usize) -> PathBuf {
     path
 }
 
-/// Asserts that the library is intact.
+/// Asserts that the library is intact. A process that was killed before it made one leaves nothing to look at.
 pub fn assert_sound(library: &Path) {
+    if !library.join("catalog.db").exists() && !library.join("packs").exists() {
+        return;
+    }
     let (code, out, err) = shelf(library, &["check"]);
     assert_eq!(code, 0, "{out}{err}");
 }
