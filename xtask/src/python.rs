@@ -32,7 +32,9 @@ const DRIVER: &str = "playwright";
 /// Tests the web console in a browser. Where there is none, a line says so.
 pub fn console_test(shelf: &Path) -> Result<()> {
     if !Path::new(BROWSER).exists() {
-        println!("test: the web console was not tested in a browser; `apt-get install chromium` installs one");
+        println!(
+            "test: the web console was not tested in a browser; `apt-get install chromium` installs one"
+        );
         return Ok(());
     }
     let interpreter = interpreter()?;
@@ -41,7 +43,9 @@ pub fn console_test(shelf: &Path) -> Result<()> {
     if !step::succeeds(&name, &["-c", &probe])
         && !step::succeeds(&name, &["-m", "pip", "install", "--quiet", DRIVER])
     {
-        println!("test: the web console was not tested in a browser; `{name} -m pip install {DRIVER}` failed");
+        println!(
+            "test: the web console was not tested in a browser; `{name} -m pip install {DRIVER}` failed"
+        );
         return Ok(());
     }
     let script = places::root().join("tests").join("python").join("console_test.py");

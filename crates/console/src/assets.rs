@@ -19,7 +19,8 @@ pub fn asset(name: &str) -> Option<(&'static str, &'static [u8])> {
 pub(crate) fn stamp() -> &'static str {
     static STAMP: LazyLock<String> = LazyLock::new(|| {
         let all = ["console.css", "console.js", "graph.js", "mark.svg"];
-        let bytes: Vec<u8> = all.iter().filter_map(|name| asset(name)).flat_map(|(_, bytes)| bytes.to_vec()).collect();
+        let bytes: Vec<u8> =
+            all.iter().filter_map(|name| asset(name)).flat_map(|(_, bytes)| bytes.to_vec()).collect();
         Digest::of(&bytes).to_string().chars().take(12).collect()
     });
     &STAMP

@@ -25,25 +25,36 @@ pub(crate) fn page(host: &dyn Host, request: &Request, title: &str, body: Markup
 }
 
 /// A whole page with another status.
-pub(crate) fn with_status(host: &dyn Host, request: &Request, status: u16, title: &str, body: Markup) -> Reply {
+pub(crate) fn with_status(
+    host: &dyn Host,
+    request: &Request,
+    status: u16,
+    title: &str,
+    body: Markup,
+) -> Reply {
     let here = request.segments.first().map_or_else(|| "/".to_owned(), |first| format!("/{first}"));
     let here = if here == "/d" { "/c" } else { &here };
-    let markup = shell(request, title, &host.visitor().proof, html! {
-        header.bar {
-            a.brand href="/" { img src={ "/console/mark.svg?" (assets::stamp()) } alt="" width="22" height="22"; " Shelfmark" }
-            @if host.may("search") {
-                form.quick action="/search" role="search" {
-                    input type="search" name="q" placeholder="Search" aria-label="Search the library" autocomplete="off";
-                    kbd aria-hidden="true" { "/" }
+    let markup = shell(
+        request,
+        title,
+        &host.visitor().proof,
+        html! {
+            header.bar {
+                a.brand href="/" { img src={ "/console/mark.svg?" (assets::stamp()) } alt="" width="22" height="22"; " Shelfmark" }
+                @if host.may("search") {
+                    form.quick action="/search" role="search" {
+                        input type="search" name="q" placeholder="Search" aria-label="Search the library" autocomplete="off";
+                        kbd aria-hidden="true" { "/" }
+                    }
                 }
+                details.menu { summary { "Menu" } (menu(host, here)) }
             }
-            details.menu { summary { "Menu" } (menu(host, here)) }
-        }
-        div.columns {
-            nav.side aria-label="Pages" { (menu(host, here)) }
-            main id="main" tabindex="-1" { (body) }
-        }
-    });
+            div.columns {
+                nav.side aria-label="Pages" { (menu(host, here)) }
+                main id="main" tabindex="-1" { (body) }
+            }
+        },
+    );
     Reply::html(status, markup)
 }
 
@@ -93,7 +104,7 @@ fn menu(host: &dyn Host, here: &str) -> Markup {
         }
         div.who {
             p { (words::plain(&visitor.name)) br; span.note { (visitor.kind) @if !visitor.may_write { ", read only" } } }
-            p.links {
+            div.links {
                 button.link type="button" data-theme-switch="" hidden { "Light or dark" }
                 button.link type="button" data-shortcuts="" hidden { "Shortcuts" kbd { "?" } }
                 @if visitor.can_sign_out {
@@ -126,11 +137,17 @@ pub(crate) fn failure(host: &dyn Host, request: &Request, error: &ErrorReply) ->
     if request.query("part").is_some() {
         return Reply::html(status, html! { div.state role="status" { strong { (heading) } (text) } });
     }
-    with_status(host, request, status, heading, html! {
-        h1 { (heading) }
-        (text)
-        p { a href="/" { "Overview" } " · " a href="/search" { "Search" } }
-    })
+    with_status(
+        host,
+        request,
+        status,
+        heading,
+        html! {
+            h1 { (heading) }
+            (text)
+            p { a href="/" { "Overview" } " · " a href="/search" { "Search" } }
+        },
+    )
 }
 
 /// A state of a page that has nothing to show yet.

@@ -64,7 +64,9 @@ mod tests {
     #[test]
     fn addresses_stay_on_this_server() {
         assert_eq!(own(Some("/search?q=a")), "/search?q=a");
-        for wrong in ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:x", "/a\nb", ""] {
+        for wrong in
+            ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:x", "/a\nb", ""]
+        {
             assert_eq!(own(Some(wrong)), "/", "{wrong}");
         }
         assert_eq!(with("/search", &[("q", "a b&c"), ("tag", "")]), "/search?q=a%20b%26c");

@@ -111,8 +111,9 @@ mod tests {
 
     #[test]
     fn paths_queries_and_forms_are_decoded_once() {
-        let request = Request::new(Method::Get, "/c/my%20notes/a%2Fb", Some("q=a+b%2Bc&tag=x&tag=y&z="), String::new())
-            .with_form(b"name=%C3%A4&empty=");
+        let request =
+            Request::new(Method::Get, "/c/my%20notes/a%2Fb", Some("q=a+b%2Bc&tag=x&tag=y&z="), String::new())
+                .with_form(b"name=%C3%A4&empty=");
         assert_eq!(request.path(), ["c", "my notes", "a/b"]);
         assert_eq!((request.query("q"), request.query("z")), (Some("a b+c"), None));
         assert_eq!(request.all("tag").collect::<Vec<_>>(), ["x", "y"]);

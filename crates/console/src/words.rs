@@ -51,7 +51,7 @@ pub(crate) fn ago(text: &str, now: Moment) -> String {
     let seconds = (now.micros() - then.micros()) / 1_000_000;
     match seconds {
         ..=-60 => time(text),
-        ..=9 => "just now".to_owned(),
+        -59..=9 => "just now".to_owned(),
         10..=59 => format!("{seconds} s ago"),
         60..=3_599 => format!("{} min ago", seconds / 60),
         3_600..=86_399 => format!("{} h ago", seconds / 3_600),
@@ -76,7 +76,11 @@ pub(crate) fn clipped(text: &str, most: usize) -> String {
 /// A text without characters that turn the direction of what stands around it.
 pub(crate) fn plain(text: &str) -> String {
     let turns = |sign: char| matches!(sign, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}');
-    text.chars().map(|sign| if turns(sign) || (sign.is_control() && sign != '\n' && sign != '\t') { '\u{fffd}' } else { sign }).collect()
+    text.chars()
+        .map(|sign| {
+            if turns(sign) || (sign.is_control() && sign != '\n' && sign != '\t') { '\u{fffd}' } else { sign }
+        })
+        .collect()
 }
 
 /// What a type of content is called.
@@ -115,9 +119,14 @@ mod tests {
 
     #[test]
     fn figures_are_short_and_honest() {
-        for (number, text) in
-            [(0, "0 B"), (999, "999 B"), (1_000, "1.0 KB"), (12_345, "12 KB"), (999_600, "1.0 MB"), (5_000_000_000, "5.0 GB")]
-        {
+        for (number, text) in [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1_000, "1.0 KB"),
+            (12_345, "12 KB"),
+            (999_600, "1.0 MB"),
+            (5_000_000_000, "5.0 GB"),
+        ] {
             assert_eq!(bytes(number), text);
         }
         assert_eq!((count(7), count(1_234_567)), ("7".into(), "1\u{202f}234\u{202f}567".into()));
@@ -134,6 +143,9 @@ mod tests {
     fn direction_marks_cannot_turn_a_name_around() {
         assert_eq!(plain("a\u{202e}gpj.exe"), "a\u{fffd}gpj.exe");
         assert_eq!(clipped("äöü", 2), "äö…");
-        assert_eq!((kind("text/x-rust"), kind("image/png"), kind("text/markdown")), ("rust".into(), "PNG image".into(), "Markdown".into()));
+        assert_eq!(
+            (kind("text/x-rust"), kind("image/png"), kind("text/markdown")),
+            ("rust".into(), "PNG image".into(), "Markdown".into())
+        );
     }
 }

@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use shelf_base::{CallContext, Digest, bounds, ids::DocumentId};
-use shelf_catalog::{Document, Facets, Filter, FolderContent, Order, Page, Record, RecordFilter, SortBy, Version};
+use shelf_catalog::{
+    Document, Facets, Filter, FolderContent, Order, Page, Record, RecordFilter, SortBy, Version,
+};
 
 use crate::{
     Caller, Entry, Error, Library, OpenAsset, Result,

@@ -92,7 +92,9 @@ impl Selection {
         if wider.toolsets.is_empty() {
             wider.toolsets.push("all".into());
         }
-        if wider.toolsets.iter().any(|name| name == "all") && !wider.toolsets.iter().any(|name| name == EXTRAS) {
+        if wider.toolsets.iter().any(|name| name == "all")
+            && !wider.toolsets.iter().any(|name| name == EXTRAS)
+        {
             wider.toolsets.push(EXTRAS.into());
         }
         wider

@@ -13,11 +13,15 @@ pub(super) fn folders_facets_and_records_are_counted(catalog: &dyn Catalog) {
         vec![sample("top", "1"), sample("a/one", "1"), tagged, sample("a/ä/three", "333"), sample("a0", "1")];
     let made = put(catalog, collection, 1, documents);
     put(catalog, collection, 90_000, vec![sample("b/late", "4444")]);
-    let page = |limit, offset| Page { sort: SortBy::Name, order: Order::Ascending, limit, offset, after: None };
+    let page =
+        |limit, offset| Page { sort: SortBy::Name, order: Order::Ascending, limit, offset, after: None };
     let look = |folder: &str, page: &Page| {
         let found = catalog.folder(&scope(), "default", folder, page).expect("a folder");
-        let folders: Vec<(String, u64, u64)> =
-            found.folders.iter().map(|folder| (folder.name.clone(), folder.documents, folder.bytes)).collect();
+        let folders: Vec<(String, u64, u64)> = found
+            .folders
+            .iter()
+            .map(|folder| (folder.name.clone(), folder.documents, folder.bytes))
+            .collect();
         let documents: Vec<String> = found.documents.iter().map(|document| document.path.clone()).collect();
         (folders, documents, found.total)
     };
@@ -40,7 +44,8 @@ pub(super) fn folders_facets_and_records_are_counted(catalog: &dyn Catalog) {
     assert!(catalog.facets(&elsewhere, &Filter::default(), 10).expect("facets").types.is_empty());
 
     catalog.delete(&Actor::local(), &scope(), &[made[0].id], at(90_001)).expect("a deletion");
-    let recent = |scope: &Scope, filter: RecordFilter| catalog.recent(scope, &filter, 100).expect("records").0;
+    let recent =
+        |scope: &Scope, filter: RecordFilter| catalog.recent(scope, &filter, 100).expect("records").0;
     let all = recent(&scope(), RecordFilter::default());
     assert_eq!((all[0].operation, all[0].path.as_str()), (Operation::Delete, "top"));
     assert!(all.windows(2).all(|pair| pair[0].sequence > pair[1].sequence));

@@ -13,41 +13,46 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
     let sessions = if visitor.is_person { host.account(AccountAction::Sessions).ok() } else { None };
     let sessions = sessions.as_ref().and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let has_password = profile.as_ref().is_some_and(|profile| !profile.flag("is_local"));
-    Ok(frame::page(host, request, "Account", html! {
-        h1 { "Account" }
-        dl.facts {
-            dt { "Name" } dd { (words::plain(&visitor.name)) }
-            dt { "Signed in as" } dd { (visitor.kind) @if !visitor.may_write { ", read only" } @if visitor.may_administer { ", administrator" } }
-            @if let Some(profile) = &profile {
-                @if let Some(email) = profile.maybe("email") { dt { "Email address" } dd { (words::plain(email)) } }
-                dt { "Made" } dd { (words::time(profile.text("created_at"))) }
+    Ok(frame::page(
+        host,
+        request,
+        "Account",
+        html! {
+            h1 { "Account" }
+            dl.facts {
+                dt { "Name" } dd { (words::plain(&visitor.name)) }
+                dt { "Signed in as" } dd { (visitor.kind) @if !visitor.may_write { ", read only" } @if visitor.may_administer { ", administrator" } }
+                @if let Some(profile) = &profile {
+                    @if let Some(email) = profile.maybe("email") { dt { "Email address" } dd { (words::plain(email)) } }
+                    dt { "Made" } dd { (words::time(profile.text("created_at"))) }
+                }
+                @if let Some(usage) = &usage {
+                    dt { "Documents" } dd { (words::count(usage.number("documents"))) " in " (words::counted(usage.number("collections"), "collection", "collections")) ", " (words::bytes(usage.number("bytes"))) }
+                    dt { "Snapshots" } dd { (words::count(usage.number("snapshots"))) }
+                    dt { "Active tokens" } dd { (usage.number("active_pats")) " personal, " (usage.number("active_cats")) " of collections" }
+                }
             }
-            @if let Some(usage) = &usage {
-                dt { "Documents" } dd { (words::count(usage.number("documents"))) " in " (words::counted(usage.number("collections"), "collection", "collections")) ", " (words::bytes(usage.number("bytes"))) }
-                dt { "Snapshots" } dd { (words::count(usage.number("snapshots"))) }
-                dt { "Active tokens" } dd { (usage.number("active_pats")) " personal, " (usage.number("active_cats")) " of collections" }
+            @if !sessions.is_empty() {
+                h2 { "Sessions" }
+                table.data { thead { tr { th scope="col" { "Began" } th scope="col" { "Ends" } th { span.hidden { "Actions" } } } }
+                    tbody { @for session in sessions { tr {
+                        td { (frame::when(session.text("created_at"), now())) @if session.flag("is_current") { span.note { " this one" } } }
+                        td { (words::time(session.text("expires_at"))) }
+                        td { form method="post" action="/account/end" { (frame::proof(host)) input type="hidden" name="id" value=(session.text("id")); button.link { "Sign out" } } }
+                    } } } }
             }
-        }
-        @if !sessions.is_empty() {
-            h2 { "Sessions" }
-            table.data { thead { tr { th scope="col" { "Began" } th scope="col" { "Ends" } th { span.hidden { "Actions" } } } }
-                tbody { @for session in sessions { tr {
-                    td { (frame::when(session.text("created_at"), now())) @if session.flag("is_current") { span.note { " this one" } } }
-                    td { (words::time(session.text("expires_at"))) }
-                    td { form method="post" action="/account/end" { (frame::proof(host)) input type="hidden" name="id" value=(session.text("id")); button.link { "Sign out" } } }
-                } } } }
-        }
-        @if has_password {
-            h2 { "Password" }
-            form.stack method="post" action="/account/password" {
-                (frame::proof(host))
-                label { "Present password" input type="password" name="current" required autocomplete="current-password"; }
-                label { "New password, at least 10 characters" input type="password" name="new" required minlength="10" autocomplete="new-password"; }
-                p.note { "All sessions end, this one too." }
-                button { "Change the password" }
+            @if has_password {
+                h2 { "Password" }
+                form.stack method="post" action="/account/password" {
+                    (frame::proof(host))
+                    label { "Present password" input type="password" name="current" required autocomplete="current-password"; }
+                    label { "New password, at least 10 characters" input type="password" name="new" required minlength="10" autocomplete="new-password"; }
+                    p.note { "All sessions end, this one too." }
+                    button { "Change the password" }
+                }
             }
-        }
-    }))
+        },
+    ))
 }
 
 pub(super) fn change(host: &dyn Host, request: &Request, action: &str) -> Answer {
@@ -57,8 +62,14 @@ pub(super) fn change(host: &dyn Host, request: &Request, action: &str) -> Answer
             host.account(AccountAction::EndSession(id)).map(|_| Reply::to("/account"))
         }
         "password" => {
-            let field = |name: &str| request.field(name).map(str::to_owned).ok_or_else(|| invalid(format!("write the {name} password")));
-            host.account(AccountAction::ChangePassword { current: field("current")?, new: field("new")? }).map(|_| Reply::to("/sign-in"))
+            let field = |name: &str| {
+                request
+                    .field(name)
+                    .map(str::to_owned)
+                    .ok_or_else(|| invalid(format!("write the {name} password")))
+            };
+            host.account(AccountAction::ChangePassword { current: field("current")?, new: field("new")? })
+                .map(|_| Reply::to("/sign-in"))
         }
         _ => Err(super::missing("there is no such action")),
     }

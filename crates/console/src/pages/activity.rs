@@ -12,7 +12,19 @@ const KINDS: [(&str, &str, &[&str]); 5] = [
     ("stored", "Stored", &["add", "replace"]),
     ("deleted", "Deleted", &["delete", "delete_collection", "drop_snapshot"]),
     ("changed", "Described", &["update", "retitle", "set_map", "set_book", "rename_collection", "set_model"]),
-    ("access", "Access", &["create_account", "update_account", "delete_account", "revoke_session", "create_token", "revoke_token", "rotate_token"]),
+    (
+        "access",
+        "Access",
+        &[
+            "create_account",
+            "update_account",
+            "delete_account",
+            "revoke_session",
+            "create_token",
+            "revoke_token",
+            "rotate_token",
+        ],
+    ),
 ];
 /// Events on a page.
 const EVENTS: u64 = 100;
@@ -34,22 +46,29 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
         return Ok(Reply::html(200, table(events, true)));
     }
     let shelves = ask(host, "list_collections", json!({})).unwrap_or_default();
-    let to = |kind: &str, before: &str| links::with("/activity", &[("kind", kind), ("collection", collection), ("before", before)]);
+    let to = |kind: &str, before: &str| {
+        links::with("/activity", &[("kind", kind), ("collection", collection), ("before", before)])
+    };
     let newest = request.query("before").is_none();
-    Ok(frame::page(host, request, "Activity", html! {
-        h1 { "Activity" }
-        form.filters {
-            label { "What " select name="kind" { @for (key, name, _) in KINDS { option value=(key) selected[key == kind] { (name) } } } }
-            label { "Where " select name="collection" { option value="" { "All collections" }
-                @for shelf in shelves.list("collections") { option value=(shelf.text("name")) selected[shelf.text("name") == collection] { (words::plain(shelf.text("name"))) } } } }
-            button { "Show" }
-            @if newest { label.live hidden data-live-switch="" { input type="checkbox"; " Live" } }
-        }
-        div data-live=[newest.then(|| to(kind, "") + if kind.is_empty() && collection.is_empty() { "?part=rows" } else { "&part=rows" })] { (table(events, true)) }
-        @if events.is_empty() { (frame::empty("Nothing yet", html! { p { "What is stored, changed and deleted is listed here." } })) }
-        @if !found.flag("complete") { p.note { "Older events were not looked at." } }
-        @if let Some(before) = found.get("next_before").and_then(Value::as_u64) { p { a.more href=(to(kind, &before.to_string())) rel="next" { "Older" } } }
-    }))
+    Ok(frame::page(
+        host,
+        request,
+        "Activity",
+        html! {
+            h1 { "Activity" }
+            form.filters {
+                label { "What " select name="kind" { @for (key, name, _) in KINDS { option value=(key) selected[key == kind] { (name) } } } }
+                label { "Where " select name="collection" { option value="" { "All collections" }
+                    @for shelf in shelves.list("collections") { option value=(shelf.text("name")) selected[shelf.text("name") == collection] { (words::plain(shelf.text("name"))) } } } }
+                button { "Show" }
+                @if newest { label.live hidden data-live-switch="" { input type="checkbox"; " Live" } }
+            }
+            div data-live=[newest.then(|| to(kind, "") + if kind.is_empty() && collection.is_empty() { "?part=rows" } else { "&part=rows" })] { (table(events, true)) }
+            @if events.is_empty() { (frame::empty("Nothing yet", html! { p { "What is stored, changed and deleted is listed here." } })) }
+            @if !found.flag("complete") { p.note { "Older events were not looked at." } }
+            @if let Some(before) = found.get("next_before").and_then(Value::as_u64) { p { a.more href=(to(kind, &before.to_string())) rel="next" { "Older" } } }
+        },
+    ))
 }
 
 /// What an operation is called.
@@ -60,7 +79,7 @@ pub(super) fn word(operation: &str) -> &str {
         "update" => "described",
         "retitle" => "renamed",
         "delete" => "deleted",
-        "snapshot" => "made a snapshot of",
+        "snapshot" => "made the snapshot",
         "create_collection" => "made the collection",
         "rename_collection" => "renamed the collection",
         "delete_collection" => "deleted the collection",

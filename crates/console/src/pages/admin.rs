@@ -8,36 +8,43 @@ use super::{Answer, ask, invalid, now};
 use crate::{Host, Reply, Request, fields::Fields, frame, links, words};
 
 pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
-    if !host.visitor().may_administer {
-        return Err(super::problem(Kind::Denied, "This page is for administrators."));
-    }
+    must_administer(host)?;
     let matching = request.query("user").unwrap_or_default();
-    let users = if matching.is_empty() { host.call("list_users_tool", json!({ "limit": 100 })) } else { host.call("search_users_tool", json!({ "query": matching, "limit": 100 })) }?;
+    let users = if matching.is_empty() {
+        host.call("list_users_tool", json!({ "limit": 100 }))
+    } else {
+        host.call("search_users_tool", json!({ "query": matching, "limit": 100 }))
+    }?;
     let status = ask(host, "status", json!({ "detailed": true }))?;
     let run = request.query("run");
-    Ok(frame::page(host, request, "Administration", html! {
-        h1 { "Administration" }
-        h2 { "Users" }
-        form.filters { label { "Find " input name="user" value=(matching) placeholder="name or address"; } button { "Find" } }
-        (user_table(host, users.value.as_array().map_or(&[][..], Vec::as_slice)))
-        @if let Some(total) = users.about.get("total").and_then(Value::as_u64) { p.note { (words::counted(total, "user", "users")) "." } }
-        @if host.may("create_user") { details { summary { "Make a user" } form.stack method="post" action="/admin/create" {
-            (frame::proof(host))
-            label { "Name" input name="username" required maxlength="64" autocomplete="off"; }
-            label { "Email address" input name="email" type="email" required autocomplete="off"; }
-            label { "First password, at least 10 characters" input name="password" type="password" required minlength="10" autocomplete="new-password"; }
-            label.check { input type="checkbox" name="is_superuser" value="1"; " administrator" }
-            p { button.primary { "Make the user" } }
-        } } }
-        h2 { "Health" }
-        (health(&status["details"]))
-        p.actions { a href=(links::with("/admin", &[("run", "audit")])) { "Verify the journal" } a href=(links::with("/admin", &[("run", "gc")])) { "What garbage collection would free" } a href="/tokens" { "All collection tokens" } }
-        @match run {
-            Some("audit") => (audit(host)?),
-            Some("gc") => (gc(host)?),
-            _ => {}
-        }
-    }))
+    Ok(frame::page(
+        host,
+        request,
+        "Administration",
+        html! {
+            h1 { "Administration" }
+            h2 { "Users" }
+            form.filters { label { "Find " input name="user" value=(matching) placeholder="name or address"; } button { "Find" } }
+            (user_table(host, users.value.as_array().map_or(&[][..], Vec::as_slice)))
+            @if let Some(total) = users.about.get("total").and_then(Value::as_u64) { p.note { (words::counted(total, "user", "users")) "." } }
+            @if host.may("create_user") { details { summary { "Make a user" } form.stack method="post" action="/admin/create" {
+                (frame::proof(host))
+                label { "Name" input name="username" required maxlength="64" autocomplete="off"; }
+                label { "Email address" input name="email" type="email" required autocomplete="off"; }
+                label { "First password, at least 10 characters" input name="password" type="password" required minlength="10" autocomplete="new-password"; }
+                label.check { input type="checkbox" name="is_superuser" value="1"; " administrator" }
+                p { button.primary { "Make the user" } }
+            } } }
+            h2 { "Health" }
+            (health(&status["details"]))
+            p.actions { a href=(links::with("/admin", &[("run", "audit")])) { "Verify the journal" } a href=(links::with("/admin", &[("run", "gc")])) { "What garbage collection would free" } a href="/tokens" { "All collection tokens" } }
+            @match run {
+                Some("audit") => (audit(host)?),
+                Some("gc") => (gc(host)?),
+                _ => {}
+            }
+        },
+    ))
 }
 
 fn user_table(host: &dyn Host, users: &[Value]) -> Markup {
@@ -98,7 +105,15 @@ fn gc(host: &dyn Host) -> Result<Markup, shelf_tools::ErrorReply> {
     })
 }
 
+fn must_administer(host: &dyn Host) -> Result<(), shelf_tools::ErrorReply> {
+    if host.visitor().may_administer {
+        return Ok(());
+    }
+    Err(super::problem(Kind::Denied, "This page is for administrators."))
+}
+
 pub(super) fn change(host: &dyn Host, request: &Request, action: &str) -> Answer {
+    must_administer(host)?;
     let field = |name: &str| request.field(name).ok_or_else(|| invalid(format!("{name} is missing")));
     if action == "create" {
         let arguments = json!({ "username": field("username")?, "email": field("email")?, "password": field("password")?, "is_superuser": request.field("is_superuser").is_some() });

@@ -17,17 +17,22 @@ use crate::{
 pub(super) fn list(host: &dyn Host, request: &Request) -> Answer {
     let found = ask(host, "list_books", json!({}))?;
     let books = found.as_array().map_or(&[][..], Vec::as_slice);
-    Ok(frame::page(host, request, "Books", html! {
-        h1 { "Books" }
-        @if books.is_empty() { (frame::empty("No books yet", html! { p { "The first lesson that is written to a book makes it: " code { "write_content" } " with a " code { "book_id" } ", or " code { "shelf books import" } "." } })) }
-        @else { table.data {
-            thead { tr { th scope="col" { "Book" } th scope="col" { "Id" } th scope="col" { "State" } th scope="col" { "Made" } } }
-            tbody { @for book in books { tr {
-                td { a href=(address(book.text("book_id"), "")) { (words::plain(book.text("title"))) } }
-                td { code { (book.text("book_id")) } } td { (book.text("status")) } td { (frame::when(book.text("created_at"), now())) }
-            } } }
-        } }
-    }))
+    Ok(frame::page(
+        host,
+        request,
+        "Books",
+        html! {
+            h1 { "Books" }
+            @if books.is_empty() { (frame::empty("No books yet", html! { p { "The first lesson that is written to a book makes it: " code { "write_content" } " with a " code { "book_id" } ", or " code { "shelf books import" } "." } })) }
+            @else { table.data {
+                thead { tr { th scope="col" { "Book" } th scope="col" { "Id" } th scope="col" { "State" } th scope="col" { "Made" } } }
+                tbody { @for book in books { tr {
+                    td { a href=(address(book.text("book_id"), "")) { (words::plain(book.text("title"))) } }
+                    td { code { (book.text("book_id")) } } td { (book.text("status")) } td { (frame::when(book.text("created_at"), now())) }
+                } } }
+            } }
+        },
+    ))
 }
 
 fn address(book: &str, path: &str) -> String {
@@ -40,7 +45,8 @@ fn texts(host: &dyn Host, book: &str) -> Result<Vec<String>, ErrorReply> {
     let found = ask(host, "glob_search", json!({ "book_id": book, "pattern": "**/*.md" }))?;
     let start = format!("books/{book}/");
     let paths = found.as_array().into_iter().flatten().filter_map(Value::as_str);
-    let mut paths: Vec<String> = paths.map(|path| path.strip_prefix(&start).unwrap_or(path).to_owned()).collect();
+    let mut paths: Vec<String> =
+        paths.map(|path| path.strip_prefix(&start).unwrap_or(path).to_owned()).collect();
     paths.sort();
     Ok(paths)
 }
@@ -65,31 +71,40 @@ pub(super) fn contents(host: &dyn Host, request: &Request, book: &str) -> Answer
             _ => folders.push((folder, vec![path])),
         }
     }
-    Ok(frame::page(host, request, book, html! {
-        nav.crumbs { a href="/books" { "Books" } }
-        h1 { (words::plain(book)) }
-        p.actions { a href=(links::with(&address(book, ""), &[("archive", "1")])) { "Download as ZIP" }
-            a href=(links::with("/search", &[("collection", book)])) { "Search in it" }
-            a href=(links::with("/activity", &[("collection", book)])) { "What happened" } }
-        @for (folder, inner) in &folders {
-            h2 { (words::plain(if folder.is_empty() { "Book" } else { folder })) }
-            ul.plain { @for path in inner { li { a href=(address(book, path)) { (words::plain(path.rsplit('/').next().unwrap_or(path))) } } } }
-        }
-        @if !assets.is_empty() {
-            h2 { "Assets" }
-            div.scroll { table.data { thead { tr { th scope="col" { "File" } th scope="col" { "Type" } th.figure scope="col" { "Size" } th scope="col" { "By" } th scope="col" { "Stored" } } }
-                tbody { @for asset in assets { @let url = asset.text("cdn_url"); tr {
-                    td { a href=(url.strip_prefix(request.base_url.as_str()).unwrap_or(url)) { (words::plain(asset.text("filename"))) } }
-                    td.note { (asset.text("mime_type")) } td.figure { (words::bytes(asset.number("file_size"))) }
-                    td { (words::plain(asset.text("uploaded_by_agent_id"))) } td { (frame::when(asset.text("upload_timestamp"), now())) }
-                } } } } }
-        }
-    }))
+    Ok(frame::page(
+        host,
+        request,
+        book,
+        html! {
+            nav.crumbs { a href="/books" { "Books" } }
+            h1 { (words::plain(book)) }
+            p.actions { a href=(links::with(&address(book, ""), &[("archive", "1")])) { "Download as ZIP" }
+                a href=(links::with("/search", &[("collection", book)])) { "Search in it" }
+                a href=(links::with("/activity", &[("collection", book)])) { "What happened" } }
+            @for (folder, inner) in &folders {
+                h2 { (words::plain(if folder.is_empty() { "Book" } else { folder })) }
+                ul.plain { @for path in inner { li { a href=(address(book, path)) { (words::plain(path.rsplit('/').next().unwrap_or(path))) } } } }
+            }
+            @if !assets.is_empty() {
+                h2 { "Assets" }
+                div.scroll { table.data { thead { tr { th scope="col" { "File" } th scope="col" { "Type" } th.figure scope="col" { "Size" } th scope="col" { "By" } th scope="col" { "Stored" } } }
+                    tbody { @for asset in assets { @let url = asset.text("cdn_url"); tr {
+                        td { a href=(url.strip_prefix(request.base_url.as_str()).unwrap_or(url)) { (words::plain(asset.text("filename"))) } }
+                        td.note { (asset.text("mime_type")) } td.figure { (words::bytes(asset.number("file_size"))) }
+                        td { (words::plain(asset.text("uploaded_by_agent_id"))) } td { (frame::when(asset.text("upload_timestamp"), now())) }
+                    } } } } }
+            }
+        },
+    ))
 }
 
 fn read(host: &dyn Host, book: &str, path: &str) -> Result<Value, ErrorReply> {
     let got = ask(host, "get", json!({ "name": path, "collection": book, "include_content": true }))?;
-    if got.flag("found") && got.text("document_path") == path { Ok(got) } else { Err(missing(format!("the book has no file '{path}'"))) }
+    if got.flag("found") && got.text("document_path") == path {
+        Ok(got)
+    } else {
+        Err(missing(format!("the book has no file '{path}'")))
+    }
 }
 
 pub(super) fn lesson(host: &dyn Host, request: &Request, book: &str, path: &str) -> Answer {
@@ -103,18 +118,23 @@ pub(super) fn lesson(host: &dyn Host, request: &Request, book: &str, path: &str)
     let beside = |step: isize| at.and_then(|at| at.checked_add_signed(step)).and_then(|at| paths.get(at));
     let is_history = request.query("history").is_some();
     let rendered = markdown::page(got.text("content"), got.maybe("document_id"), None);
-    Ok(frame::page(host, request, path.rsplit('/').next().unwrap_or(path), html! {
-        nav.crumbs { a href="/books" { "Books" } " / " a href=(address(book, "")) { (words::plain(book)) } " / " (words::plain(path)) }
-        p.actions {
-            @if host.may("write_content") { a href=(links::with(&address(book, path), &[("edit", "1")])) { "Edit" } }
-            @if is_history { a href=(address(book, path)) { "Read" } } @else if host.may("book_history") { a href=(links::with(&address(book, path), &[("history", "1")])) { "History" } }
-            a href=(links::document(got.text("document_id"))) { "As a document" }
-            span.note { "stored " (frame::when(got.text("indexed_at"), now())) " · " code { (words::short(got.text("hash"))) } }
-        }
-        @if is_history { (history(host, book, path)) }
-        @else if path.ends_with(".md") { div.document { article.content { div.prose { (rendered.body) } (turns(book, beside(-1), beside(1))) } } }
-        @else { (code::lines(got.text("content"), 1, (got.text("mime_type"), path), None)) }
-    }))
+    Ok(frame::page(
+        host,
+        request,
+        path.rsplit('/').next().unwrap_or(path),
+        html! {
+            nav.crumbs { a href="/books" { "Books" } " / " a href=(address(book, "")) { (words::plain(book)) } " / " (words::plain(path)) }
+            p.actions {
+                @if host.may("write_content") { a href=(links::with(&address(book, path), &[("edit", "1")])) { "Edit" } }
+                @if is_history { a href=(address(book, path)) { "Read" } } @else if host.may("book_history") { a href=(links::with(&address(book, path), &[("history", "1")])) { "History" } }
+                a href=(links::document(got.text("document_id"))) { "As a document" }
+                span.note { "stored " (frame::when(got.text("indexed_at"), now())) " · " code { (words::short(got.text("hash"))) } }
+            }
+            @if is_history { (history(host, book, path)) }
+            @else if path.ends_with(".md") { div.document { article.content { div.prose { (rendered.body) } (turns(book, beside(-1), beside(1))) } } }
+            @else { (code::lines(got.text("content"), 1, (got.text("mime_type"), path), None)) }
+        },
+    ))
 }
 
 fn turns(book: &str, before: Option<&String>, after: Option<&String>) -> Markup {
@@ -150,47 +170,72 @@ struct Draft<'a> {
     preview: bool,
 }
 
-fn editor(host: &dyn Host, request: &Request, (book, path): (&str, &str), draft: &Draft<'_>, theirs: Option<&Value>) -> Reply {
+fn editor(
+    host: &dyn Host,
+    request: &Request,
+    (book, path): (&str, &str),
+    draft: &Draft<'_>,
+    theirs: Option<&Value>,
+) -> Reply {
     let status = if theirs.is_some() { 409 } else { 200 };
     let changes = theirs.and_then(|theirs| diff::page(theirs.text("content"), draft.text, true));
-    frame::with_status(host, request, status, "Edit", html! {
-        nav.crumbs { a href="/books" { "Books" } " / " a href=(address(book, "")) { (words::plain(book)) } " / " a href=(address(book, path)) { (words::plain(path)) } }
-        h1 { "Edit " (words::plain(path.rsplit('/').next().unwrap_or(path))) }
-        @if theirs.is_some() {
-            p.refusal role="alert" { strong { "Somebody else changed this text" } " while you were writing. Nothing is lost: their text stands on the left, yours on the right. Merge what you need into yours below, then save again." }
-        }
-        @if let Some((markup, _)) = changes { h2 { "Their text and yours" } div.scroll { (markup) } }
-        form method="post" action=(address(book, path)) {
-            (frame::proof(host))
-            // The text is now based on what the person has seen.
-            input type="hidden" name="hash" value=(theirs.map_or(draft.hash, |theirs| theirs.text("hash")));
-            label.hidden for="text" { "Text" }
-            textarea.text id="text" name="text" spellcheck="true" { "\n" (draft.text) }
-            p { button.primary name="do" value="save" { "Save" } " " button name="do" value="preview" { "Preview" } " " a href=(address(book, path)) { "Cancel" } }
-        }
-        @if draft.preview { h2 { "Preview" } div.prose { (markdown::page(draft.text, None, None).body) } }
-    })
+    frame::with_status(
+        host,
+        request,
+        status,
+        "Edit",
+        html! {
+            nav.crumbs { a href="/books" { "Books" } " / " a href=(address(book, "")) { (words::plain(book)) } " / " a href=(address(book, path)) { (words::plain(path)) } }
+            h1 { "Edit " (words::plain(path.rsplit('/').next().unwrap_or(path))) }
+            @if theirs.is_some() {
+                p.refusal role="alert" { strong { "Somebody else changed this text" } " while you were writing. Nothing is lost: their text stands on the left, yours on the right. Merge what you need into yours below, then save again." }
+            }
+            @if let Some((markup, _)) = changes { h2 { "Their text and yours" } div.scroll { (markup) } }
+            form method="post" action=(address(book, path)) {
+                (frame::proof(host))
+                // The text is now based on what the person has seen.
+                input type="hidden" name="hash" value=(theirs.map_or(draft.hash, |theirs| theirs.text("hash")));
+                label.hidden for="text" { "Text" }
+                textarea.text id="text" name="text" spellcheck="true" { "\n" (draft.text) }
+                p { button.primary name="do" value="save" { "Save" } " " button name="do" value="preview" { "Preview" } " " a href=(address(book, path)) { "Cancel" } }
+            }
+            @if draft.preview { h2 { "Preview" } div.prose { (markdown::page(draft.text, None, None).body) } }
+        },
+    )
 }
 
 /// Writes a text, if it is still the one that the person has read.
 pub(super) fn write(host: &dyn Host, request: &Request, book: &str, path: &str) -> Answer {
     // Browsers send line ends as two characters; texts have one.
     let text = request.field("text").unwrap_or_default().replace("\r\n", "\n");
-    let hash = request.field("hash").ok_or_else(|| invalid("the form does not say what the text is based on"))?;
+    let hash =
+        request.field("hash").ok_or_else(|| invalid("the form does not say what the text is based on"))?;
     if request.field("do") == Some("preview") {
         return Ok(editor(host, request, (book, path), &Draft { text: &text, hash, preview: true }, None));
     }
     let chapter = path.strip_prefix("summaries/").and_then(|name| name.strip_suffix(".md"));
     let written = match chapter {
-        Some(chapter) if read(host, book, path)?.text("hash") == hash => ask(host, "write_summary", json!({ "book_id": book, "chapter_id": chapter, "content": text })),
+        Some(chapter) if read(host, book, path)?.text("hash") == hash => {
+            ask(host, "write_summary", json!({ "book_id": book, "chapter_id": chapter, "content": text }))
+        }
         Some(_) => Err(super::problem(Kind::Conflict, "the summary has changed")),
-        None => ask(host, "write_content", json!({ "book_id": book, "path": path, "content": text, "file_hash": hash })),
+        None => ask(
+            host,
+            "write_content",
+            json!({ "book_id": book, "path": path, "content": text, "file_hash": hash }),
+        ),
     };
     match written {
         Ok(_) => Ok(Reply::to(address(book, path))),
         Err(error) if error.kind == Kind::Conflict => {
             let theirs = read(host, book, path)?;
-            Ok(editor(host, request, (book, path), &Draft { text: &text, hash, preview: false }, Some(&theirs)))
+            Ok(editor(
+                host,
+                request,
+                (book, path),
+                &Draft { text: &text, hash, preview: false },
+                Some(&theirs),
+            ))
         }
         Err(error) => Err(error),
     }

@@ -14,24 +14,29 @@ const SORTS: [(&str, &str); 3] = [("name", "Name"), ("size", "Size"), ("indexed"
 pub(super) fn collections(host: &dyn Host, request: &Request) -> Answer {
     let found = ask(host, "list_collections", json!({ "limit": 1_000 }))?;
     let all = found.list("collections");
-    Ok(frame::page(host, request, "Collections", html! {
-        h1 { "Collections" }
-        @if all.is_empty() { (frame::empty("No collections yet", html! { p { "The first document makes the first collection." } })) }
-        @else { div.scroll { table.data {
-            thead { tr { th scope="col" { "Name" } th.figure scope="col" { "Documents" } th.figure scope="col" { "Size" } th.figure scope="col" { "Snapshots" } th scope="col" { "Last stored" } } }
-            tbody { @for shelf in all { tr {
-                td { a href=(links::collection(shelf.text("name"), "")) { (words::plain(shelf.text("name"))) } @if shelf.text("kind") == "book" { span.note { " book" } } }
-                td.figure { (words::count(shelf.number("document_count"))) }
-                td.figure { (words::bytes(shelf.number("bytes"))) }
-                td.figure { (words::count(shelf.number("snapshot_count"))) }
-                td { @if let Some(at) = shelf.maybe("updated_at") { (frame::when(at, now())) } }
+    Ok(frame::page(
+        host,
+        request,
+        "Collections",
+        html! {
+            h1 { "Collections" }
+            @if all.is_empty() { (frame::empty("No collections yet", html! { p { "The first document makes the first collection." } })) }
+            @else { div.scroll { table.data {
+                thead { tr { th scope="col" { "Name" } th.figure scope="col" { "Documents" } th.figure scope="col" { "Size" } th.figure scope="col" { "Snapshots" } th scope="col" { "Last stored" } } }
+                tbody { @for shelf in all { tr {
+                    td { a href=(links::collection(shelf.text("name"), "")) { (words::plain(shelf.text("name"))) } @if shelf.text("kind") == "book" { span.note { " book" } } }
+                    td.figure { (words::count(shelf.number("document_count"))) }
+                    td.figure { (words::bytes(shelf.number("bytes"))) }
+                    td.figure { (words::count(shelf.number("snapshot_count"))) }
+                    td { @if let Some(at) = shelf.maybe("updated_at") { (frame::when(at, now())) } }
+                } } }
             } } }
-        } } }
-        @if found.maybe("next_cursor").is_some() { p.note { "Only the first collections are shown." } }
-        @if host.may("create_collection_tool") {
-            form.filters method="post" action="/c" { (frame::proof(host)) label { "New collection " input name="name" required maxlength="200"; } button { "Make it" } }
-        }
-    }))
+            @if found.maybe("next_cursor").is_some() { p.note { "Only the first collections are shown." } }
+            @if host.may("create_collection_tool") {
+                form.filters method="post" action="/c" { (frame::proof(host)) label { "New collection " input name="name" required maxlength="200"; } button { "Make it" } }
+            }
+        },
+    ))
 }
 
 /// Makes a collection.
@@ -42,8 +47,10 @@ pub(super) fn create(host: &dyn Host, request: &Request) -> Answer {
 }
 
 pub(super) fn folder(host: &dyn Host, request: &Request, collection: &str) -> Answer {
-    let (folder, offset) = (request.query("folder").unwrap_or_default(), request.query("offset").unwrap_or("0"));
-    let sort = SORTS.iter().map(|(key, _)| *key).find(|key| request.query("sort") == Some(key)).unwrap_or("name");
+    let (folder, offset) =
+        (request.query("folder").unwrap_or_default(), request.query("offset").unwrap_or("0"));
+    let sort =
+        SORTS.iter().map(|(key, _)| *key).find(|key| request.query("sort") == Some(key)).unwrap_or("name");
     let order = if request.query("order") == Some("desc") { "desc" } else { "asc" };
     let offset: u64 = offset.parse().map_err(|_| invalid("offset must be a number"))?;
     let asked = json!({ "collection": collection, "folder": folder, "sort_by": sort, "sort_order": order, "limit": DOCUMENTS, "offset": offset });
@@ -51,37 +58,48 @@ pub(super) fn folder(host: &dyn Host, request: &Request, collection: &str) -> An
     let place = found.text("folder");
     let to = |sort: &str, order: &str, offset: u64| {
         let offset = if offset == 0 { String::new() } else { offset.to_string() };
-        links::with(&format!("/c/{}", links::encoded(collection)), &[
-            ("folder", place), ("sort", if sort == "name" { "" } else { sort }), ("order", if order == "asc" { "" } else { order }), ("offset", &offset),
-        ])
+        links::with(
+            &format!("/c/{}", links::encoded(collection)),
+            &[
+                ("folder", place),
+                ("sort", if sort == "name" { "" } else { sort }),
+                ("order", if order == "asc" { "" } else { order }),
+                ("offset", &offset),
+            ],
+        )
     };
     let (folders, documents, total) = (found.list("folders"), found.list("documents"), found.number("total"));
     let is_empty = folders.is_empty() && documents.is_empty() && offset == 0;
-    Ok(frame::page(host, request, collection, html! {
-        (crumbs(collection, place))
-        h1 { (words::plain(place.trim_end_matches('/').rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(collection))) }
-        p.where { (words::counted(found.number("folder_count"), "folder", "folders")) ", " (words::counted(total, "document", "documents")) " here · "
-            a href=(links::with("/search", &[("collection", collection)])) { "Search" } " · "
-            a href=(links::with("/snapshots", &[("collection", collection)])) { "Snapshots" } " · "
-            a href=(links::with("/activity", &[("collection", collection)])) { "Activity" } }
-        @if is_empty { (frame::empty("Nothing here", html! { p { @if place.is_empty() { "This collection has no documents." } @else { "This folder does not exist, or is empty." } } })) }
-        @if !folders.is_empty() { div.scroll { table.data {
-            thead { tr { th scope="col" { "Folder" } th.figure scope="col" { "Documents" } th.figure scope="col" { "Size" } } }
-            tbody { @for inner in folders { @let name = inner.text("name"); tr {
-                td { a href=(links::collection(collection, &format!("{place}{name}/"))) { (words::plain(name)) "/" } }
-                td.figure { (words::count(inner.number("document_count"))) }
-                td.figure { (words::bytes(inner.number("bytes"))) }
+    Ok(frame::page(
+        host,
+        request,
+        collection,
+        html! {
+            (crumbs(collection, place))
+            h1 { (words::plain(place.trim_end_matches('/').rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(collection))) }
+            p.where { (words::counted(found.number("folder_count"), "folder", "folders")) ", " (words::counted(total, "document", "documents")) " here · "
+                a href=(links::with("/search", &[("collection", collection)])) { "Search" } " · "
+                a href=(links::with("/snapshots", &[("collection", collection)])) { "Snapshots" } " · "
+                a href=(links::with("/activity", &[("collection", collection)])) { "Activity" } }
+            @if is_empty { (frame::empty("Nothing here", html! { p { @if place.is_empty() { "This collection has no documents." } @else { "This folder does not exist, or is empty." } } })) }
+            @if !folders.is_empty() { div.scroll { table.data {
+                thead { tr { th scope="col" { "Folder" } th.figure scope="col" { "Documents" } th.figure scope="col" { "Size" } } }
+                tbody { @for inner in folders { @let name = inner.text("name"); tr {
+                    td { a href=(links::collection(collection, &format!("{place}{name}/"))) { (words::plain(name)) "/" } }
+                    td.figure { (words::count(inner.number("document_count"))) }
+                    td.figure { (words::bytes(inner.number("bytes"))) }
+                } } }
             } } }
-        } } }
-        @if found.flag("folders_truncated") { p.note { "Only the first folders are shown." } }
-        @if !documents.is_empty() { (document_table(host, collection, documents, &to, (sort, order))) }
-        p.pager {
-            @if offset > 0 { a href=(to(sort, order, offset.saturating_sub(DOCUMENTS))) rel="prev" { "Before" } }
-            @if offset > 0 || found.get("next_offset").is_some() { span.note { (words::count(offset + 1)) "–" (words::count(offset + documents.len() as u64)) " of " (words::count(total)) } }
-            @if let Some(next) = found.get("next_offset").and_then(Value::as_u64) { a href=(to(sort, order, next)) rel="next" { "After" } }
-        }
-        @if host.may("add") { (super::upload::area(collection, place)) }
-    }))
+            @if found.flag("folders_truncated") { p.note { "Only the first folders are shown." } }
+            @if !documents.is_empty() { (document_table(host, collection, documents, &to, (sort, order))) }
+            p.pager {
+                @if offset > 0 { a href=(to(sort, order, offset.saturating_sub(DOCUMENTS))) rel="prev" { "Before" } }
+                @if offset > 0 || found.get("next_offset").is_some() { span.note { (words::count(offset + 1)) "–" (words::count(offset + documents.len() as u64)) " of " (words::count(total)) } }
+                @if let Some(next) = found.get("next_offset").and_then(Value::as_u64) { a href=(to(sort, order, next)) rel="next" { "After" } }
+            }
+            @if host.may("add") { (super::upload::area(collection, place)) }
+        },
+    ))
 }
 
 fn crumbs(collection: &str, folder: &str) -> Markup {
@@ -100,7 +118,13 @@ fn crumbs(collection: &str, folder: &str) -> Markup {
     }
 }
 
-fn document_table(host: &dyn Host, collection: &str, documents: &[Value], to: &dyn Fn(&str, &str, u64) -> String, (sort, order): (&str, &str)) -> Markup {
+fn document_table(
+    host: &dyn Host,
+    collection: &str,
+    documents: &[Value],
+    to: &dyn Fn(&str, &str, u64) -> String,
+    (sort, order): (&str, &str),
+) -> Markup {
     let may_choose = host.may("update") || host.may("delete_document_tool");
     let now = now();
     html! {
@@ -142,11 +166,16 @@ pub(super) fn chosen(host: &dyn Host, request: &Request, collection: &str) -> An
     }
     match request.field("do") {
         Some("tag") => {
-            let tag = request.field("tag").ok_or_else(|| invalid("write the tag that the documents should get"))?;
+            let tag =
+                request.field("tag").ok_or_else(|| invalid("write the tag that the documents should get"))?;
             for id in ids {
                 let described = ask(host, "describe_document", json!({ "document_id": id }))?;
                 let document = &described["document"];
-                ask(host, "update", json!({ "name": document.text("path"), "hash": document.text("hash"), "collection": document.text("collection"), "tags": [tag] }))?;
+                ask(
+                    host,
+                    "update",
+                    json!({ "name": document.text("path"), "hash": document.text("hash"), "collection": document.text("collection"), "tags": [tag] }),
+                )?;
             }
             Ok(Reply::to(links::collection(collection, "")))
         }
@@ -157,17 +186,25 @@ pub(super) fn chosen(host: &dyn Host, request: &Request, collection: &str) -> An
             Ok(Reply::to(links::collection(collection, "")))
         }
         Some("delete") => {
-            let described: Vec<Value> = ids.iter().map(|id| ask(host, "describe_document", json!({ "document_id": id }))).collect::<Result<_, _>>()?;
-            Ok(frame::page(host, request, "Delete documents", html! {
-                h1 { "Delete " (words::counted(ids.len() as u64, "document", "documents")) "?" }
-                p { "They disappear from lists and searches. Snapshots that hold them keep their content, so that they can be restored from there." }
-                ul { @for found in &described { li { (words::plain(found["document"].text("path"))) " " span.note { (words::bytes(found["document"].number("size"))) } } } }
-                form method="post" {
-                    (frame::proof(host)) @for id in &ids { input type="hidden" name="id" value=(id); }
-                    input type="hidden" name="do" value="delete"; input type="hidden" name="sure" value="1";
-                    button.danger { "Delete them" } " " a href=(links::collection(collection, "")) { "Keep them" }
-                }
-            }))
+            let described: Vec<Value> = ids
+                .iter()
+                .map(|id| ask(host, "describe_document", json!({ "document_id": id })))
+                .collect::<Result<_, _>>()?;
+            Ok(frame::page(
+                host,
+                request,
+                "Delete documents",
+                html! {
+                    h1 { "Delete " (words::counted(ids.len() as u64, "document", "documents")) "?" }
+                    p { "They disappear from lists and searches. Snapshots that hold them keep their content, so that they can be restored from there." }
+                    ul { @for found in &described { li { (words::plain(found["document"].text("path"))) " " span.note { (words::bytes(found["document"].number("size"))) } } } }
+                    form method="post" {
+                        (frame::proof(host)) @for id in &ids { input type="hidden" name="id" value=(id); }
+                        input type="hidden" name="do" value="delete"; input type="hidden" name="sure" value="1";
+                        button.danger { "Delete them" } " " a href=(links::collection(collection, "")) { "Keep them" }
+                    }
+                },
+            ))
         }
         _ => Err(invalid("choose what to do with the documents")),
     }

@@ -10,24 +10,35 @@ use crate::{Host, Request, fields::Fields, frame, links, render::code, words};
 const AROUND: u64 = 8;
 
 pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
-    let (address, resource, node) = (request.query("address"), request.query("resource"), request.query("node"));
+    let (address, resource, node) =
+        (request.query("address"), request.query("resource"), request.query("node"));
     let asked = match (address, resource, node) {
         (Some(address), ..) => Some(json!({ "address": address.trim(), "include_content": true })),
-        (None, Some(resource), Some(node)) => Some(json!({ "resource_id": resource, "node_id": node, "include_content": true })),
+        (None, Some(resource), Some(node)) => {
+            Some(json!({ "resource_id": resource, "node_id": node, "include_content": true }))
+        }
         _ => None,
     };
     let body = match asked {
         None => entrance(host),
         Some(arguments) => match ask(host, "resolve", arguments) {
             Ok(found) => evidence(host, request, &found),
-            Err(error) => frame::empty("No evidence", html! { p { (words::plain(&error.message)) } @for hint in &error.hints { p { (words::plain(hint)) } } }),
+            Err(error) => frame::empty(
+                "No evidence",
+                html! { p { (words::plain(&error.message)) } @for hint in &error.hints { p { (words::plain(hint)) } } },
+            ),
         },
     };
-    Ok(frame::page(host, request, "Evidence", html! {
-        h1 { "Evidence" }
-        form.search { input.big name="address" value=(address.unwrap_or_default()) aria-label="Citation address" placeholder="text://id#lines=3-9" spellcheck="false" autocomplete="off"; button.primary { "Show" } }
-        (body)
-    }))
+    Ok(frame::page(
+        host,
+        request,
+        "Evidence",
+        html! {
+            h1 { "Evidence" }
+            form.search { input.big name="address" value=(address.unwrap_or_default()) aria-label="Citation address" placeholder="text://id#lines=3-9" spellcheck="false" autocomplete="off"; button.primary { "Show" } }
+            (body)
+        },
+    ))
 }
 
 fn entrance(host: &dyn Host) -> Markup {
@@ -45,7 +56,8 @@ fn evidence(host: &dyn Host, request: &Request, found: &Value) -> Markup {
     let (node, address) = (&found["node"], found.text("address"));
     let source = source_of(host, found.text("resource_id"));
     // The address of the server may be another one for the browser than for the tool; the path is the same.
-    let url = found.maybe("evidence_url").map(|url| url.strip_prefix(request.base_url.as_str()).unwrap_or(url));
+    let url =
+        found.maybe("evidence_url").map(|url| url.strip_prefix(request.base_url.as_str()).unwrap_or(url));
     let mime = found.text("mime_type");
     let changed = found.flag("source_changed");
     html! {
@@ -71,8 +83,19 @@ fn evidence(host: &dyn Host, request: &Request, found: &Value) -> Markup {
                     @if let Some((_, hash)) = &source { dt { "Hash" } dd { code { (hash) } } }
                 }
             }
-            section aria-labelledby="context" { h2 id="context" { "In its source" } (context(host, source.as_ref(), &node["location"])) }
+            section aria-labelledby="context" { h2 id="context" { "In its source" } (context(host, source.as_ref(), &place(address, &node["location"]))) }
         }
+    }
+}
+
+/// The lines or pages that an address names itself, which may be fewer than those of the node around them.
+fn place(address: &str, location: &Value) -> Value {
+    let named = address.split_once('#').and_then(|(_, place)| place.split_once('='));
+    let Some((name @ ("lines" | "pages"), range)) = named else { return location.clone() };
+    let (first, last) = range.split_once('-').unwrap_or((range, range));
+    match (first.parse::<u64>(), last.parse::<u64>()) {
+        (Ok(first), Ok(last)) => json!({ name: [first, last] }),
+        _ => location.clone(),
     }
 }
 
@@ -85,21 +108,37 @@ fn source_of(host: &dyn Host, resource: &str) -> Option<(Value, String)> {
 }
 
 fn context(host: &dyn Host, source: Option<&(Value, String)>, location: &Value) -> Markup {
-    let Some((document, hash)) = source else { return html! { p.note { "The source is not there any more." } } };
+    let Some((document, hash)) = source else {
+        return html! { p.note { "The source is not there any more." } };
+    };
     let id = document.text("document_id");
     let numbers = |name: &str| -> Vec<u64> { location.list(name).iter().filter_map(Value::as_u64).collect() };
     let (lines, pages) = (numbers("lines"), numbers("pages"));
-    let read = |first: u64, most: u64| ask(host, "read_text", json!({ "document_id": id, "hash": hash, "first_line": first, "max_lines": most }));
+    let read = |first: u64, most: u64| {
+        ask(
+            host,
+            "read_text",
+            json!({ "document_id": id, "hash": hash, "first_line": first, "max_lines": most }),
+        )
+    };
     let mut marked = lines.first().map(|first| *first..=lines.last().copied().unwrap_or(*first));
-    if marked.is_none() && let Some(page) = pages.first() {
-        let starts: Vec<u64> = read(1, 1).ok().map(|text| text.list("pages").iter().filter_map(Value::as_u64).collect()).unwrap_or_default();
+    if marked.is_none()
+        && let Some(page) = pages.first()
+    {
+        let starts: Vec<u64> = read(1, 1)
+            .ok()
+            .map(|text| text.list("pages").iter().filter_map(Value::as_u64).collect())
+            .unwrap_or_default();
         let (page, last) = (*page as usize, *pages.last().unwrap_or(page) as usize);
         let from = starts.get(page.saturating_sub(1)).copied();
-        marked = from.map(|from| from..=starts.get(last).map_or(from + 60, |next| next.saturating_sub(1).max(from)));
+        marked = from
+            .map(|from| from..=starts.get(last).map_or(from + 60, |next| next.saturating_sub(1).max(from)));
     }
     let title = super::document::title(document);
     let title = if title.is_empty() { document.text("path") } else { title };
-    let way = marked.as_ref().map_or_else(|| links::document(id), |marked| links::lines(id, *marked.start(), *marked.end()));
+    let way = marked
+        .as_ref()
+        .map_or_else(|| links::document(id), |marked| links::lines(id, *marked.start(), *marked.end()));
     html! {
         p.where { a href=(way) { (words::plain(title)) } " " span.note { (words::plain(document.text("document_path"))) } @if !pages.is_empty() { " · page " (pages[0]) } }
         @if let Some(marked) = &marked {

@@ -80,16 +80,21 @@ pub(super) fn page(host: &dyn Host, request: &Request, id: &str) -> Answer {
         _ => reading(host, request, &shown)?,
     };
     let name = title(shown.document);
-    Ok(frame::page(host, request, name, html! {
-        (crumbs(shown.document))
-        (head(host, &shown, name))
-        nav.tabs aria-label="Views" { ul { @for (key, label) in VIEWS {
-            @let here = key == view || (key == "read" && !VIEWS.iter().any(|(known, _)| *known == view));
-            li { a href=(address(&shown, key)) aria-current=[here.then_some("page")] { (label)
-                @if key == "versions" { span.figure { (described.list("versions").len()) } } } }
-        } } }
-        div.document { article.content { (content) } (outline) }
-    }))
+    Ok(frame::page(
+        host,
+        request,
+        name,
+        html! {
+            (crumbs(shown.document))
+            (head(host, &shown, name))
+            nav.tabs aria-label="Views" { ul { @for (key, label) in VIEWS {
+                @let here = key == view || (key == "read" && !VIEWS.iter().any(|(known, _)| *known == view));
+                li { a href=(address(&shown, key)) aria-current=[here.then_some("page")] { (label)
+                    @if key == "versions" { span.figure { (described.list("versions").len()) } } } }
+            } } }
+            div.document { article.content { (content) } (outline) }
+        },
+    ))
 }
 
 fn address(shown: &Shown<'_>, view: &str) -> String {
@@ -140,7 +145,7 @@ fn head(host: &dyn Host, shown: &Shown<'_>, name: &str) -> Markup {
             " · version " (document.number("version")) " · stored " (frame::when(document.text("indexed_at"), now()))
             " · " code title=(hash) { (words::short(hash)) } (frame::copy("Copy hash", hash))
         }
-        p.actions {
+        div.actions {
             a href=(links::raw(shown.id, shown.hash)) { "Raw" }
             a href={ (links::with(&format!("/raw/{}", shown.id), &[("version", shown.hash.unwrap_or_default()), ("download", "1")])) } { "Download" }
             @if host.may("graph") { a href=(links::with("/graph", &[("node", &format!("doc:{}", shown.id))])) { "Graph" } }
@@ -184,7 +189,11 @@ fn head(host: &dyn Host, shown: &Shown<'_>, name: &str) -> Markup {
 }
 
 /// The document as it is meant to be read, and its outline.
-fn reading(host: &dyn Host, request: &Request, shown: &Shown<'_>) -> Result<(Markup, Markup), shelf_tools::ErrorReply> {
+fn reading(
+    host: &dyn Host,
+    request: &Request,
+    shown: &Shown<'_>,
+) -> Result<(Markup, Markup), shelf_tools::ErrorReply> {
     let (mime, none) = (shown.mime(), html! {});
     let raw = links::raw(shown.id, shown.hash);
     let name = words::plain(title(shown.document));
@@ -201,14 +210,23 @@ fn reading(host: &dyn Host, request: &Request, shown: &Shown<'_>) -> Result<(Mar
         Ok(text) => text,
         // A text that is too large to be read whole is still there to be downloaded.
         Err(error) if error.kind == shelf_base::Kind::Invalid && shown.document.number("size") > 1 << 20 => {
-            return Ok((frame::empty("Too large to show", html! { p { (words::plain(&error.message)) } p { a href=(raw) { "Download it" } } }), none));
+            return Ok((
+                frame::empty(
+                    "Too large to show",
+                    html! { p { (words::plain(&error.message)) } p { a href=(raw) { "Download it" } } },
+                ),
+                none,
+            ));
         }
         Err(error) => return Err(error),
     };
     if !text.flag("has_text") {
-        let state = frame::empty("No preview", html! {
-            p { "Documents of the type " code { (mime) } " have no text to show." } p { a href=(raw) { "Download it" } }
-        });
+        let state = frame::empty(
+            "No preview",
+            html! {
+                p { "Documents of the type " code { (mime) } " have no text to show." } p { a href=(raw) { "Download it" } }
+            },
+        );
         return Ok((state, none));
     }
     let whole = text.text("text");
@@ -220,7 +238,11 @@ fn reading(host: &dyn Host, request: &Request, shown: &Shown<'_>) -> Result<(Mar
     if (mime == "text/csv" || mime == "text/tab-separated-values") && is_whole {
         return Ok((table::page(whole, mime), none));
     }
-    if mime == "application/json" && is_whole && shown.marked.is_none() && let Some(tree) = data::page(whole) {
+    if mime == "application/json"
+        && is_whole
+        && shown.marked.is_none()
+        && let Some(tree) = data::page(whole)
+    {
         return Ok((tree, none));
     }
     if mime == "text/html" {
@@ -265,13 +287,15 @@ fn by_lines(shown: &Shown<'_>, text: &Value, request: &Request) -> Markup {
 
 /// The way to the lines before and after.
 fn more_lines(shown: &Shown<'_>, text: &Value, request: &Request) -> Markup {
-    let (first, last, total) = (text.number("first_line"), text.number("last_line"), text.number("total_lines"));
+    let (first, last, total) =
+        (text.number("first_line"), text.number("last_line"), text.number("total_lines"));
     if first == 1 && last >= total {
         return html! {};
     }
     let view = request.query("view").unwrap_or_default();
     let to = |from: u64| {
-        let pairs = [("view", view), ("version", shown.hash.unwrap_or_default()), ("from", &from.to_string())];
+        let pairs =
+            [("view", view), ("version", shown.hash.unwrap_or_default()), ("from", &from.to_string())];
         links::with(&links::document(shown.id), &pairs)
     };
     html! {
@@ -347,7 +371,9 @@ fn symbols(host: &dyn Host, shown: &Shown<'_>) -> Markup {
     if shown.hash.is_some() {
         return html! {};
     }
-    let Ok(structure) = ask(host, "getStructure", json!({ "resource_id": shown.id })) else { return html! {} };
+    let Ok(structure) = ask(host, "getStructure", json!({ "resource_id": shown.id })) else {
+        return html! {};
+    };
     let mut found = Vec::new();
     nodes(structure.list("nodes"), 0, &mut found);
     let place = |node: &Value| node["location"]["lines"].as_array().and_then(|lines| lines.first()?.as_u64());
@@ -401,7 +427,10 @@ fn neighbours(host: &dyn Host, shown: &Shown<'_>) -> Markup {
             let nodes = found.list("connected_nodes");
             let relation = |node: &Value| {
                 let key = node.text("node_key");
-                let edge = found.list("edges").iter().find(|edge| edge.text("source") == key || edge.text("target") == key);
+                let edge = found
+                    .list("edges")
+                    .iter()
+                    .find(|edge| edge.text("source") == key || edge.text("target") == key);
                 edge.map_or_else(String::new, |edge| edge.text("relation").to_lowercase().replace('_', " "))
             };
             html! {
@@ -424,13 +453,15 @@ fn neighbours(host: &dyn Host, shown: &Shown<'_>) -> Markup {
 fn preview(host: &dyn Host, shown: &Shown<'_>) -> Result<Markup, shelf_tools::ErrorReply> {
     let mime = shown.mime();
     let first = shown.marked.as_ref().map_or(1, |marked| marked.start().saturating_sub(AROUND).max(1));
-    let most = shown.marked.as_ref().map_or(40, |marked| marked.end().saturating_sub(first) + AROUND + 1).min(400);
+    let most =
+        shown.marked.as_ref().map_or(40, |marked| marked.end().saturating_sub(first) + AROUND + 1).min(400);
     let body = if mime.starts_with("image/") {
         html! { figure.picture { img src=(links::raw(shown.id, None)) alt=""; } }
     } else {
         let text = shown.read(host, first, most)?;
         if mime == "text/markdown" {
-            let marked = shown.marked.as_ref().map(|marked| marked.start() + 1 - first..=marked.end() + 1 - first);
+            let marked =
+                shown.marked.as_ref().map(|marked| marked.start() + 1 - first..=marked.end() + 1 - first);
             html! { div.prose { (markdown::page(text.text("text"), Some(shown.id), marked.as_ref()).body) } }
         } else {
             code::lines(text.text("text"), first, (mime, shown.path()), shown.marked.as_ref())
@@ -450,14 +481,16 @@ pub(super) fn change(host: &dyn Host, request: &Request, id: &str, action: &str)
     match action {
         "tags" => {
             let tag = request.field("tag").ok_or_else(|| invalid("write a tag"))?;
-            let arguments =
-                json!({ "name": document.text("path"), "hash": document.text("hash"), "collection": collection, "tags": [tag] });
+            let arguments = json!({ "name": document.text("path"), "hash": document.text("hash"), "collection": collection, "tags": [tag] });
             ask(host, "update", arguments)?;
             Ok(Reply::to(links::document(id)))
         }
         "delete" => {
             ask(host, "delete_document_tool", json!({ "document_id": id }))?;
-            let folder = document.text("path").rsplit_once('/').map_or_else(String::new, |(folder, _)| format!("{folder}/"));
+            let folder = document
+                .text("path")
+                .rsplit_once('/')
+                .map_or_else(String::new, |(folder, _)| format!("{folder}/"));
             Ok(Reply::to(links::collection(collection, &folder)))
         }
         "restore" => super::versions::restore(host, request, &described),

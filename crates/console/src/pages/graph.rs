@@ -13,7 +13,8 @@ const NODES: usize = 150;
 /// The picture is so wide and high.
 const SIZE: f64 = 1_000.0;
 /// Relations that can be shown alone.
-const RELATIONS: [&str; 8] = ["LINKS_TO", "IMPORTS", "CALLS", "DEFINES", "INHERITS", "IMPLEMENTS", "REFERENCES", "CITES"];
+const RELATIONS: [&str; 8] =
+    ["LINKS_TO", "IMPORTS", "CALLS", "DEFINES", "INHERITS", "IMPLEMENTS", "REFERENCES", "CITES"];
 
 /// A node with the page that shows it.
 pub(super) fn node_link(node: &Value) -> Markup {
@@ -49,23 +50,35 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
             let found = around(host, node, name, depth, relation)?;
             if request.query("part") == Some("data") {
                 let nodes: Vec<&Value> = std::iter::once(&found.origin).chain(&found.nodes).collect();
-                let edges: Vec<Value> = found.edges.iter().map(|(from, to, word)| json!({ "source": from, "target": to, "relation": word })).collect();
-                return Ok(Reply::json(200, &json!({ "nodes": nodes, "edges": edges, "truncated": found.truncated })));
+                let edges: Vec<Value> = found
+                    .edges
+                    .iter()
+                    .map(|(from, to, word)| json!({ "source": from, "target": to, "relation": word }))
+                    .collect();
+                return Ok(Reply::json(
+                    200,
+                    &json!({ "nodes": nodes, "edges": edges, "truncated": found.truncated }),
+                ));
             }
             neighbourhood(&found, depth, relation)
         }
     };
-    Ok(frame::page(host, request, "Graph", html! {
-        h1 { "Graph" }
-        form.filters role="search" {
-            label { "Around " input name="name" value=(name.unwrap_or_default()) placeholder="path or title of a document" size="28"; }
-            @if let (Some(node), None) = (node, name) { input type="hidden" name="node" value=(node); }
-            label { "Steps " select name="depth" { @for steps in 1..=3 { option value=(steps) selected[steps == depth] { (steps) } } } }
-            label { "Relation " select name="relation" { option value="" { "all" } @for known in RELATIONS { option value=(known) selected[relation == Some(known)] { (relation_word(known)) } } } }
-            button { "Show" }
-        }
-        (body)
-    }))
+    Ok(frame::page(
+        host,
+        request,
+        "Graph",
+        html! {
+            h1 { "Graph" }
+            form.filters role="search" {
+                label { "Around " input name="name" value=(name.unwrap_or_default()) placeholder="path or title of a document" size="28"; }
+                @if let (Some(node), None) = (node, name) { input type="hidden" name="node" value=(node); }
+                label { "Steps " select name="depth" { @for steps in 1..=3 { option value=(steps) selected[steps == depth] { (steps) } } } }
+                label { "Relation " select name="relation" { option value="" { "all" } @for known in RELATIONS { option value=(known) selected[relation == Some(known)] { (relation_word(known)) } } } }
+                button { "Show" }
+            }
+            (body)
+        },
+    ))
 }
 
 fn relation_word(relation: &str) -> String {
@@ -93,7 +106,13 @@ fn entrance(host: &dyn Host) -> Result<Markup, shelf_tools::ErrorReply> {
 }
 
 /// Walks in both directions and puts the results together.
-fn around(host: &dyn Host, node: Option<&str>, name: Option<&str>, depth: u64, relation: Option<&str>) -> Result<Found, shelf_tools::ErrorReply> {
+fn around(
+    host: &dyn Host,
+    node: Option<&str>,
+    name: Option<&str>,
+    depth: u64,
+    relation: Option<&str>,
+) -> Result<Found, shelf_tools::ErrorReply> {
     let mut found = Found { origin: Value::Null, nodes: Vec::new(), edges: Vec::new(), truncated: false };
     let mut keys = BTreeSet::new();
     let mut edges = BTreeSet::new();
@@ -117,19 +136,31 @@ fn around(host: &dyn Host, node: Option<&str>, name: Option<&str>, depth: u64, r
             }
         }
         for edge in side.list("edges") {
-            edges.insert((edge.text("source").to_owned(), edge.text("target").to_owned(), edge.text("relation").to_owned()));
+            edges.insert((
+                edge.text("source").to_owned(),
+                edge.text("target").to_owned(),
+                edge.text("relation").to_owned(),
+            ));
         }
     }
-    found.edges = edges.into_iter().filter(|(from, to, _)| keys.contains(from) && keys.contains(to)).collect();
+    found.edges =
+        edges.into_iter().filter(|(from, to, _)| keys.contains(from) && keys.contains(to)).collect();
     Ok(found)
 }
 
 fn neighbourhood(found: &Found, depth: u64, relation: Option<&str>) -> Markup {
     let origin = found.origin.text("node_key");
-    let to = |key: &str| links::with("/graph", &[("node", key), ("depth", &depth.to_string()), ("relation", relation.unwrap_or_default())]);
+    let to = |key: &str| {
+        links::with(
+            "/graph",
+            &[("node", key), ("depth", &depth.to_string()), ("relation", relation.unwrap_or_default())],
+        )
+    };
     let words_of = |key: &str| -> Vec<String> {
         let touching = found.edges.iter().filter(|(from, to, _)| from == key || to == key);
-        let mut words: Vec<String> = touching.map(|(from, _, word)| format!("{}{}", relation_word(word), if from == key { " →" } else { "" })).collect();
+        let mut words: Vec<String> = touching
+            .map(|(from, _, word)| format!("{}{}", relation_word(word), if from == key { " →" } else { "" }))
+            .collect();
         words.sort();
         words.dedup();
         words.truncate(3);
@@ -153,10 +184,11 @@ fn neighbourhood(found: &Found, depth: u64, relation: Option<&str>) -> Markup {
 fn picture(found: &Found, to: &dyn Fn(&str) -> String) -> Markup {
     let all: Vec<&Value> = std::iter::once(&found.origin).chain(found.nodes.iter().take(NODES)).collect();
     let places = layout(&all, &found.edges);
-    let at: BTreeMap<&str, (f64, f64)> = all.iter().zip(&places).map(|(node, place)| (node.text("node_key"), *place)).collect();
+    let at: BTreeMap<&str, (f64, f64)> =
+        all.iter().zip(&places).map(|(node, place)| (node.text("node_key"), *place)).collect();
     let few = all.len() <= 60;
     html! {
-        svg data-graph="" viewBox={ "0 0 " (SIZE) " " (SIZE) } role="group" aria-label="Picture of the neighbourhood; the list beside it says the same" {
+        svg data-graph="" viewBox=(view_box(&places)) role="group" aria-label="Picture of the neighbourhood; the list beside it says the same" {
             g { @for (from, target, word) in &found.edges {
                 @if let (Some(a), Some(b)) = (at.get(from.as_str()), at.get(target.as_str())) {
                     line.edge data-from=(from) data-to=(target) x1=(round(a.0)) y1=(round(a.1)) x2=(round(b.0)) y2=(round(b.1)) { title { (relation_word(word)) } }
@@ -174,6 +206,20 @@ fn picture(found: &Found, to: &dyn Fn(&str) -> String) -> Markup {
     }
 }
 
+/// The part of the picture that holds the nodes and their names, and never so little that they look large.
+fn view_box(places: &[(f64, f64)]) -> String {
+    let edge = |pick: fn(&(f64, f64)) -> f64, better: fn(f64, f64) -> f64, start: f64| {
+        places.iter().map(pick).fold(start, better)
+    };
+    let (left, right) =
+        (edge(|place| place.0, f64::min, SIZE) - 60.0, edge(|place| place.0, f64::max, 0.0) + 190.0);
+    let (top, bottom) =
+        (edge(|place| place.1, f64::min, SIZE) - 50.0, edge(|place| place.1, f64::max, 0.0) + 50.0);
+    let (width, height) = ((right - left).max(480.0), (bottom - top).max(400.0));
+    let (x, y) = ((left + right - width) / 2.0, (top + bottom - height) / 2.0);
+    format!("{x:.0} {y:.0} {width:.0} {height:.0}")
+}
+
 fn round(value: f64) -> String {
     format!("{value:.1}")
 }
@@ -181,7 +227,8 @@ fn round(value: f64) -> String {
 /// Places on the picture: rings by distance, then a while of pulling and pushing. The same graph always looks the same.
 fn layout(nodes: &[&Value], edges: &[(String, String, String)]) -> Vec<(f64, f64)> {
     let centre = SIZE / 2.0;
-    let index: BTreeMap<&str, usize> = nodes.iter().enumerate().map(|(at, node)| (node.text("node_key"), at)).collect();
+    let index: BTreeMap<&str, usize> =
+        nodes.iter().enumerate().map(|(at, node)| (node.text("node_key"), at)).collect();
     let mut places: Vec<(f64, f64)> = nodes
         .iter()
         .enumerate()
@@ -192,7 +239,10 @@ fn layout(nodes: &[&Value], edges: &[(String, String, String)]) -> Vec<(f64, f64
             (centre + angle.cos() * ring * 190.0, centre + angle.sin() * ring * 190.0)
         })
         .collect();
-    let links: Vec<(usize, usize)> = edges.iter().filter_map(|(from, to, _)| Some((*index.get(from.as_str())?, *index.get(to.as_str())?))).collect();
+    let links: Vec<(usize, usize)> = edges
+        .iter()
+        .filter_map(|(from, to, _)| Some((*index.get(from.as_str())?, *index.get(to.as_str())?)))
+        .collect();
     let wanted = (SIZE * 0.9 / (nodes.len() as f64).sqrt()).clamp(50.0, 180.0);
     for round in 0..120 {
         let heat = 24.0 * (1.0 - f64::from(round) / 120.0) + 0.5;
@@ -236,14 +286,20 @@ mod tests {
 
     #[test]
     fn nodes_of_a_picture_keep_apart_and_inside() {
-        let nodes: Vec<Value> = (0..40).map(|at| json!({ "node_key": format!("doc:{at}"), "distance": u64::from(at > 0) })).collect();
+        let nodes: Vec<Value> = (0..40)
+            .map(|at| json!({ "node_key": format!("doc:{at}"), "distance": u64::from(at > 0) }))
+            .collect();
         let all: Vec<&Value> = nodes.iter().collect();
-        let edges: Vec<(String, String, String)> = (1..40).map(|at| ("doc:0".into(), format!("doc:{at}"), "LINKS_TO".into())).collect();
+        let edges: Vec<(String, String, String)> =
+            (1..40).map(|at| ("doc:0".into(), format!("doc:{at}"), "LINKS_TO".into())).collect();
         let places = layout(&all, &edges);
         assert_eq!(places, layout(&all, &edges), "the same graph looks the same");
         for (at, a) in places.iter().enumerate() {
             assert!((0.0..=SIZE).contains(&a.0) && (0.0..=SIZE).contains(&a.1), "{a:?}");
-            assert!(places[..at].iter().all(|b| (a.0 - b.0).hypot(a.1 - b.1) > 10.0), "{at} stands on another");
+            assert!(
+                places[..at].iter().all(|b| (a.0 - b.0).hypot(a.1 - b.1) > 10.0),
+                "{at} stands on another"
+            );
         }
     }
 }

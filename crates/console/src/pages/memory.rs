@@ -22,7 +22,10 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
         }
         let found = ask(host, "query_memory", arguments)?;
         if let Some(wrong) = found.get("invalid_lines").and_then(Value::as_u64) {
-            notes.push(format!("{file} has {}.", words::counted(wrong, "line that is no entry", "lines that are no entries")));
+            notes.push(format!(
+                "{file} has {}.",
+                words::counted(wrong, "line that is no entry", "lines that are no entries")
+            ));
         }
         if found.flag("truncated") {
             notes.push(format!("Only the last entries of {file} are shown."));
@@ -30,24 +33,30 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
         entries.extend(found.list("entries").iter().map(|entry| (name, entry.clone())));
     }
     entries.sort_by_key(|(_, entry)| std::cmp::Reverse(entry["entry"].text("timestamp").to_owned()));
-    Ok(frame::page(host, request, "Memory", html! {
-        h1 { "Memory" }
-        form.filters {
-            label { "What " select name="file" { option value="" { "Everything" } @for (file, name) in FILES { option value=(file) selected[file == chosen] { (name) } } } }
-            label { "With the text " input name="contains" value=(contains.unwrap_or_default()); }
-            label { "Since " input name="since" value=(since.unwrap_or_default()) placeholder="7d or 2026-01-31" size="12"; }
-            button { "Show" }
-        }
-        @for note in &notes { p.notice { (note) " Run " code { "shelf check --memory" } " to verify the chain." } }
-        @if entries.is_empty() { (frame::empty("Nothing remembered", html! { p { "What agents write with " code { "write_memory_entry" } " appears here." } })) }
-        ol.timeline { @for (name, entry) in &entries { (one(name, &entry["entry"])) } }
-    }))
+    Ok(frame::page(
+        host,
+        request,
+        "Memory",
+        html! {
+            h1 { "Memory" }
+            form.filters {
+                label { "What " select name="file" { option value="" { "Everything" } @for (file, name) in FILES { option value=(file) selected[file == chosen] { (name) } } } }
+                label { "With the text " input name="contains" value=(contains.unwrap_or_default()); }
+                label { "Since " input name="since" value=(since.unwrap_or_default()) placeholder="7d or 2026-01-31" size="12"; }
+                button { "Show" }
+            }
+            @for note in &notes { p.notice { (note) " Run " code { "shelf check --memory" } " to verify the chain." } }
+            @if entries.is_empty() { (frame::empty("Nothing remembered", html! { p { "What agents write with " code { "write_memory_entry" } " appears here." } })) }
+            ol.timeline { @for (name, entry) in &entries { (one(name, &entry["entry"])) } }
+        },
+    ))
 }
 
 fn one(name: &str, entry: &Value) -> Markup {
     let what = entry.maybe("decision").or_else(|| entry.maybe("event")).unwrap_or_default();
     let shown = ["timestamp", "event", "decision"];
-    let others: Vec<(&String, &Value)> = entry.as_object().into_iter().flatten().filter(|(key, _)| !shown.contains(&key.as_str())).collect();
+    let others: Vec<(&String, &Value)> =
+        entry.as_object().into_iter().flatten().filter(|(key, _)| !shown.contains(&key.as_str())).collect();
     html! {
         li {
             strong { (words::plain(what)) } " " span.note { (name) " · " (frame::when(entry.text("timestamp"), now())) }

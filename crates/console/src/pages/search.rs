@@ -66,37 +66,47 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
     }
     let found = if question.text.is_empty() { Ok(hints()) } else { results(host, &question, cursor) };
     // A pattern that is being written is often not valid yet: the form stays.
-    let found = found.unwrap_or_else(|error| frame::empty("That did not work", html! { (words::plain(&error.message)) }));
-    let title = if question.text.is_empty() { "Search".to_owned() } else { words::clipped(question.text, 60) };
-    Ok(frame::page(host, request, &title, html! {
-        h1.quiet { "Search" }
-        form.search action="/search" role="search" data-search="" {
-            input.big type="search" name="q" value=(question.text) aria-label="Search for" autocomplete="off" spellcheck="false" autofocus
-                placeholder="Words, a question, or a pattern";
-            button.primary { "Search" }
-            fieldset.modes {
-                legend.hidden { "How to search" }
-                @for (mode, name, _) in MODES {
-                    label { input type="radio" name="mode" value=(mode) checked[mode == question.mode]; " " (name) }
+    let found = found
+        .unwrap_or_else(|error| frame::empty("That did not work", html! { (words::plain(&error.message)) }));
+    let title =
+        if question.text.is_empty() { "Search".to_owned() } else { words::clipped(question.text, 60) };
+    Ok(frame::page(
+        host,
+        request,
+        &title,
+        html! {
+            h1.quiet { "Search" }
+            form.search action="/search" role="search" data-search="" {
+                input.big type="search" name="q" value=(question.text) aria-label="Search for" autocomplete="off" spellcheck="false" autofocus
+                    placeholder="Words, a question, or a pattern";
+                button.primary { "Search" }
+                fieldset.modes {
+                    legend.hidden { "How to search" }
+                    @for (mode, name, _) in MODES {
+                        label { input type="radio" name="mode" value=(mode) checked[mode == question.mode]; " " (name) }
+                    }
+                }
+                @for (name, value) in [("collection", question.collection), ("type", question.mime), ("tag", question.tag)] {
+                    @if !value.is_empty() { input type="hidden" name=(name) value=(value); }
                 }
             }
-            @for (name, value) in [("collection", question.collection), ("type", question.mime), ("tag", question.tag)] {
-                @if !value.is_empty() { input type="hidden" name=(name) value=(value); }
+            div.found {
+                (facets(host, &question))
+                div.results data-results="" aria-live="polite" { (found) }
+                aside.preview data-preview-pane="" aria-label="Preview" hidden {}
             }
-        }
-        div.found {
-            (facets(host, &question))
-            div.results data-results="" aria-live="polite" { (found) }
-            aside.preview data-preview-pane="" aria-label="Preview" hidden {}
-        }
-    }))
+        },
+    ))
 }
 
 fn hints() -> Markup {
-    frame::empty("What are you looking for?", html! {
-        p { "Words find words, with typing errors corrected; a question finds passages that mean the same. "
-            code { "\"quotes\"" } " find exact phrases, " code { "begin*" } " finds beginnings, and a pattern finds lines." }
-    })
+    frame::empty(
+        "What are you looking for?",
+        html! {
+            p { "Words find words, with typing errors corrected; a question finds passages that mean the same. "
+                code { "\"quotes\"" } " find exact phrases, " code { "begin*" } " finds beginnings, and a pattern finds lines." }
+        },
+    )
 }
 
 /// Counts by which the results can be narrowed.
@@ -134,7 +144,11 @@ fn show(name: &str, value: &str) -> String {
     if name == "type" { words::kind(value) } else { words::plain(value) }
 }
 
-fn results(host: &dyn Host, question: &Question<'_>, cursor: Option<&str>) -> Result<Markup, shelf_tools::ErrorReply> {
+fn results(
+    host: &dyn Host,
+    question: &Question<'_>,
+    cursor: Option<&str>,
+) -> Result<Markup, shelf_tools::ErrorReply> {
     if question.text.is_empty() {
         return Ok(hints());
     }
@@ -173,14 +187,17 @@ fn results(host: &dyn Host, question: &Question<'_>, cursor: Option<&str>) -> Re
 }
 
 fn nothing(question: &Question<'_>) -> Markup {
-    frame::empty("Nothing found", html! {
-        p { "Nothing fits " em { (words::plain(question.text)) } "." }
-        @if !(question.collection.is_empty() && question.mime.is_empty() && question.tag.is_empty()) {
-            p { a href=(links::with("/search", &[("q", question.text)])) { "Search without filters" } }
-        } @else if question.mode != "hybrid" {
-            p { a href=(links::with("/search", &[("q", question.text)])) { "Search by words and meaning" } }
-        }
-    })
+    frame::empty(
+        "Nothing found",
+        html! {
+            p { "Nothing fits " em { (words::plain(question.text)) } "." }
+            @if !(question.collection.is_empty() && question.mime.is_empty() && question.tag.is_empty()) {
+                p { a href=(links::with("/search", &[("q", question.text)])) { "Search without filters" } }
+            } @else if question.mode != "hybrid" {
+                p { a href=(links::with("/search", &[("q", question.text)])) { "Search by words and meaning" } }
+            }
+        },
+    )
 }
 
 /// Where a hit stands in its document, in words.
@@ -201,7 +218,8 @@ fn one(hit: &Value) -> Markup {
     let lines: Vec<_> = marks::lines(hit.text("snippet")).collect();
     let quoted: Vec<String> = hit.text("snippet").lines().map(unmarked).collect();
     let quotation = format!("> {}\n\n— {title}, {}", quoted.join("\n> "), hit.text("address"));
-    let preview = links::with(&links::document(id), &[("part", "preview"), ("lines", &format!("{first}-{last}"))]);
+    let preview =
+        links::with(&links::document(id), &[("part", "preview"), ("lines", &format!("{first}-{last}"))]);
     html! {
         li.hit-item data-preview=(preview) {
             h2 { a href=(address) { (words::plain(title)) } }
@@ -227,12 +245,27 @@ fn one(hit: &Value) -> Markup {
 
 /// A line of a snippet without its number and its colours.
 fn unmarked(line: &str) -> String {
-    let line = line.strip_prefix("\u{1b}[32m").and_then(|rest| rest.split_once("\u{1b}[0m")).map_or(line, |(_, rest)| rest.get(1..).unwrap_or_default());
+    let line = line
+        .strip_prefix("\u{1b}[32m")
+        .and_then(|rest| rest.split_once("\u{1b}[0m"))
+        .map_or(line, |(_, rest)| rest.get(1..).unwrap_or_default());
     line.replace("\u{1b}[1;31m", "").replace("\u{1b}[0m", "")
 }
 
-fn by_pattern(host: &dyn Host, question: &Question<'_>, cursor: Option<&str>) -> Result<Markup, shelf_tools::ErrorReply> {
-    let mut arguments = json!({ "pattern": question.text, "line_numbers": true, "color": "always", "with_filename": false });
+/// The matching lines of one document, each with its place in the reply.
+struct File<'a> {
+    path: &'a str,
+    hash: &'a str,
+    lines: Vec<(usize, &'a Value)>,
+}
+
+fn by_pattern(
+    host: &dyn Host,
+    question: &Question<'_>,
+    cursor: Option<&str>,
+) -> Result<Markup, shelf_tools::ErrorReply> {
+    let mut arguments =
+        json!({ "pattern": question.text, "line_numbers": true, "color": "always", "with_filename": false });
     if !question.collection.is_empty() {
         arguments["collection"] = json!(question.collection);
     }
@@ -242,24 +275,30 @@ fn by_pattern(host: &dyn Host, question: &Question<'_>, cursor: Option<&str>) ->
     let found = ask(host, "grep", arguments)?;
     let matches = found.list("matches");
     // The same lines as a terminal would show them, which is where the matches are marked.
-    let marked: Vec<_> = marks::lines(found.text("output").trim_end_matches('\n')).filter(|line| line.number.is_some()).collect();
+    let marked: Vec<_> = marks::lines(found.text("output").trim_end_matches('\n'))
+        .filter(|line| line.number.is_some())
+        .collect();
     let shown = |at: usize, line: &Value| match marked.get(at) {
-        Some(mark) if marked.len() == matches.len() && mark.number == Some(line.number("line_number")) => mark.markup(),
+        Some(mark) if marked.len() == matches.len() && mark.number == Some(line.number("line_number")) => {
+            mark.markup()
+        }
         _ => html! { (words::plain(line.text("line"))) },
     };
     let next = found.maybe("next_cursor").map(|cursor| question.with("cursor", cursor));
-    let mut files: Vec<(&str, &str, Vec<(usize, &Value)>)> = Vec::new();
+    let mut files: Vec<File<'_>> = Vec::new();
     for (at, line) in matches.iter().enumerate() {
         match files.last_mut() {
-            Some((path, _, lines)) if *path == line.text("path") => lines.push((at, line)),
-            _ => files.push((line.text("path"), line.text("hash"), vec![(at, line)])),
+            Some(file) if file.path == line.text("path") => file.lines.push((at, line)),
+            _ => {
+                files.push(File { path: line.text("path"), hash: line.text("hash"), lines: vec![(at, line)] })
+            }
         }
     }
     Ok(html! {
         p.tally { (words::counted(found.number("total_matches"), "line", "lines")) " in "
             (words::counted(found.number("total_files"), "document", "documents")) }
         @if matches.is_empty() { (nothing(question)) }
-        ol.hits { @for (path, hash, lines) in &files {
+        ol.hits { @for File { path, hash, lines } in &files {
             @let to = |line: &str| links::with("/to", &[("path", path), ("hash", hash), ("collection", question.collection), ("line", line)]);
             li.hit-item {
                 h2 { a href=(to("")) { (words::plain(path)) } }

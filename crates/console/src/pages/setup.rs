@@ -13,7 +13,8 @@ pub(crate) fn clients(base_url: &str, token: Option<&str>) -> Markup {
         server["headers"] = json!({ "Authorization": format!("Bearer {token}") });
     }
     let pretty = |value: serde_json::Value| serde_json::to_string_pretty(&value).unwrap_or_default();
-    let header = token.map_or_else(String::new, |token| format!(" --header \"Authorization: Bearer {token}\""));
+    let header =
+        token.map_or_else(String::new, |token| format!(" --header \"Authorization: Bearer {token}\""));
     let bearer = token.map_or_else(String::new, |token| format!(" -H \"Authorization: Bearer {token}\""));
     let blocks = [
         ("Claude Code", format!("claude mcp add --transport http shelfmark {url}{header}")),

@@ -9,7 +9,10 @@ use crate::{Host, Request, fields::Fields, frame, links, render::diff, words};
 pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
     let collection = request.query("collection").unwrap_or_default();
     let mut arguments = json!({ "limit": 100 });
-    for (name, value) in [("collection", Some(collection).filter(|name| !name.is_empty())), ("cursor", request.query("cursor"))] {
+    for (name, value) in [
+        ("collection", Some(collection).filter(|name| !name.is_empty())),
+        ("cursor", request.query("cursor")),
+    ] {
         if let Some(value) = value {
             arguments[name] = json!(value);
         }
@@ -17,31 +20,36 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
     let found = ask(host, "list_snapshots", arguments)?;
     let shelves = ask(host, "list_collections", json!({})).unwrap_or_default();
     let all = found.list("snapshots");
-    Ok(frame::page(host, request, "Snapshots", html! {
-        h1 { "Snapshots" }
-        form.filters { label { "Collection " select name="collection" { option value="" { "All" }
-            @for shelf in shelves.list("collections") { option value=(shelf.text("name")) selected[shelf.text("name") == collection] { (words::plain(shelf.text("name"))) } } } }
-            button { "Show" } }
-        p.note { (words::counted(found.number("total"), "snapshot", "snapshots")) ". Every add makes one, and nothing changes it later. Restore one with " code { "shelf restore --snapshot-id ID --output DIR" } "." }
-        @if all.is_empty() { (frame::empty("No snapshots yet", html! { p { "The first add makes the first snapshot." } })) }
-        @else { form action="/snapshots/compare" {
-            div.scroll { table.data {
-                thead { tr { th scope="col" { "From" } th scope="col" { "To" } th scope="col" { "Made" } th scope="col" { "Label" } th scope="col" { "Collection" } th.figure scope="col" { "Files" } th.figure scope="col" { "Size" } th scope="col" { "Root" } } }
-                tbody { @for (at, snapshot) in all.iter().enumerate() { @let id = snapshot.text("snapshot_id"); tr {
-                    td { input type="radio" name="from" value=(id) aria-label={ "From " (id) } checked[at == 1]; }
-                    td { input type="radio" name="to" value=(id) aria-label={ "To " (id) } checked[at == 0 && all.len() > 1]; }
-                    td { (frame::when(snapshot.text("created_at"), now())) br; code.note { (id) } }
-                    td { (words::plain(snapshot.text("label"))) @if let Some(commit) = snapshot.maybe("git_commit") { br; span.note { "git " (words::short(commit)) } } }
-                    td { a href=(links::collection(snapshot.text("collection"), "")) { (words::plain(snapshot.text("collection"))) } }
-                    td.figure { (words::count(snapshot.number("file_count"))) }
-                    td.figure { (words::bytes(snapshot.number("bytes"))) }
-                    td.note { (words::plain(snapshot.text("root"))) }
-                } } }
+    Ok(frame::page(
+        host,
+        request,
+        "Snapshots",
+        html! {
+            h1 { "Snapshots" }
+            form.filters { label { "Collection " select name="collection" { option value="" { "All" }
+                @for shelf in shelves.list("collections") { option value=(shelf.text("name")) selected[shelf.text("name") == collection] { (words::plain(shelf.text("name"))) } } } }
+                button { "Show" } }
+            p.note { (words::counted(found.number("total"), "snapshot", "snapshots")) ". Every add makes one, and nothing changes it later. Restore one with " code { "shelf restore --snapshot-id ID --output DIR" } "." }
+            @if all.is_empty() { (frame::empty("No snapshots yet", html! { p { "The first add makes the first snapshot." } })) }
+            @else { form action="/snapshots/compare" {
+                div.scroll { table.data {
+                    thead { tr { th scope="col" { "From" } th scope="col" { "To" } th scope="col" { "Made" } th scope="col" { "Label" } th scope="col" { "Collection" } th.figure scope="col" { "Files" } th.figure scope="col" { "Size" } th scope="col" { "Root" } } }
+                    tbody { @for (at, snapshot) in all.iter().enumerate() { @let id = snapshot.text("snapshot_id"); tr {
+                        td { input type="radio" name="from" value=(id) aria-label={ "From " (id) } checked[at == 1]; }
+                        td { input type="radio" name="to" value=(id) aria-label={ "To " (id) } checked[at == 0 && all.len() > 1]; }
+                        td { (frame::when(snapshot.text("created_at"), now())) br; code.note { (id) } }
+                        td { (words::plain(snapshot.text("label"))) @if let Some(commit) = snapshot.maybe("git_commit") { br; span.note { "git " (words::short(commit)) } } }
+                        td { a href=(links::collection(snapshot.text("collection"), "")) { (words::plain(snapshot.text("collection"))) } }
+                        td.figure { (words::count(snapshot.number("file_count"))) }
+                        td.figure { (words::bytes(snapshot.number("bytes"))) }
+                        td.note { (words::plain(snapshot.text("root"))) }
+                    } } }
+                } }
+                @if host.may("compare_snapshots") { p { button { "Compare" } " " button name="now" value="1" { "Compare with the present" } } }
             } }
-            @if host.may("compare_snapshots") { p { button { "Compare" } " " button name="now" value="1" { "Compare with the present" } } }
-        } }
-        @if let Some(cursor) = found.maybe("next_cursor") { p { a.more href=(links::with("/snapshots", &[("collection", collection), ("cursor", cursor)])) rel="next" { "Older" } } }
-    }))
+            @if let Some(cursor) = found.maybe("next_cursor") { p { a.more href=(links::with("/snapshots", &[("collection", collection), ("cursor", cursor)])) rel="next" { "Older" } } }
+        },
+    ))
 }
 
 pub(super) fn compare(host: &dyn Host, request: &Request) -> Answer {
@@ -52,31 +60,40 @@ pub(super) fn compare(host: &dyn Host, request: &Request) -> Answer {
         arguments["to"] = json!(to);
     }
     let found = ask(host, "compare_snapshots", arguments)?;
-    Ok(frame::page(host, request, "What changed", html! {
-        nav.crumbs { a href="/snapshots" { "Snapshots" } }
-        h1 { "What changed" }
-        p.where { "From " code { (from) } " to " @match to { Some(to) => code { (to) }, None => "the present state" } }
-        p { span.added { (words::counted(found.number("added"), "file", "files")) " added" } ", " (words::count(found.number("changed"))) " changed, "
-            span.removed { (words::count(found.number("removed"))) " removed" } ", " (words::count(found.number("unchanged"))) " as they were" }
-        div.scroll { table.data { tbody { @for change in found.list("changes") {
-            @let (before, after) = (change.text("previous_hash"), change.text("new_hash"));
-            tr {
-                td { span class=(match change.text("change") { "added" => "added", "removed" => "removed", _ => "note" }) { (change.text("change")) } }
-                td { (words::plain(change.text("path"))) }
-                td.figure { @if !before.is_empty() { (words::bytes(change.number("previous_size"))) } }
-                td.figure { @if !after.is_empty() { (words::bytes(change.number("new_size"))) } }
-                td { a href=(links::with("/snapshots/diff", &[("before", before), ("after", after), ("path", change.text("path"))])) { "Differences" } }
-            }
-        } } } }
-        @if found.flag("truncated") { p.note { "Only the first changes are listed." } }
-    }))
+    Ok(frame::page(
+        host,
+        request,
+        "What changed",
+        html! {
+            nav.crumbs { a href="/snapshots" { "Snapshots" } }
+            h1 { "What changed" }
+            p.where { "From " code { (from) } " to " @match to { Some(to) => code { (to) }, None => "the present state" } }
+            p { span.added { (words::counted(found.number("added"), "file", "files")) " added" } ", " (words::count(found.number("changed"))) " changed, "
+                span.removed { (words::count(found.number("removed"))) " removed" } ", " (words::count(found.number("unchanged"))) " as they were" }
+            div.scroll { table.data { tbody { @for change in found.list("changes") {
+                @let (before, after) = (change.text("previous_hash"), change.text("new_hash"));
+                tr {
+                    td { span class=(match change.text("change") { "added" => "added", "removed" => "removed", _ => "note" }) { (change.text("change")) } }
+                    td { (words::plain(change.text("path"))) }
+                    td.figure { @if !before.is_empty() { (words::bytes(change.number("previous_size"))) } }
+                    td.figure { @if !after.is_empty() { (words::bytes(change.number("new_size"))) } }
+                    td { a href=(links::with("/snapshots/diff", &[("before", before), ("after", after), ("path", change.text("path"))])) { "Differences" } }
+                }
+            } } } }
+            @if found.flag("truncated") { p.note { "Only the first changes are listed." } }
+        },
+    ))
 }
 
 /// What changed in one file.
 pub(super) fn difference(host: &dyn Host, request: &Request) -> Answer {
     let text = |name: &str| -> Result<String, shelf_tools::ErrorReply> {
         let Some(hash) = request.query(name) else { return Ok(String::new()) };
-        let got = ask(host, "get", json!({ "hash": hash, "include_content": true, "offset": 0, "length": diff::MOST / 2 }))?;
+        let got = ask(
+            host,
+            "get",
+            json!({ "hash": hash, "include_content": true, "offset": 0, "length": diff::MOST / 2 }),
+        )?;
         if got.text("encoding") == "base64" {
             return Err(invalid("this file is not text, so there are no lines to compare"));
         }
@@ -85,16 +102,26 @@ pub(super) fn difference(host: &dyn Host, request: &Request) -> Answer {
     let (before, after) = (text("before")?, text("after")?);
     let is_two = request.query("side").is_some();
     let path = request.query("path").unwrap_or_default();
-    let pairs = [("before", request.query("before").unwrap_or_default()), ("after", request.query("after").unwrap_or_default()), ("path", path), ("side", if is_two { "" } else { "1" })];
-    Ok(frame::page(host, request, "Differences", html! {
-        nav.crumbs { a href="/snapshots" { "Snapshots" } }
-        h1 { (words::plain(path)) }
-        @match diff::page(&before, &after, is_two) {
-            Some((markup, tally)) => {
-                p.where { span.added { "+" (tally.added) } " " span.removed { "−" (tally.removed) } " lines · " a href=(links::with("/snapshots/diff", &pairs)) { @if is_two { "In one column" } @else { "Side by side" } } }
-                div.scroll { (markup) }
+    let pairs = [
+        ("before", request.query("before").unwrap_or_default()),
+        ("after", request.query("after").unwrap_or_default()),
+        ("path", path),
+        ("side", if is_two { "" } else { "1" }),
+    ];
+    Ok(frame::page(
+        host,
+        request,
+        "Differences",
+        html! {
+            nav.crumbs { a href="/snapshots" { "Snapshots" } }
+            h1 { (words::plain(path)) }
+            @match diff::page(&before, &after, is_two) {
+                Some((markup, tally)) => {
+                    p.where { span.added { "+" (tally.added) } " " span.removed { "−" (tally.removed) } " lines · " a href=(links::with("/snapshots/diff", &pairs)) { @if is_two { "In one column" } @else { "Side by side" } } }
+                    div.scroll { (markup) }
+                }
+                None => (frame::empty("Too large to compare", html! {})),
             }
-            None => (frame::empty("Too large to compare", html! {})),
-        }
-    }))
+        },
+    ))
 }

@@ -21,13 +21,15 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
             ask(host, "get", arguments)?
         }
     };
-    let id = found.maybe("document_id").ok_or_else(|| missing(format!("no document is stored as '{path}'")))?;
+    let id =
+        found.maybe("document_id").ok_or_else(|| missing(format!("no document is stored as '{path}'")))?;
     if request.query("raw").is_some() {
         return Ok(Reply::to(links::raw(id, None)));
     }
     let line: u64 = request.query("line").and_then(|line| line.parse().ok()).unwrap_or(0);
     let address = links::lines(id, line, line);
-    let fragment = if fragment.is_empty() { String::new() } else { format!("#u-{}", links::encoded(fragment)) };
+    let fragment =
+        if fragment.is_empty() { String::new() } else { format!("#u-{}", links::encoded(fragment)) };
     Ok(Reply::to(format!("{address}{fragment}")))
 }
 

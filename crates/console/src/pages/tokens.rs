@@ -18,34 +18,40 @@ struct Made {
 
 fn show(host: &dyn Host, request: &Request, made: Option<Made>) -> Answer {
     let personal = if host.visitor().is_person { Some(host.account(AccountAction::Tokens)?) } else { None };
-    let shared = if host.may("list_cats_tool") { Some(ask(host, "list_cats_tool", json!({}))?) } else { None };
+    let shared =
+        if host.may("list_cats_tool") { Some(ask(host, "list_cats_tool", json!({}))?) } else { None };
     let shelves = ask(host, "list_collections", json!({})).unwrap_or_default();
-    Ok(frame::page(host, request, "Tokens", html! {
-        h1 { "Tokens" }
-        @if let Some(Made { label, key }) = &made {
-            section.secret aria-labelledby="made" {
-                h2 id="made" { "The token " em { (words::plain(label)) } }
-                p { "It is shown only now. Only its hash is stored." }
-                div.paste { pre { code { (key) } } (frame::copy("Copy", key)) }
-                (setup::clients(&request.base_url, Some(key)))
+    Ok(frame::page(
+        host,
+        request,
+        "Tokens",
+        html! {
+            h1 { "Tokens" }
+            @if let Some(Made { label, key }) = &made {
+                section.secret aria-labelledby="made" {
+                    h2 id="made" { "The token " em { (words::plain(label)) } }
+                    p { "It is shown only now. Only its hash is stored." }
+                    div.paste { pre { code { (key) } } (frame::copy("Copy", key)) }
+                    (setup::clients(&request.base_url, Some(key)))
+                }
             }
-        }
-        @match &personal {
-            None => p.note { "Personal tokens are managed by a person who is signed in with a password, not with a token." },
-            Some(tokens) => {
-                h2 { "Personal tokens" }
-                p.note { "A personal token acts as you, within its scopes." }
-                (table(host, tokens.as_array().map_or(&[][..], Vec::as_slice), "personal"))
-                @if host.visitor().may_write { (personal_form(host)) }
+            @match &personal {
+                None => p.note { "Personal tokens are managed by a person who is signed in with a password, not with a token." },
+                Some(tokens) => {
+                    h2 { "Personal tokens" }
+                    p.note { "A personal token acts as you, within its scopes." }
+                    (table(host, tokens.as_array().map_or(&[][..], Vec::as_slice), "personal"))
+                    @if host.visitor().may_write { (personal_form(host)) }
+                }
             }
-        }
-        @if let Some(tokens) = &shared {
-            h2 { "Collection tokens" }
-            p.note { "A collection token gives the document tools over one collection, and nothing else." }
-            (table(host, tokens.as_array().map_or(&[][..], Vec::as_slice), "collection"))
-            @if host.may("create_cat_tool") { (shared_form(host, &shelves)) }
-        }
-    }))
+            @if let Some(tokens) = &shared {
+                h2 { "Collection tokens" }
+                p.note { "A collection token gives the document tools over one collection, and nothing else." }
+                (table(host, tokens.as_array().map_or(&[][..], Vec::as_slice), "collection"))
+                @if host.may("create_cat_tool") { (shared_form(host, &shelves)) }
+            }
+        },
+    ))
 }
 
 fn table(host: &dyn Host, tokens: &[Value], kind: &str) -> Markup {
@@ -105,7 +111,10 @@ fn shared_form(host: &dyn Host, shelves: &Value) -> Markup {
 
 pub(super) fn create(host: &dyn Host, request: &Request) -> Answer {
     let label = request.field("label").ok_or_else(|| invalid("write a label for the token"))?.to_owned();
-    let days = request.field("days").map(|days| days.parse::<u64>().map_err(|_| invalid("days must be a number"))).transpose()?;
+    let days = request
+        .field("days")
+        .map(|days| days.parse::<u64>().map_err(|_| invalid("days must be a number")))
+        .transpose()?;
     let made = if request.field("kind") == Some("collection") {
         let collection = request.field("collection").ok_or_else(|| invalid("choose a collection"))?;
         let permission = request.field("permission").unwrap_or("read");
@@ -126,10 +135,20 @@ pub(super) fn change(host: &dyn Host, request: &Request) -> Answer {
     let is_shared = request.field("kind") == Some("collection");
     match (request.field("do"), is_shared) {
         (Some("rotate"), shared) => {
-            let made = if shared { ask(host, "rotate_cat_tool", json!({ "key_id": id }))? } else { host.account(AccountAction::RotateToken(id))? };
-            show(host, request, Some(Made { label: made.text("label").to_owned(), key: made.text("key").to_owned() }))
+            let made = if shared {
+                ask(host, "rotate_cat_tool", json!({ "key_id": id }))?
+            } else {
+                host.account(AccountAction::RotateToken(id))?
+            };
+            show(
+                host,
+                request,
+                Some(Made { label: made.text("label").to_owned(), key: made.text("key").to_owned() }),
+            )
         }
-        (Some("revoke"), true) => ask(host, "revoke_cat_tool", json!({ "key_id": id })).map(|_| Reply::to("/tokens")),
+        (Some("revoke"), true) => {
+            ask(host, "revoke_cat_tool", json!({ "key_id": id })).map(|_| Reply::to("/tokens"))
+        }
         (Some("revoke"), false) => host.account(AccountAction::RevokeToken(id)).map(|_| Reply::to("/tokens")),
         _ => Err(invalid("choose what to do with the token")),
     }

@@ -25,6 +25,10 @@ pub(super) fn take(host: &dyn Host, request: &Request) -> Answer {
     let name = request.query("name").ok_or_else(|| invalid("the file has no name"))?;
     let collection = request.query("collection").unwrap_or("default");
     let content = STANDARD.encode(&request.body);
-    let stored = ask(host, "add", json!({ "content": content, "encoding": "base64", "name": name, "collection": collection }))?;
+    let stored = ask(
+        host,
+        "add",
+        json!({ "content": content, "encoding": "base64", "name": name, "collection": collection }),
+    )?;
     Ok(Reply::json(200, &stored))
 }

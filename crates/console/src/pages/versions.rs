@@ -15,7 +15,9 @@ pub(super) fn list(host: &dyn Host, shown: &Shown<'_>) -> Markup {
     let versions = shown.described.list("versions");
     let events = ask(host, "activity", json!({ "document_id": shown.id, "limit": 200 })).unwrap_or_default();
     let by = |hash: &str| {
-        let made = |event: &&Value| event.text("new_hash") == hash && matches!(event.text("operation"), "add" | "replace");
+        let made = |event: &&Value| {
+            event.text("new_hash") == hash && matches!(event.text("operation"), "add" | "replace")
+        };
         events.list("events").iter().find(made).map(|event| event.text("by"))
     };
     let current = shown.document.text("hash");
@@ -57,29 +59,44 @@ fn text_of(host: &dyn Host, id: &str, hash: &str) -> Result<Value, ErrorReply> {
 pub(super) fn difference(host: &dyn Host, request: &Request, id: &str) -> Answer {
     let described = ask(host, "describe_document", json!({ "document_id": id }))?;
     let versions = described.list("versions");
-    let hash = |name: &str| request.query(name).ok_or_else(|| invalid(format!("choose the version to compare {name}")));
+    let hash = |name: &str| {
+        request.query(name).ok_or_else(|| invalid(format!("choose the version to compare {name}")))
+    };
     let (from, to) = (hash("from")?, hash("to")?);
-    let number = |hash: &str| versions.iter().find(|version| version.text("hash").starts_with(hash)).map_or(0, |version| version.number("version"));
+    let number = |hash: &str| {
+        versions
+            .iter()
+            .find(|version| version.text("hash").starts_with(hash))
+            .map_or(0, |version| version.number("version"))
+    };
     let (before, after) = (text_of(host, id, from)?, text_of(host, id, to)?);
     let is_two = request.query("side").is_some();
     let compared = diff::page(before.text("text"), after.text("text"), is_two);
-    let other = links::with(&format!("{}/diff", links::document(id)), &[("from", from), ("to", to), ("side", if is_two { "" } else { "1" })]);
+    let other = links::with(
+        &format!("{}/diff", links::document(id)),
+        &[("from", from), ("to", to), ("side", if is_two { "" } else { "1" })],
+    );
     let name = super::document::title(&described["document"]);
-    Ok(frame::page(host, request, &format!("Differences of {name}"), html! {
-        nav.crumbs { a href=(links::document(id)) { (words::plain(name)) } " / "
-            a href=(links::with(&links::document(id), &[("view", "versions")])) { "versions" } }
-        h1 { "Version " (number(from)) " to " (number(to)) }
-        @match compared {
-            Some((markup, tally)) => {
-                p.where { span.added { "+" (tally.added) } " " span.removed { "−" (tally.removed) } " lines · "
-                    a href=(other) { @if is_two { "In one column" } @else { "Side by side" } } }
-                @if before.flag("truncated") || after.flag("truncated") { p.notice { "Only the first " (words::count(LINES)) " lines are compared." } }
-                @if !before.flag("has_text") || !after.flag("has_text") { p.notice { "A version without text cannot be compared." } }
-                div.scroll { (markup) }
+    Ok(frame::page(
+        host,
+        request,
+        &format!("Differences of {name}"),
+        html! {
+            nav.crumbs { a href=(links::document(id)) { (words::plain(name)) } " / "
+                a href=(links::with(&links::document(id), &[("view", "versions")])) { "versions" } }
+            h1 { "Version " (number(from)) " to " (number(to)) }
+            @match compared {
+                Some((markup, tally)) => {
+                    p.where { span.added { "+" (tally.added) } " " span.removed { "−" (tally.removed) } " lines · "
+                        a href=(other) { @if is_two { "In one column" } @else { "Side by side" } } }
+                    @if before.flag("truncated") || after.flag("truncated") { p.notice { "Only the first " (words::count(LINES)) " lines are compared." } }
+                    @if !before.flag("has_text") || !after.flag("has_text") { p.notice { "A version without text cannot be compared." } }
+                    div.scroll { (markup) }
+                }
+                None => (frame::empty("Too large to compare", html! { p { "Both versions can be downloaded." } })),
             }
-            None => (frame::empty("Too large to compare", html! { p { "Both versions can be downloaded." } })),
-        }
-    }))
+        },
+    ))
 }
 
 /// Stores the content of an older version again, as the newest.
@@ -90,9 +107,16 @@ pub(super) fn restore(host: &dyn Host, request: &Request, described: &Value) -> 
         return Err(missing("the document has no such version"));
     }
     let (path, collection) = (document.text("path"), document.text("collection"));
-    let got = ask(host, "get", json!({ "hash": hash, "name": path, "collection": collection, "include_content": true }))?;
+    let got = ask(
+        host,
+        "get",
+        json!({ "hash": hash, "name": path, "collection": collection, "include_content": true }),
+    )?;
     if got.flag("truncated") {
-        return Err(super::problem(shelf_base::Kind::TooLarge, "this version is too large to be brought back here; use shelf restore"));
+        return Err(super::problem(
+            shelf_base::Kind::TooLarge,
+            "this version is too large to be brought back here; use shelf restore",
+        ));
     }
     let id = document.text("document_id");
     let mut arguments = json!({ "name": path, "collection": collection, "content": got.text("content"), "mime_type": document.text("mime_type") });

@@ -40,7 +40,9 @@ fn node(name: Option<&str>, value: &Value, depth: usize) -> Markup {
                 @for (name, field) in fields { (node(Some(name), field, depth + 1)) }
             }
         },
-        Value::String(text) => html! { div.leaf { (label) span.s { (format!("{:?}", words::plain(text))) } } },
+        Value::String(text) => {
+            html! { div.leaf { (label) span.s { (format!("{:?}", words::plain(text))) } } }
+        }
         Value::Number(_) | Value::Bool(_) => html! { div.leaf { (label) span.n { (value.to_string()) } } },
         other => html! { div.leaf { (label) span.c { (other.to_string()) } } },
     }

@@ -49,8 +49,10 @@ pub(crate) fn page(text: &str, document: Option<&str>, marked: Option<&RangeIncl
         match &event {
             Event::Start(tag) => {
                 if depth == 0 {
-                    let span = (lines.at(range.start), lines.at(range.end.saturating_sub(1).max(range.start)));
-                    is_marked = marked.is_some_and(|marked| span.0 <= *marked.end() && span.1 >= *marked.start());
+                    let span =
+                        (lines.at(range.start), lines.at(range.end.saturating_sub(1).max(range.start)));
+                    is_marked =
+                        marked.is_some_and(|marked| span.0 <= *marked.end() && span.1 >= *marked.start());
                     if is_marked {
                         events.push(Event::Html("<div class=\"hit\">\n\n".into()));
                     }
@@ -143,7 +145,8 @@ fn without_front_matter(text: &str) -> Cow<'_, str> {
 }
 
 fn slug(text: &str) -> String {
-    let sign = |sign: char| if sign.is_alphanumeric() { sign.to_lowercase().next().unwrap_or(sign) } else { '-' };
+    let sign =
+        |sign: char| if sign.is_alphanumeric() { sign.to_lowercase().next().unwrap_or(sign) } else { '-' };
     let joined: String = text.trim().chars().map(sign).take(80).collect();
     let parts: Vec<&str> = joined.split('-').filter(|part| !part.is_empty()).collect();
     if parts.is_empty() { "part".to_owned() } else { parts.join("-") }
@@ -193,13 +196,16 @@ fn href(value: &str, document: Option<&str>) -> Option<String> {
     let scheme = value.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
     match scheme.as_deref() {
         Some("http" | "https" | "mailto") => Some(value.to_owned()),
-        Some("doc" | "text" | "image" | "video" | "audio") => Some(links::with("/cite", &[("address", value)])),
+        Some("doc" | "text" | "image" | "video" | "audio") => {
+            Some(links::with("/cite", &[("address", value)]))
+        }
         _ => inside(value, document),
     }
 }
 
 fn picture(value: &str, document: Option<&str>) -> Option<String> {
-    let is_foreign = value.starts_with("//") || value.split('/').next().is_some_and(|first| first.contains(':'));
+    let is_foreign =
+        value.starts_with("//") || value.split('/').next().is_some_and(|first| first.contains(':'));
     if is_foreign { None } else { inside(value, document).map(|path| format!("{path}&raw=1")) }
 }
 
@@ -252,10 +258,22 @@ mod tests {
         ] {
             let html = body(hostile).to_lowercase();
             for tag in html.split('<').skip(1).filter_map(|part| part.split('>').next()) {
-                for name in ["script", "iframe", "form", "button", "base", "meta", "link", "object", "embed", "svg", "style"] {
+                for name in [
+                    "script", "iframe", "form", "button", "base", "meta", "link", "object", "embed", "svg",
+                    "style",
+                ] {
                     assert!(!tag.starts_with(name), "{hostile} gave {html}");
                 }
-                for part in [" on", "javascript:", "vbscript:", "data:", "style=", "src=\"http", "src=\"//", "evil.example"] {
+                for part in [
+                    " on",
+                    "javascript:",
+                    "vbscript:",
+                    "data:",
+                    "style=",
+                    "src=\"http",
+                    "src=\"//",
+                    "evil.example",
+                ] {
                     assert!(!tag.contains(part), "{hostile} gave {html}");
                 }
             }

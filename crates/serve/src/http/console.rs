@@ -36,8 +36,7 @@ const POLICY: &str = "default-src 'self'; script-src 'self'; style-src 'self'; i
                       font-src 'none'; connect-src 'self'; frame-src 'self'; object-src 'none'; base-uri 'none'; \
                       form-action 'self'; frame-ancestors 'none'";
 /// What the bytes of a document may do when a browser opens them: nothing.
-const RAW_POLICY: &str =
-    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; media-src data:; sandbox; frame-ancestors 'self'";
+const RAW_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; media-src data:; sandbox; frame-ancestors 'self'";
 
 /// The pages of somebody who is signed in.
 const PAGES: [&str; 22] = [
@@ -94,7 +93,11 @@ pub(super) struct SignedIn {
 }
 
 fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
-    let mut pairs = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(';'));
+    let mut pairs = headers
+        .get_all(header::COOKIE)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(';'));
     pairs.find_map(|pair| pair.trim().strip_prefix(name)?.strip_prefix('=').map(str::to_owned))
 }
 
@@ -172,14 +175,20 @@ fn is_same_origin(headers: &HeaderMap) -> bool {
     let host = text(header::HOST);
     match headers.get(header::ORIGIN) {
         None => true,
-        Some(origin) => origin.to_str().ok().and_then(|origin| origin.split_once("://")).map(|(_, name)| name) == host,
+        Some(origin) => {
+            origin.to_str().ok().and_then(|origin| origin.split_once("://")).map(|(_, name)| name) == host
+        }
     }
 }
 
 /// A request as the console takes it, without its body.
 fn console_request(request: &Request) -> shelf_console::Request {
     let headers = request.headers();
-    let method = if request.method() == Method::GET { shelf_console::Method::Get } else { shelf_console::Method::Post };
+    let method = if request.method() == Method::GET {
+        shelf_console::Method::Get
+    } else {
+        shelf_console::Method::Post
+    };
     let base_url = auth::base_url(headers).map_or_else(String::new, |url| url.to_string());
     shelf_console::Request::new(method, request.uri().path(), request.uri().query(), base_url)
         .with_theme(cookie(headers, THEME).as_deref())
@@ -187,7 +196,9 @@ fn console_request(request: &Request) -> shelf_console::Request {
 
 /// A page, or a change that a page asks for.
 async fn page(State(shared): State<Shared>, request: Request) -> Response {
-    let Some(found) = request.extensions().get::<SignedIn>().cloned() else { return rest::nothing_here().await };
+    let Some(found) = request.extensions().get::<SignedIn>().cloned() else {
+        return rest::nothing_here().await;
+    };
     let mut asked = console_request(&request);
     let proof = request.headers().get("x-proof").and_then(|proof| proof.to_str().ok()).map(str::to_owned);
     let is_form = request
@@ -235,7 +246,8 @@ impl Host for Desk<'_> {
 
     fn may(&self, tool: &str) -> bool {
         let SignedIn { caller, selection, .. } = self.found;
-        shelf_tools::find(tool).is_some_and(|tool| policy::verdict(&caller.pass, selection, tool) == Verdict::Allowed)
+        shelf_tools::find(tool)
+            .is_some_and(|tool| policy::verdict(&caller.pass, selection, tool) == Verdict::Allowed)
     }
 
     fn call(&self, tool: &str, arguments: Value) -> Result<Answer, ErrorReply> {
@@ -271,7 +283,9 @@ fn finished(reply: Reply) -> Response {
     if let Some(location) = reply.location.and_then(|location| HeaderValue::from_str(&location).ok()) {
         headers.insert(header::LOCATION, location);
     }
-    let name = reply.file_name.and_then(|name| HeaderValue::from_str(&format!("attachment; filename=\"{name}\"")).ok());
+    let name = reply
+        .file_name
+        .and_then(|name| HeaderValue::from_str(&format!("attachment; filename=\"{name}\"")).ok());
     if let Some(name) = name {
         headers.insert(header::CONTENT_DISPOSITION, name);
     }
@@ -316,7 +330,9 @@ async fn sign_in(
         let (name, token) = (name.clone(), token.trim().to_owned());
         move |app| -> Result<Secret, (Kind, String)> {
             if token.is_empty() {
-                app.library.console_log_in(&name, &password).map_err(|error| (error.kind(), error.to_string()))
+                app.library
+                    .console_log_in(&name, &password)
+                    .map_err(|error| (error.kind(), error.to_string()))
             } else {
                 app.library.console_with_token(&token).map_err(|error| match error.kind() {
                     Kind::Unauthenticated => (Kind::Unauthenticated, "This token is not valid".to_owned()),
@@ -369,7 +385,8 @@ async fn open(
     }
     let secure = is_secure(request.headers());
     let call = shared.app.new_call();
-    let proved = shared.app.blocking(Work::Check, call, move |app| app.library.redeem_console_link(&ticket)).await;
+    let proved =
+        shared.app.blocking(Work::Check, call, move |app| app.library.redeem_console_link(&ticket)).await;
     match proved {
         Ok(Ok(secret)) => {
             let mut response = finished(Reply::to("/"));
@@ -379,7 +396,11 @@ async fn open(
         _ => {
             let refusal = "This link has expired or was used before. Run shelf open again.".to_owned();
             let asked = shelf_console::Request::new(shelf_console::Method::Get, "/", None, String::new());
-            finished(shelf_console::sign_in(&asked, 401, &Door { refusal: Some(refusal), name: String::new() }))
+            finished(shelf_console::sign_in(
+                &asked,
+                401,
+                &Door { refusal: Some(refusal), name: String::new() },
+            ))
         }
     }
 }
@@ -389,7 +410,8 @@ async fn sign_out(State(shared): State<Shared>, headers: HeaderMap, body: Bytes)
         Ok(Some(found)) if is_same_origin(&headers) => found,
         _ => return finished(Reply::to("/sign-in")),
     };
-    let asked = shelf_console::Request::new(shelf_console::Method::Post, "/sign-out", None, String::new()).with_form(&body);
+    let asked = shelf_console::Request::new(shelf_console::Method::Post, "/sign-out", None, String::new())
+        .with_form(&body);
     let proof = asked.field("proof").unwrap_or_default().to_owned();
     let call = shared.app.new_call();
     let done = shared.app.blocking(Work::Write, call, move |app| {

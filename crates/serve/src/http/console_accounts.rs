@@ -13,7 +13,13 @@ use crate::App;
 
 /// An error in the shape that pages take.
 pub(super) fn refusal(kind: Kind, message: &str) -> ErrorReply {
-    ErrorReply { kind, text: message.to_owned(), message: message.to_owned(), hints: Vec::new(), retry_after: None }
+    ErrorReply {
+        kind,
+        text: message.to_owned(),
+        message: message.to_owned(),
+        hints: Vec::new(),
+        retry_after: None,
+    }
 }
 
 fn failed(error: &Error) -> ErrorReply {
@@ -50,12 +56,17 @@ fn work(library: &Library, caller: &Caller, action: AccountAction) -> Result<Val
     match action {
         AccountAction::Tokens => {
             let tokens = library.personal_tokens(caller)?;
-            Ok(json!(tokens.iter().map(|token| accounts::token_view(token, None, library)).collect::<Vec<_>>()))
+            Ok(json!(
+                tokens.iter().map(|token| accounts::token_view(token, None, library)).collect::<Vec<_>>()
+            ))
         }
         AccountAction::CreateToken { label, scopes, days } => {
-            let scopes: Vec<PersonalScope> = scopes.iter().map(|word| accounts::scope(word)).collect::<Result<_, _>>()?;
+            let scopes: Vec<PersonalScope> =
+                scopes.iter().map(|word| accounts::scope(word)).collect::<Result<_, _>>()?;
             let minted = library.create_personal(caller, KeyRequest { label, days }, Some(&scopes))?;
-            Ok(json!({ "id": minted.token.id.to_string(), "label": minted.token.label, "key": minted.text.reveal() }))
+            Ok(
+                json!({ "id": minted.token.id.to_string(), "label": minted.token.label, "key": minted.text.reveal() }),
+            )
         }
         AccountAction::RotateToken(id) => {
             let (token, key) = library.rotate_personal(caller, &id)?;
@@ -83,15 +94,17 @@ fn work(library: &Library, caller: &Caller, action: AccountAction) -> Result<Val
         AccountAction::Sessions => {
             let current = caller.pass.session();
             let sessions = library.sessions(caller)?;
-            Ok(json!(sessions
-                .iter()
-                .map(|session| json!({
-                    "id": session.id.to_string(),
-                    "created_at": session.created_at.to_string(),
-                    "expires_at": session.expires_at.to_string(),
-                    "is_current": Some(session.id) == current,
-                }))
-                .collect::<Vec<_>>()))
+            Ok(json!(
+                sessions
+                    .iter()
+                    .map(|session| json!({
+                        "id": session.id.to_string(),
+                        "created_at": session.created_at.to_string(),
+                        "expires_at": session.expires_at.to_string(),
+                        "is_current": Some(session.id) == current,
+                    }))
+                    .collect::<Vec<_>>()
+            ))
         }
         AccountAction::EndSession(id) => library.end_session(caller, &id).map(|()| Value::Null),
         AccountAction::ChangePassword { current, new } => {

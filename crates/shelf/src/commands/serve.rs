@@ -203,12 +203,7 @@ fn http_limits(settings: &Settings) -> http::HttpLimits {
     }
 }
 
-fn greeting(
-    app: &App,
-    address: SocketAddr,
-    admin: Option<SocketAddr>,
-    no_auth: bool,
-) -> Outcome<String> {
+fn greeting(app: &App, address: SocketAddr, admin: Option<SocketAddr>, no_auth: bool) -> Outcome<String> {
     let token = if no_auth { None } else { Some(first_token(app)?) };
     let shown = token.as_ref().map(|token| token.as_deref().unwrap_or("<your token: shelf token create>"));
     let setup = connect::over_http(&format!("http://{address}/mcp"), shown, app.library.folder());

@@ -4,13 +4,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shelf_engine::{Event, Operation, RecordFilter};
 
+use crate::family::ToolError;
 use crate::{
     Family, Hints, Tool, arguments,
     policy::{Access, Audience},
     registry::reply,
     schema,
 };
-use crate::family::ToolError;
 
 pub(crate) const TOOL: Tool = Tool {
     name: "activity",
@@ -29,7 +29,8 @@ pub(crate) const TOOL: Tool = Tool {
         let arguments: Arguments = arguments::read(arguments)?;
         let operations: Result<Vec<Operation>, ToolError> =
             arguments.operations.iter().map(|word| operation(word)).collect();
-        let filter = RecordFilter { before: arguments.before, operations: operations?, ..RecordFilter::default() };
+        let filter =
+            RecordFilter { before: arguments.before, operations: operations?, ..RecordFilter::default() };
         let most = arguments.limit.unwrap_or(50) as usize;
         let of = (arguments.collection.as_deref(), arguments.document_id.as_deref());
         let (found, complete) = context.library.activity(context.caller, of, filter, most)?;

@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 use shelf_engine::Order;
 
 use super::{common::DocumentView, first_that_fit, list};
+use crate::family::ToolError;
 use crate::{
     Family, Hints, Tool, arguments,
     policy::{Access, Audience},
     registry::reply,
     schema,
 };
-use crate::family::ToolError;
 
 pub(crate) const TOOL: Tool = Tool {
     name: "browse",
