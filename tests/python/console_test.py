@@ -20,6 +20,7 @@ PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
 PASSWORD = "a password of some length"
+SERVERS = []
 
 
 class Server:
@@ -27,7 +28,8 @@ class Server:
 
     def __init__(self, folder, *more):
         command = [SHELF, "--data-dir", folder, "serve", "--http", "127.0.0.1:0", "--admin-listen", "off", *more]
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        SERVERS.append(self)
         for line in self.process.stderr:
             found = re.search(r"listening on (http://\S+)", line)
             if found:
@@ -35,12 +37,12 @@ class Server:
             if "Stop with Ctrl-C" in line:
                 break
 
-    def tool(self, name, token=None, **arguments):
+    def tool(self, tool, /, token=None, **arguments):
         headers = {"Content-Type": "application/json"}
         if token:
             headers["Authorization"] = f"Bearer {token}"
         request = urllib.request.Request(
-            f"{self.url}/api/v1/tools/{name}", json.dumps(arguments).encode(), headers
+            f"{self.url}/api/v1/tools/{tool}", json.dumps(arguments).encode(), headers
         )
         with urllib.request.urlopen(request) as reply:
             return json.load(reply)
@@ -261,6 +263,8 @@ def main():
         server = Server(f"{folder}/library", "--no-auth")
         empty = Server(f"{folder}/empty", "--no-auth")
         ids = fill(server)
+        if SHOTS:
+            shoot(browser, server, ids, empty)
         for options in ({"color_scheme": "light", "viewport": {"width": 1440, "height": 900}},
                         {"color_scheme": "dark", "viewport": {"width": 360, "height": 780}},
                         {"java_script_enabled": False, "viewport": {"width": 900, "height": 800}}):
@@ -284,8 +288,6 @@ def main():
         check_graph(page, server, ids)
         context.close()
         assert not watch.problems, "\n".join(watch.problems)
-        if SHOTS:
-            shoot(browser, server, ids, empty)
         check_people(browser, f"{folder}/people")
         browser.close()
         server.stop()
@@ -293,4 +295,8 @@ def main():
     print("the console works in a browser")
 
 
-main()
+try:
+    main()
+finally:
+    for started in SERVERS:
+        started.process.kill()

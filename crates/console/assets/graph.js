@@ -1,6 +1,7 @@
 // The picture of a neighbourhood: drag it, zoom it, move nodes. Clicking a node is a link, as without this script.
 for (const svg of document.querySelectorAll('svg[data-graph]')) {
-  let box = { x: 0, y: 0, w: 1000, h: 1000 };
+  const start = svg.viewBox.baseVal;
+  let box = { x: start.x, y: start.y, w: start.width, h: start.height };
   const show = () => svg.setAttribute('viewBox', `${box.x} ${box.y} ${box.w} ${box.h}`);
   const point = (event) => {
     const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());

@@ -104,7 +104,7 @@ fn menu(host: &dyn Host, here: &str) -> Markup {
         }
         div.who {
             p { (words::plain(&visitor.name)) br; span.note { (visitor.kind) @if !visitor.may_write { ", read only" } } }
-            p.links {
+            div.links {
                 button.link type="button" data-theme-switch="" hidden { "Light or dark" }
                 button.link type="button" data-shortcuts="" hidden { "Shortcuts" kbd { "?" } }
                 @if visitor.can_sign_out {

@@ -51,7 +51,7 @@ pub(crate) fn ago(text: &str, now: Moment) -> String {
     let seconds = (now.micros() - then.micros()) / 1_000_000;
     match seconds {
         ..=-60 => time(text),
-        ..=9 => "just now".to_owned(),
+        -59..=9 => "just now".to_owned(),
         10..=59 => format!("{seconds} s ago"),
         60..=3_599 => format!("{} min ago", seconds / 60),
         3_600..=86_399 => format!("{} h ago", seconds / 3_600),

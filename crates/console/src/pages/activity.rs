@@ -79,7 +79,7 @@ pub(super) fn word(operation: &str) -> &str {
         "update" => "described",
         "retitle" => "renamed",
         "delete" => "deleted",
-        "snapshot" => "made a snapshot of",
+        "snapshot" => "made the snapshot",
         "create_collection" => "made the collection",
         "rename_collection" => "renamed the collection",
         "delete_collection" => "deleted the collection",

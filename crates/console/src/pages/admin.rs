@@ -8,9 +8,7 @@ use super::{Answer, ask, invalid, now};
 use crate::{Host, Reply, Request, fields::Fields, frame, links, words};
 
 pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
-    if !host.visitor().may_administer {
-        return Err(super::problem(Kind::Denied, "This page is for administrators."));
-    }
+    must_administer(host)?;
     let matching = request.query("user").unwrap_or_default();
     let users = if matching.is_empty() {
         host.call("list_users_tool", json!({ "limit": 100 }))
@@ -107,7 +105,15 @@ fn gc(host: &dyn Host) -> Result<Markup, shelf_tools::ErrorReply> {
     })
 }
 
+fn must_administer(host: &dyn Host) -> Result<(), shelf_tools::ErrorReply> {
+    if host.visitor().may_administer {
+        return Ok(());
+    }
+    Err(super::problem(Kind::Denied, "This page is for administrators."))
+}
+
 pub(super) fn change(host: &dyn Host, request: &Request, action: &str) -> Answer {
+    must_administer(host)?;
     let field = |name: &str| request.field(name).ok_or_else(|| invalid(format!("{name} is missing")));
     if action == "create" {
         let arguments = json!({ "username": field("username")?, "email": field("email")?, "password": field("password")?, "is_superuser": request.field("is_superuser").is_some() });

@@ -83,8 +83,19 @@ fn evidence(host: &dyn Host, request: &Request, found: &Value) -> Markup {
                     @if let Some((_, hash)) = &source { dt { "Hash" } dd { code { (hash) } } }
                 }
             }
-            section aria-labelledby="context" { h2 id="context" { "In its source" } (context(host, source.as_ref(), &node["location"])) }
+            section aria-labelledby="context" { h2 id="context" { "In its source" } (context(host, source.as_ref(), &place(address, &node["location"]))) }
         }
+    }
+}
+
+/// The lines or pages that an address names itself, which may be fewer than those of the node around them.
+fn place(address: &str, location: &Value) -> Value {
+    let named = address.split_once('#').and_then(|(_, place)| place.split_once('='));
+    let Some((name @ ("lines" | "pages"), range)) = named else { return location.clone() };
+    let (first, last) = range.split_once('-').unwrap_or((range, range));
+    match (first.parse::<u64>(), last.parse::<u64>()) {
+        (Ok(first), Ok(last)) => json!({ name: [first, last] }),
+        _ => location.clone(),
     }
 }
 

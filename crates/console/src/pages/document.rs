@@ -145,7 +145,7 @@ fn head(host: &dyn Host, shown: &Shown<'_>, name: &str) -> Markup {
             " · version " (document.number("version")) " · stored " (frame::when(document.text("indexed_at"), now()))
             " · " code title=(hash) { (words::short(hash)) } (frame::copy("Copy hash", hash))
         }
-        p.actions {
+        div.actions {
             a href=(links::raw(shown.id, shown.hash)) { "Raw" }
             a href={ (links::with(&format!("/raw/{}", shown.id), &[("version", shown.hash.unwrap_or_default()), ("download", "1")])) } { "Download" }
             @if host.may("graph") { a href=(links::with("/graph", &[("node", &format!("doc:{}", shown.id))])) { "Graph" } }

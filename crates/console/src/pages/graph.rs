@@ -188,7 +188,7 @@ fn picture(found: &Found, to: &dyn Fn(&str) -> String) -> Markup {
         all.iter().zip(&places).map(|(node, place)| (node.text("node_key"), *place)).collect();
     let few = all.len() <= 60;
     html! {
-        svg data-graph="" viewBox={ "0 0 " (SIZE) " " (SIZE) } role="group" aria-label="Picture of the neighbourhood; the list beside it says the same" {
+        svg data-graph="" viewBox=(view_box(&places)) role="group" aria-label="Picture of the neighbourhood; the list beside it says the same" {
             g { @for (from, target, word) in &found.edges {
                 @if let (Some(a), Some(b)) = (at.get(from.as_str()), at.get(target.as_str())) {
                     line.edge data-from=(from) data-to=(target) x1=(round(a.0)) y1=(round(a.1)) x2=(round(b.0)) y2=(round(b.1)) { title { (relation_word(word)) } }
@@ -204,6 +204,20 @@ fn picture(found: &Found, to: &dyn Fn(&str) -> String) -> Markup {
             } }
         }
     }
+}
+
+/// The part of the picture that holds the nodes and their names, and never so little that they look large.
+fn view_box(places: &[(f64, f64)]) -> String {
+    let edge = |pick: fn(&(f64, f64)) -> f64, better: fn(f64, f64) -> f64, start: f64| {
+        places.iter().map(pick).fold(start, better)
+    };
+    let (left, right) =
+        (edge(|place| place.0, f64::min, SIZE) - 60.0, edge(|place| place.0, f64::max, 0.0) + 190.0);
+    let (top, bottom) =
+        (edge(|place| place.1, f64::min, SIZE) - 50.0, edge(|place| place.1, f64::max, 0.0) + 50.0);
+    let (width, height) = ((right - left).max(480.0), (bottom - top).max(400.0));
+    let (x, y) = ((left + right - width) / 2.0, (top + bottom - height) / 2.0);
+    format!("{x:.0} {y:.0} {width:.0} {height:.0}")
 }
 
 fn round(value: f64) -> String {

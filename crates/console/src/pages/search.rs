@@ -252,6 +252,13 @@ fn unmarked(line: &str) -> String {
     line.replace("\u{1b}[1;31m", "").replace("\u{1b}[0m", "")
 }
 
+/// The matching lines of one document, each with its place in the reply.
+struct File<'a> {
+    path: &'a str,
+    hash: &'a str,
+    lines: Vec<(usize, &'a Value)>,
+}
+
 fn by_pattern(
     host: &dyn Host,
     question: &Question<'_>,
@@ -278,18 +285,20 @@ fn by_pattern(
         _ => html! { (words::plain(line.text("line"))) },
     };
     let next = found.maybe("next_cursor").map(|cursor| question.with("cursor", cursor));
-    let mut files: Vec<(&str, &str, Vec<(usize, &Value)>)> = Vec::new();
+    let mut files: Vec<File<'_>> = Vec::new();
     for (at, line) in matches.iter().enumerate() {
         match files.last_mut() {
-            Some((path, _, lines)) if *path == line.text("path") => lines.push((at, line)),
-            _ => files.push((line.text("path"), line.text("hash"), vec![(at, line)])),
+            Some(file) if file.path == line.text("path") => file.lines.push((at, line)),
+            _ => {
+                files.push(File { path: line.text("path"), hash: line.text("hash"), lines: vec![(at, line)] })
+            }
         }
     }
     Ok(html! {
         p.tally { (words::counted(found.number("total_matches"), "line", "lines")) " in "
             (words::counted(found.number("total_files"), "document", "documents")) }
         @if matches.is_empty() { (nothing(question)) }
-        ol.hits { @for (path, hash, lines) in &files {
+        ol.hits { @for File { path, hash, lines } in &files {
             @let to = |line: &str| links::with("/to", &[("path", path), ("hash", hash), ("collection", question.collection), ("line", line)]);
             li.hit-item {
                 h2 { a href=(to("")) { (words::plain(path)) } }

@@ -8,13 +8,30 @@ use crate::{Host, Request, fields::Fields, frame, links, words};
 
 /// Events on the first page.
 const EVENTS: u64 = 12;
+/// What is told on the first page: everything but snapshots, because every add makes one.
+const TOLD: [&str; 14] = [
+    "add",
+    "replace",
+    "update",
+    "retitle",
+    "delete",
+    "create_collection",
+    "rename_collection",
+    "delete_collection",
+    "set_book",
+    "set_map",
+    "create_token",
+    "revoke_token",
+    "rotate_token",
+    "create_account",
+];
 /// Collections on the first page.
 const SHELVES: usize = 8;
 
 pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
     let status = ask(host, "status", json!({ "detailed": true }))?;
     let shelves = ask(host, "list_collections", json!({})).unwrap_or_default();
-    let events = ask(host, "activity", json!({ "limit": EVENTS })).unwrap_or_default();
+    let events = ask(host, "activity", json!({ "limit": EVENTS, "operations": TOLD })).unwrap_or_default();
     let is_empty = status.number("total_objects") == 0;
     Ok(frame::page(
         host,

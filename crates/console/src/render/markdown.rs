@@ -67,7 +67,9 @@ pub(crate) fn page(text: &str, document: Option<&str>, marked: Option<&RangeIncl
             }
             Event::End(end) => {
                 depth = depth.saturating_sub(1);
-                if let (TagEnd::Heading(_), Some((level, text))) = (end, heading.take()) {
+                if matches!(end, TagEnd::Heading(_))
+                    && let Some((level, text)) = heading.take()
+                {
                     close_heading(&mut events, &mut outline, level, text);
                     close_mark(&mut events, depth, &mut is_marked);
                     continue;

@@ -216,10 +216,10 @@ fn rest_and_mcp_give_the_same_and_paths_narrow() {
         |takes: fn(&shelf_tools::Tool) -> bool| shelf_tools::registry().filter(|tool| takes(tool)).count();
     assert_eq!(count("/mcp", &[]), known(|tool| tool.toolset() != "extras"));
     assert_eq!(count("/mcp/x/extras", &[]), 0);
-    assert_eq!(count("/mcp/x/store", &[]), known(|tool| tool.family.word() == "store"));
+    assert_eq!(count("/mcp/x/store", &[]), known(|tool| tool.toolset() == "store"));
     assert_eq!(
         count("/mcp/x/store/readonly", &[]),
-        known(|tool| tool.family.word() == "store" && tool.hints.read_only)
+        known(|tool| tool.toolset() == "store" && tool.hints.read_only)
     );
     assert_eq!(count("/mcp", &[("X-MCP-Toolsets", "workspace")]), 3);
     assert_eq!(count("/mcp/x/workspace", &[("X-MCP-Toolsets", "store")]), 0);
