@@ -15,12 +15,14 @@ use shelf_base::{
     bounds,
     ids::DocumentId,
 };
-use shelf_catalog::{Document, Filter, Version};
+use shelf_catalog::{Chunk, Document, Filter, Position, Version};
 
 use crate::{Caller, Error, FileAccess, Library, Result, validate};
 
 /// Names that are suggested for one that means nothing.
 const NEAR_NAMES: usize = 3;
+/// Paths that are compared with a name that means nothing.
+const NEAR_PATHS: usize = 100_000;
 /// Candidates that an ambiguous name lists.
 const CANDIDATES: usize = 10;
 /// Files written by this process, so that no two have the same temporary name.
@@ -240,18 +242,26 @@ impl Library {
     pub fn near_names(&self, caller: &Caller, collection: Option<&str>, name: &str) -> Result<Vec<String>> {
         caller.must_read()?;
         let filter = Filter { collection: collection.map(str::to_owned), ..Filter::default() };
-        let chosen = self.catalog.choose(caller.pass.scope(), &filter)?;
         let wanted = last_part(name).to_lowercase();
-        let most = (wanted.chars().count() / 3).clamp(1, 4);
+        let letters = wanted.chars().count();
+        let most = if letters < 3 { 0 } else { (letters / 3).clamp(1, 4) };
         let mut near: Vec<(usize, String)> = Vec::new();
-        for document in chosen {
-            let found = last_part(&document.path).to_lowercase();
-            if let Some(distance) = how_near(&wanted, &found, most) {
-                near.push((distance, document.path));
+        let (mut position, mut looked_at) = (Position::default(), 0);
+        while looked_at < NEAR_PATHS {
+            let Chunk { items, next } = self.catalog.paths_from(caller.pass.scope(), &filter, &position)?;
+            looked_at += items.len();
+            for path in items {
+                if let Some(distance) = how_near(&wanted, &last_part(&path).to_lowercase(), most) {
+                    near.push((distance, path));
+                }
+            }
+            near.sort();
+            near.truncate(NEAR_NAMES);
+            match next {
+                Some(next) => position = next,
+                None => break,
             }
         }
-        near.sort();
-        near.truncate(NEAR_NAMES);
         Ok(near.into_iter().map(|(_, path)| path).collect())
     }
 

@@ -20,10 +20,13 @@ use crate::{
     settings::{Settings, TOKEN_VARIABLE},
 };
 
+/// What to do once an HTTP server listens.
+pub(super) type Then<'a> = &'a dyn Fn(&App, SocketAddr) -> Outcome;
+
 /// Serves. `then` is called with the address once an HTTP server listens.
 pub(super) fn run(
     command: &cli::Serve,
-    then: Option<&dyn Fn(&App, SocketAddr) -> Outcome>,
+    then: Option<Then<'_>>,
     settings: &Settings,
     output: &Output,
 ) -> Outcome {
@@ -168,7 +171,7 @@ fn stop_signal() -> Outcome<CancellationToken> {
 async fn over_http(
     app: Arc<App>,
     command: &cli::Serve,
-    then: Option<&dyn Fn(&App, SocketAddr) -> Outcome>,
+    then: Option<Then<'_>>,
     settings: &Settings,
     output: &Output,
 ) -> Outcome {

@@ -277,6 +277,7 @@ fn extras_are_there_for_who_names_them() {
         "plan_build",
         "batch_hashes",
         "book_history",
+        "edit",
         "describe_document",
         "read_text",
         "browse",
