@@ -264,8 +264,7 @@ fn by_pattern(
     question: &Question<'_>,
     cursor: Option<&str>,
 ) -> Result<Markup, shelf_tools::ErrorReply> {
-    let mut arguments =
-        json!({ "pattern": question.text, "line_numbers": true, "color": "always", "with_filename": false });
+    let mut arguments = json!({ "pattern": question.text, "line_numbers": true, "output": true, "color": "always", "with_filename": false });
     if !question.collection.is_empty() {
         arguments["collection"] = json!(question.collection);
     }
