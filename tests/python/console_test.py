@@ -14,6 +14,8 @@ import urllib.request
 
 from playwright.sync_api import expect, sync_playwright
 
+expect.set_options(timeout=30_000)
+
 SHELF = sys.argv[1]
 SHOTS = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else None
 PIXEL = base64.b64decode(
@@ -58,6 +60,7 @@ class Watch:
     def __init__(self, context, url):
         self.problems = []
         self.host = url.split("//")[1]
+        context.set_default_timeout(90_000)
         context.on("page", self.follow)
 
     def follow(self, page):
