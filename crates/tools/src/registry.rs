@@ -131,7 +131,8 @@ impl Tool {
         known.unwrap_or_else(|| {
             let mut schema = schema::object((self.input)());
             schema.entry("properties").or_insert_with(|| Value::Object(Map::new()));
-            schema.insert("additionalProperties".into(), Value::Bool(false));
+            // Unknown arguments are refused by every call. The schema does not say so, because some clients cannot
+            // convert a schema with a boolean in this place.
             let schema = Arc::new(schema);
             MADE.write().unwrap_or_else(PoisonError::into_inner).insert(self.name, schema.clone());
             schema

@@ -65,7 +65,7 @@ fn make_portable(value: &mut Value) {
         Value::Object(object) => {
             for open in ["additionalProperties", "items"] {
                 // What is allowed anyway; some clients take only schemas in these places.
-                if object.get(open) == Some(&Value::Bool(true)) {
+                if object.get(open).is_some_and(Value::is_boolean) {
                     object.shift_remove(open);
                 }
             }
@@ -80,23 +80,13 @@ fn make_portable(value: &mut Value) {
                 }
             }
             drop_null_branch(object);
-            // Nothing, no and none are what everybody expects of an argument that is not given.
-            if object.get("default").is_some_and(is_nothing) {
+            if object.get("default").is_some_and(Value::is_null) {
                 object.shift_remove("default");
             }
             object.values_mut().for_each(make_portable);
         }
         Value::Array(items) => items.iter_mut().for_each(make_portable),
         _ => {}
-    }
-}
-
-fn is_nothing(value: &Value) -> bool {
-    match value {
-        Value::Null | Value::Bool(false) => true,
-        Value::Number(number) => number.as_u64() == Some(0),
-        Value::Array(items) => items.is_empty(),
-        Value::Bool(true) | Value::String(_) | Value::Object(_) => false,
     }
 }
 
