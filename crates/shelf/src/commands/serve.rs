@@ -20,10 +20,13 @@ use crate::{
     settings::{Settings, TOKEN_VARIABLE},
 };
 
+/// What is done with a server once it listens at an address.
+type Then<'a> = dyn Fn(&App, SocketAddr) -> Outcome + 'a;
+
 /// Serves. `then` is called with the address once an HTTP server listens.
 pub(super) fn run(
     command: &cli::Serve,
-    then: Option<&dyn Fn(&App, SocketAddr) -> Outcome>,
+    then: Option<&Then<'_>>,
     settings: &Settings,
     output: &Output,
 ) -> Outcome {
@@ -139,7 +142,7 @@ fn stop_signal() -> Outcome<CancellationToken> {
 async fn over_http(
     app: Arc<App>,
     command: &cli::Serve,
-    then: Option<&dyn Fn(&App, SocketAddr) -> Outcome>,
+    then: Option<&Then<'_>>,
     settings: &Settings,
     output: &Output,
 ) -> Outcome {
