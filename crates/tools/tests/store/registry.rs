@@ -20,7 +20,16 @@ fn tools_are_documented_and_their_schemas_are_portable() {
         }
         for schema in [Value::Object((*input).clone()), Value::Object(tool.output_schema())] {
             let text = schema.to_string();
-            for word in ["\"null\"", "uint", "int64", "$ref", "$defs", "\"default\":null", "additionalProperties\":false", "additionalProperties\":true"] {
+            for word in [
+                "\"null\"",
+                "uint",
+                "int64",
+                "$ref",
+                "$defs",
+                "\"default\":null",
+                "additionalProperties\":false",
+                "additionalProperties\":true",
+            ] {
                 assert!(!text.contains(word), "{}: {word} in {text}", tool.name);
             }
         }
