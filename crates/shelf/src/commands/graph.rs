@@ -24,9 +24,6 @@ const SHOWN: usize = 50;
 
 /// Prints what is connected to a document, or figures of the whole graph.
 pub(super) fn graph(command: &cli::graph::Graph, library: &Library, output: &Output) -> Outcome {
-    if let Some(folder) = &command.read_only {
-        return read_only(folder, output);
-    }
     let call = progress::call(output);
     if command.stats {
         let stats = library.graph_stats(&Caller::owner(), &call)?;
@@ -71,7 +68,7 @@ pub(super) fn graph(command: &cli::graph::Graph, library: &Library, output: &Out
 }
 
 /// Reads the facts of every file of a folder, as indexing would, and prints their bytes: what benchmarks time.
-fn read_only(folder: &Path, output: &Output) -> Outcome {
+pub(super) fn read_only(folder: &Path, output: &Output) -> Outcome {
     let (mut waiting, mut bytes) = (vec![folder.to_owned()], 0);
     while let Some(next) = waiting.pop() {
         let failed = |error: std::io::Error| {

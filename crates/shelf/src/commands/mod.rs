@@ -45,7 +45,7 @@ use shelf_tools::{
 };
 
 use crate::{
-    cli::{Arguments, Command},
+    cli::{Arguments, Command, graph::Graph as GraphArguments},
     outcome::{CliError, Outcome},
     output::Output,
     settings::{self, Settings},
@@ -68,6 +68,7 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Outcome {
         Command::Search(command) => find::search(&command, &existing(&settings)?, output),
         Command::Grep(command) => find::grep(&command, &existing(&settings)?, output),
         Command::Cite(command) => cite::run(&command, &open_for(&settings, command.creates())?, output),
+        Command::Graph(GraphArguments { read_only: Some(folder), .. }) => graph::read_only(&folder, output),
         Command::Graph(command) => graph::graph(&command, &existing(&settings)?, output),
         Command::Update(command) => documents::update(&command, &existing(&settings)?, output),
         Command::Delete(command) => documents::delete(&command, &existing(&settings)?, output),
