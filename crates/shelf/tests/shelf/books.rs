@@ -250,6 +250,14 @@ fn an_archive_is_downloaded_by_its_url_alone() {
     let (status, head, body) = request(&server.address, &format!("GET {path} HTTP/1.1"), b"");
     assert_eq!(status, 200);
     assert!(head.contains("content-type: application/zip") && head.contains("attachment"), "{head}");
+    // The archive is written with the same library that reads it here, so another one looks at it too.
+    let saved = folder.path().join("saved.zip");
+    std::fs::write(&saved, &body).unwrap();
+    if shelf_testkit::can_run("python3", "--version") {
+        let tested =
+            std::process::Command::new("python3").args(["-m", "zipfile", "-t"]).arg(&saved).output().unwrap();
+        assert!(tested.status.success() && tested.stdout.starts_with(b"Done testing"), "{tested:?}");
+    }
     let mut archive = zip::ZipArchive::new(std::io::Cursor::new(body)).unwrap();
     let mut text = String::new();
     archive.by_name("lessons/7.md").unwrap().read_to_string(&mut text).unwrap();

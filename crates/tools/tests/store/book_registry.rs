@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 use shelf_base::CallContext;
-use shelf_engine::{BookChange, BookStatus, Caller};
+use shelf_engine::{BookChange, BookError, BookStatus, Caller};
 use shelf_testkit::{TestLibrary, error_of, tree};
 
 const BOOK: &str = "ai-native-python";
@@ -272,4 +272,40 @@ fn a_tree_is_imported_and_exported_byte_for_byte() {
     );
     library.library.export_book(&caller, BOOK, &library.path("inside/out"), &call).unwrap();
     assert!(!library.path("escaped").exists() && library.path("inside/out/files/mkdocs.yml").exists());
+}
+
+#[test]
+fn a_zip_that_leads_outside_is_refused_whole() {
+    let library = TestLibrary::new();
+    let (caller, call) = (Caller::owner(), CallContext::new());
+    let pack = |name: &str, fill: &dyn Fn(&mut zip::ZipWriter<fs::File>)| {
+        let path = library.path(name);
+        let mut writer = zip::ZipWriter::new(fs::File::create(&path).unwrap());
+        writer.start_file("lessons/good.md", zip::write::SimpleFileOptions::default()).unwrap();
+        fill(&mut writer);
+        writer.finish().unwrap();
+        path
+    };
+    let outside = ["../../escaped.md", "/escaped.md", "lessons/../../escaped.md", "a\\..\\..\\escaped.md"];
+    let mut hostile: Vec<_> = outside
+        .iter()
+        .enumerate()
+        .map(|(at, name)| {
+            pack(&format!("{at}.zip"), &|writer| {
+                writer.start_file(*name, zip::write::SimpleFileOptions::default()).unwrap();
+            })
+        })
+        .collect();
+    hostile.push(pack("link.zip", &|writer| {
+        let options = zip::write::SimpleFileOptions::default();
+        writer.add_symlink("lessons/link.md", "/etc/passwd", options).unwrap();
+    }));
+    for path in hostile {
+        let refused = library.library.import_book(&caller, BOOK, &path, &call).unwrap_err();
+        assert!(matches!(refused, BookError::InvalidPath { .. }), "{}: {refused:?}", path.display());
+        assert!(!library.path("escaped.md").exists() && !library.path("../escaped.md").exists());
+    }
+    assert_eq!(library.ok("list_books", json!({})), json!([]), "nothing of them was imported");
+    let good = pack("good.zip", &|_| {});
+    assert_eq!(library.library.import_book(&caller, BOOK, &good, &call).unwrap().added, 1);
 }
