@@ -1,39 +1,45 @@
 //! Definitions, imports, calls and ancestors of source code in ten languages.
 //!
-//! A text is parsed by tree-sitter, which makes a tree of any input, and the tree is walked once, without recursion.
-//! What a node means is a matter of the tables in `kinds`. Parsing has a budget that depends on the length of the text
-//! only, so that the same text gives the same facts on every machine; a limit on time stands behind it.
+//! A text is cut into tokens, and the tokens are read once, from the first to the last, by the rules by which each
+//! language writes definitions, imports and calls. Bodies are found by their brackets, by indentation in Python, and by
+//! `end` in Ruby. No tree is made: parsers that make one (tree-sitter's were used here first) take several times longer
+//! than everything else that is done with a text when it is added, and their grammars were a fifth of the program. A
+//! token costs the same wherever it stands, so broken and hostile texts take no longer than others.
 
+mod c;
 mod define;
 mod evident;
+mod go;
 mod imports;
-mod kinds;
+mod java;
+mod lex;
+mod python;
+mod ruby;
+mod rust;
+mod script;
+mod strings;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod uses;
 
-use std::{
-    collections::HashMap,
-    ops::ControlFlow,
-    time::{Duration, Instant},
-};
+use std::collections::{HashMap, HashSet};
 
-use kinds::{Action, Grammar};
-use tree_sitter::{Node, ParseOptions, Parser, Tree};
+use tokens::Tokens;
 
 use crate::{
     extension_of,
-    facts::{Facts, LONGEST_NAME, MOST_FACTS, UseKind, beginning},
+    facts::{Facts, MOST_FACTS, UseKind, beginning},
 };
 
 pub use crate::facts::Language;
 
-/// Bytes of a file that are parsed; what follows is left out. A tree takes about fifteen times the memory of its text.
-const PARSED_BYTES: usize = 2 << 20;
-/// A text that takes longer than this has no facts.
-const LONGEST_PARSE: Duration = Duration::from_secs(20);
-/// Brackets within brackets, at most: no program that somebody wrote comes near it, and parsers are slow beyond.
-const DEEPEST: usize = 2_000;
+/// Bytes of a file that are read; what follows is left out. Tokens take about five times the memory of their text.
+const READ_BYTES: usize = 4 << 20;
+/// Tokens that are looked at to find where something ends, at most; brackets with all they hold count as one.
+const AHEAD: usize = 1_000;
+/// Scopes within scopes at most: deeper ones are read as part of the last.
+const DEEPEST: usize = 500;
 
 /// The language of a file, by its name and type.
 pub fn language_of(path: &str, mime: &str) -> Option<Language> {
@@ -67,64 +73,43 @@ pub fn language_of(path: &str, mime: &str) -> Option<Language> {
 }
 
 /// Reads the facts of a file of code. Links and tags are not among them.
-pub fn read(language: Language, path: &str, text: &str) -> Facts {
-    let whole = text.len() <= PARSED_BYTES;
-    let cut = beginning(text, PARSED_BYTES);
-    let parsed = if whole { text } else { cut.rfind('\n').map_or(cut, |end| &cut[..=end]) };
-    let with_markup = extension_of(path).ends_with('x');
-    let grammar = kinds::grammar(language, with_markup);
-    let tree = if is_too_deep(parsed) { None } else { parse(grammar, parsed) };
-    let mut walk = Walk::new(language, grammar, parsed);
-    match &tree {
-        Some(tree) => walk.run(tree),
-        None => walk.facts.is_cut = true,
-    }
+pub fn read(language: Language, text: &str) -> Facts {
+    let whole = text.len() <= READ_BYTES;
+    let cut = beginning(text, READ_BYTES);
+    let shown = if whole { text } else { cut.rfind('\n').map_or(cut, |end| &cut[..=end]) };
+    let mut walk = Walk::new(language, lex::tokens(language, shown));
+    walk.run();
     walk.facts.is_cut |= !whole;
     walk.facts
 }
 
-fn parse(grammar: &Grammar, text: &str) -> Option<Tree> {
-    thread_local! {
-        static PARSER: std::cell::RefCell<Parser> = std::cell::RefCell::new(Parser::new());
-    }
-    // Reports come after every hundred steps; ordinary code takes about one step for four bytes.
-    let (mut reports, most) = (0usize, 1_000 + text.len() / 40);
-    let begun = Instant::now();
-    let mut go_on = |_: &tree_sitter::ParseState| {
-        reports += 1;
-        let too_long = reports.is_multiple_of(64) && begun.elapsed() > LONGEST_PARSE;
-        if reports > most || too_long { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    };
-    PARSER.with_borrow_mut(|parser| {
-        parser.set_language(&grammar.grammar).ok()?;
-        let bytes = text.as_bytes();
-        let options = ParseOptions::new().progress_callback(&mut go_on);
-        let tree = parser.parse_with_options(&mut |at, _| &bytes[at.min(bytes.len())..], None, Some(options));
-        parser.reset();
-        tree
-    })
+/// What stands directly in a scope.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Body {
+    /// Statements.
+    #[default]
+    Code,
+    /// Members of a type.
+    Type,
+    /// Definitions.
+    Module,
 }
 
-/// Whether brackets are nested too deeply. Those in strings and comments count, so the bound is a generous one.
-fn is_too_deep(text: &str) -> bool {
-    let mut depth = 0usize;
-    text.bytes().any(|byte| {
-        match byte {
-            b'(' | b'[' | b'{' => depth += 1,
-            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        depth > DEEPEST
-    })
-}
+/// The end of a scope that is found only when it is reached.
+const OPEN: usize = usize::MAX;
 
-/// A part of the tree within which names have a meaning: a definition, or the body of an `impl`.
+/// A part of the text within which names have a meaning: a definition, or the body of an `impl`.
 #[derive(Default)]
 struct Scope<'a> {
-    /// How deep in the tree it was opened; it ends with the next node that is no deeper.
-    depth: u32,
+    /// Its last token, or [`OPEN`].
+    until: usize,
+    /// How far its first line is indented.
+    column: u16,
+    body: Body,
     /// The innermost definition.
     definition: Option<u32>,
+    /// Whether that definition is the scope itself.
+    is_definition: bool,
     /// What qualifies the names of definitions in it.
     prefix: String,
     /// The type whose methods stand in it.
@@ -133,97 +118,81 @@ struct Scope<'a> {
     variables: HashMap<&'a str, String>,
 }
 
-type UseKey<'a> = (UseKind, Option<u32>, &'a str, String);
+type UseKey<'a> = (UseKind, Option<u32>, &'a str, &'a str);
 
 struct Walk<'a> {
     language: Language,
-    grammar: &'static Grammar,
-    text: &'a str,
+    tokens: Tokens<'a>,
     facts: Facts,
     scopes: Vec<Scope<'a>>,
     /// Types of fields, by type and field.
     fields: HashMap<(String, &'a str), String>,
     known_uses: HashMap<UseKey<'a>, usize>,
-    depth: u32,
-    /// The nodes around the present one, outermost first: asking a node for its parent takes a walk from the root.
-    around: Vec<Node<'a>>,
+    /// Braces that open the block of a statement, and not a value.
+    blocks: HashSet<usize>,
+    /// Everything up to this token stands in brackets (Python) or in a group of types (Go).
+    inside_until: usize,
+    /// The first decorator of the definition that comes next.
+    decorated: Option<usize>,
+    /// What `end` will close, innermost last: scopes and other blocks (Ruby).
+    ends: Vec<ruby::Opened>,
 }
 
 impl<'a> Walk<'a> {
-    fn new(language: Language, grammar: &'static Grammar, text: &'a str) -> Self {
+    fn new(language: Language, tokens: Tokens<'a>) -> Self {
         Self {
             language,
-            grammar,
-            text,
+            tokens,
             facts: Facts { language: Some(language), ..Facts::default() },
             scopes: Vec::new(),
             fields: HashMap::new(),
             known_uses: HashMap::new(),
-            depth: 0,
-            around: Vec::new(),
+            blocks: HashSet::new(),
+            inside_until: 0,
+            decorated: None,
+            ends: Vec::new(),
         }
     }
 
-    fn run(&mut self, tree: &'a Tree) {
-        let mut cursor = tree.walk();
-        loop {
-            let node = cursor.node();
-            while self.scopes.last().is_some_and(|scope| scope.depth >= self.depth) {
+    fn run(&mut self) {
+        let mut at = 0;
+        while at < self.tokens.len() {
+            while self.scopes.last().is_some_and(|scope| scope.until < at) {
                 self.scopes.pop();
             }
-            let action = self.grammar.action(node.kind_id());
-            if action != Action::Pass {
-                self.enter(action, node);
-            }
-            if action != Action::Skip && cursor.goto_first_child() {
-                self.depth += 1;
-                self.around.push(node);
-                continue;
-            }
-            while !cursor.goto_next_sibling() {
-                if !cursor.goto_parent() {
-                    return;
-                }
-                self.depth -= 1;
-                self.around.pop();
-            }
+            let next = match self.language {
+                Language::C | Language::Cpp => self.step_c(at),
+                Language::CSharp | Language::Java => self.step_java(at),
+                Language::Go => self.step_go(at),
+                Language::JavaScript | Language::TypeScript => self.step_script(at),
+                Language::Python => self.step_python(at),
+                Language::Ruby => self.step_ruby(at),
+                Language::Rust => self.step_rust(at),
+            };
+            at = next.max(at + 1);
+        }
+        while !self.scopes.is_empty() {
+            self.close(self.tokens.len());
         }
     }
 
-    fn enter(&mut self, action: Action, node: Node<'a>) {
-        match action {
-            Action::Define(kind) => self.define(kind, node),
-            Action::Impl => self.open_impl(node),
-            Action::Module => self.module(node),
-            Action::Package => self.package(node),
-            Action::Import => self.import(node),
-            Action::Variable => self.variable(node),
-            Action::Typed => self.typed(node),
-            Action::Call => self.call(node),
-            Action::Construct => self.construct(node),
-            Action::Macro => self.use_macro(node),
-            Action::Mention => self.mention(node),
-            Action::Pass | Action::Skip => {}
+    /// Ends the innermost scope before this token.
+    fn close(&mut self, at: usize) {
+        let Some(scope) = self.scopes.pop() else { return };
+        let Some(last) = at.checked_sub(1).and_then(|last| self.tokens.get(last)).copied() else { return };
+        let definition = scope.definition.and_then(|place| self.facts.definitions.get_mut(place as usize));
+        if let Some(definition) = definition
+            && scope.until == OPEN
+            && scope.is_definition
+        {
+            definition.bytes.end = last.end.max(definition.bytes.end);
+            let breaks = memchr::memchr_iter(b'\n', self.tokens.text_of(&last).as_bytes()).count() as u32;
+            definition.lines.1 = (last.line + breaks).max(definition.lines.1);
         }
     }
 
-    /// The text of a node; empty when it is too long to be a name.
-    fn text(&self, node: Node<'a>) -> &'a str {
-        let text = self.text.get(node.byte_range()).unwrap_or_default();
-        if text.len() <= LONGEST_NAME { text } else { "" }
-    }
-
-    fn field(&self, node: Node<'a>, name: &str) -> Option<Node<'a>> {
-        node.child_by_field_name(name)
-    }
-
-    fn field_text(&self, node: Node<'a>, name: &str) -> &'a str {
-        self.field(node, name).map_or("", |field| self.text(field))
-    }
-
-    /// The node around the present one.
-    fn parent(&self) -> Option<Node<'a>> {
-        self.around.last().copied()
+    fn body(&self) -> Body {
+        self.scopes.last().map_or(Body::Module, |scope| scope.body)
     }
 
     fn definition(&self) -> Option<u32> {
@@ -240,21 +209,45 @@ impl<'a> Walk<'a> {
         self.facts.is_cut |= !has_room;
         has_room
     }
-}
 
-fn line_of(node: Node<'_>) -> u32 {
-    u32::try_from(node.start_position().row).unwrap_or(u32::MAX - 1) + 1
-}
+    /// The first of these marks from here on that stands in no bracket which begins here; `None` when a bracket around
+    /// this place ends before, or when it is too far away.
+    fn find(&self, from: usize, marks: &[u8]) -> Option<usize> {
+        let mut at = from;
+        for _ in 0..AHEAD {
+            let mark = self.tokens.get(at)?.mark;
+            if mark != 0 && marks.contains(&mark) {
+                return Some(at);
+            }
+            if matches!(mark, b')' | b']' | b'}') {
+                return None;
+            }
+            at = self.tokens.past(at);
+        }
+        None
+    }
 
-fn end_line_of(node: Node<'_>) -> u32 {
-    let end = node.end_position();
-    // A node that ends before the first character of a line ends with the line above.
-    let row = if end.column == 0 && end.row > node.start_position().row { end.row - 1 } else { end.row };
-    u32::try_from(row).unwrap_or(u32::MAX - 1) + 1
-}
-
-fn children<'a>(node: Node<'a>) -> Vec<Node<'a>> {
-    let mut cursor = node.walk();
-    // A node of generated code may have a million children; none of those that are asked for here means anything then.
-    node.named_children(&mut cursor).take(4_096).collect()
+    /// The parts between commas from one token up to another one. Commas between angle brackets are parts of types.
+    fn parts(&self, from: usize, until: usize) -> Vec<(usize, usize)> {
+        let mut parts = Vec::new();
+        let (mut first, mut at, mut depth) = (from, from, 0usize);
+        while at < until && parts.len() < AHEAD {
+            match self.tokens.mark(at) {
+                b'<' => depth += 1,
+                b'>' => depth = depth.saturating_sub(1),
+                b',' if depth == 0 => {
+                    if at > first {
+                        parts.push((first, at - 1));
+                    }
+                    first = at + 1;
+                }
+                _ => {}
+            }
+            at = self.tokens.past(at);
+        }
+        if until > first {
+            parts.push((first, until - 1));
+        }
+        parts
+    }
 }

@@ -33,7 +33,7 @@ fn told(facts: &Facts) -> Vec<String> {
 
 fn check(path: &str, text: &str, expected: &[&str]) {
     let language = language_of(path, "").unwrap();
-    let facts = read(language, path, text);
+    let facts = read(language, text);
     assert_eq!(told(&facts), expected, "{path}: {:#?}", told(&facts));
     assert_eq!(Facts::decode(&facts.encode()).unwrap(), facts);
     assert!(!facts.is_cut);
@@ -129,8 +129,8 @@ fn javascript_and_typescript() {
             "- -> require 2",
             "Big.go -> this.run (Big) 5",
             "Big.go -> b 5",
-            "helper -> go 7",
             "helper -> Big 7",
+            "helper -> go 7",
             "main -> Big 8",
             "main -> big.go (Big) 8",
             "Big inherits Small 4",
@@ -201,8 +201,8 @@ fn java_and_c_sharp() {
             "Big.Big -> help 7",
             "Big.area -> reader.read (Reader) 8",
             "Big.area -> other.close (Reader) 8",
-            "Big.area -> total 8",
             "Big.area -> Sum 8",
+            "Big.area -> total 8",
             "Big inherits Small 5",
             "Big implements Shape 5",
             "Shape inherits Base 10",
@@ -222,8 +222,8 @@ fn java_and_c_sharp() {
             "Big.Area -> reader.Read (Reader) 6",
             "Big.Area -> other.Close (Reader) 6",
             "Big.Area -> Help 6",
-            "Big.Area -> Total 6",
             "Big.Area -> Sum 6",
+            "Big.Area -> Total 6",
             "Big inherits Small 4",
             "Big implements IShape 4",
             "IShape inherits IBase 8",
@@ -305,12 +305,12 @@ fn hostile_code_is_bounded() {
         let code = if language == Language::Rust { &many } else { &noise };
         for (what, text) in [("deep", &deep), ("code", code), ("names", &names), ("noise", &noise)] {
             let begun = Instant::now();
-            let facts = read(language, "a", text);
+            let facts = read(language, text);
             assert!(facts.definitions.len() <= MOST_FACTS);
             assert!(facts.encode().len() < 16 << 20);
             assert!(begun.elapsed() < Duration::from_secs(30), "{language:?} {what} {:?}", begun.elapsed());
         }
     }
-    let facts = read(Language::Rust, "a.rs", &many);
+    let facts = read(Language::Rust, &many);
     assert!(facts.is_cut && facts.definitions.len() > 50_000);
 }

@@ -1,238 +1,203 @@
 //! Calls, constructions and types that are mentioned.
 
-use tree_sitter::Node;
-
-use super::{Language, Walk, children, evident::type_path, line_of};
+use super::{
+    Language, Walk,
+    evident::type_path,
+    tokens::{Kind, mark},
+};
 use crate::facts::{Use, UseKind};
 
 /// Bytes of what stands before a called name at most; longer expressions say nothing about it.
 const LONGEST_RECEIVER: usize = 120;
-
-/// Macros of Rust's own library, which nobody looks for.
-const OWN_MACROS: &[&str] = &[
-    "assert",
-    "assert_eq",
-    "assert_ne",
-    "cfg",
-    "concat",
-    "debug_assert",
-    "debug_assert_eq",
-    "eprint",
-    "eprintln",
-    "env",
-    "file",
-    "format",
-    "format_args",
-    "include_str",
-    "line",
-    "matches",
-    "panic",
-    "print",
-    "println",
-    "todo",
-    "unimplemented",
-    "unreachable",
-    "vec",
-    "write",
-    "writeln",
-];
+/// Names in a path at most.
+const LONGEST_CHAIN: usize = 32;
 
 impl<'a> Walk<'a> {
-    pub(super) fn call(&mut self, node: Node<'a>) {
-        match self.language {
-            Language::Java => {
-                let (name, receiver) = (self.field_text(node, "name"), self.field_text(node, "object"));
-                self.add_member(name, receiver, self.field(node, "object").is_some(), node);
-            }
-            Language::Ruby => self.call_ruby(node),
-            _ => {
-                let Some(function) = self.field(node, "function") else { return };
-                self.call_of(function, node);
-            }
-        }
-    }
-
-    fn call_of(&mut self, function: Node<'a>, node: Node<'a>) {
-        match function.kind() {
-            "identifier" | "type_identifier" => {
-                let name = self.text(function);
-                if self.language == Language::JavaScript || self.language == Language::TypeScript {
-                    self.required(name, node);
+    /// The first token of the path of names that ends before this separator; `None` for any other expression.
+    pub(super) fn path_before(&self, separator: usize) -> Option<usize> {
+        let mut first = separator;
+        for _ in 0..LONGEST_CHAIN {
+            let before = first.checked_sub(1)?;
+            if self.tokens.is_word(before) || self.is_tuple_field(before) {
+                first = before;
+            } else if self.tokens.mark(before) == b'>' && self.tokens.mark(separator) == mark::PATH {
+                first = self.angles_before(before)?;
+                if self.tokens.mark_before(first) == mark::PATH {
+                    first -= 1;
                 }
-                let is_type = self.language == Language::Python && name.starts_with(char::is_uppercase);
-                let kind = if is_type { UseKind::Construct } else { UseKind::Call };
-                self.add_use(kind, name, "", String::new(), node);
+                continue;
+            } else {
+                return None;
             }
-            "scoped_identifier" | "qualified_identifier" => {
-                let path = self.text(function);
-                if let Some((receiver, name)) = path.rsplit_once("::") {
-                    self.path_call(name, receiver, node);
-                }
-            }
-            "generic_function" | "template_function" | "generic_name" => {
-                let inner = self.field(function, "function").or_else(|| self.field(function, "name"));
-                match inner.or_else(|| function.named_child(0)) {
-                    Some(inner) if inner.id() != function.id() => self.call_of(inner, node),
-                    _ => {}
-                }
-            }
-            "field_expression"
-            | "attribute"
-            | "member_expression"
-            | "selector_expression"
-            | "member_access_expression" => self.member_call(function, node),
-            // `foo?.()`, `(f)()`, `a[b]()` say nothing that can be looked up.
-            _ => {}
-        }
-    }
-
-    fn member_call(&mut self, function: Node<'a>, node: Node<'a>) {
-        let name = ["field", "attribute", "property", "name"]
-            .into_iter()
-            .find_map(|field| self.field(function, field));
-        let object = ["value", "object", "operand", "argument", "expression"]
-            .into_iter()
-            .find_map(|field| self.field(function, field));
-        let Some(name) = name else { return };
-        let name = match name.kind() {
-            "generic_name" | "template_method" => name.named_child(0).unwrap_or(name),
-            _ => name,
-        };
-        self.add_member(self.text(name), object.map_or("", |object| self.text(object)), true, node);
-    }
-
-    /// `receiver.name(…)`; without a receiver it is a call of a method of the same object, or of a function.
-    fn add_member(&mut self, name: &'a str, receiver: &str, has_receiver: bool, node: Node<'a>) {
-        if !has_receiver {
-            return self.add_use(UseKind::Call, name, "", String::new(), node);
-        }
-        let receiver = simple(receiver);
-        let receiver_type = if receiver.is_empty() { String::new() } else { self.receiver_type(receiver) };
-        self.add_use(UseKind::MemberCall, name, receiver, receiver_type, node);
-    }
-
-    fn path_call(&mut self, name: &'a str, receiver: &str, node: Node<'a>) {
-        let Some(receiver) = type_path(receiver) else { return };
-        let receiver_type = if receiver == "Self" { self.receiver_type("Self") } else { String::new() };
-        self.add_use(UseKind::PathCall, name, &receiver, receiver_type, node);
-    }
-
-    fn call_ruby(&mut self, node: Node<'a>) {
-        let name = self.field_text(node, "method");
-        let receiver = self.field(node, "receiver");
-        if receiver.is_none() {
-            if matches!(name, "require" | "require_relative" | "load" | "autoload") {
-                return self.required_ruby(name, node);
-            }
-            if matches!(name, "include" | "extend" | "prepend") {
-                let modules = self.field(node, "arguments").map(children).unwrap_or_default();
-                let of = self.own_type().unwrap_or_default().to_owned();
-                for module in modules {
-                    if matches!(module.kind(), "constant" | "scope_resolution") && !of.is_empty() {
-                        self.add_ancestor(&of, self.text(module).to_owned(), true, node);
+            match self.tokens.mark_before(first) {
+                mark::ARROW if !self.has_arrows() => return Some(first),
+                b'.' | mark::PATH | mark::ARROW => {
+                    first -= 1;
+                    if self.tokens.mark(first) == mark::PATH
+                        && !first
+                            .checked_sub(1)
+                            .is_some_and(|name| self.tokens.is_word(name) || self.tokens.mark(name) == b'>')
+                    {
+                        return Some(first + 1);
                     }
                 }
-                return;
+                _ => return Some(first),
             }
         }
-        let receiver_text = receiver.map_or("", |receiver| self.text(receiver));
-        if name == "new"
-            && let Some(made) = type_path(receiver_text)
-        {
-            let made = made.rsplit("::").next().unwrap_or(&made).len();
-            let name = &receiver_text[receiver_text.len() - made.min(receiver_text.len())..];
-            return self.add_use(UseKind::Construct, name, "", String::new(), node);
+        None
+    }
+
+    /// Whether `->` stands before members; in other languages it stands before results and bodies.
+    const fn has_arrows(&self) -> bool {
+        matches!(self.language, Language::C | Language::Cpp)
+    }
+
+    /// `self.0` is a field of a tuple.
+    fn is_tuple_field(&self, at: usize) -> bool {
+        let is_number = self.tokens.get(at).is_some_and(|token| token.kind == Kind::Number);
+        is_number && self.language == Language::Rust && self.tokens.mark_before(at) == b'.'
+    }
+
+    /// The mark that opens the types which end here.
+    fn angles_before(&self, close: usize) -> Option<usize> {
+        let (mut depth, mut at) = (0usize, close);
+        for _ in 0..LONGEST_CHAIN {
+            match self.tokens.mark(at) {
+                b'>' => depth += 1,
+                b'<' => depth -= 1,
+                b';' | b'{' | b'}' => return None,
+                _ => {}
+            }
+            if depth == 0 {
+                return Some(at);
+            }
+            at = at.checked_sub(1)?;
         }
-        self.add_member(name, receiver_text, receiver.is_some(), node);
+        None
     }
 
-    pub(super) fn construct(&mut self, node: Node<'a>) {
-        let made = ["constructor", "type", "name"].into_iter().find_map(|field| self.field(node, field));
-        let Some(made) = made else { return };
-        let text = self.text(made);
-        let Some(path) = type_path(text) else { return };
-        let path = if path == "Self" { self.receiver_type("Self") } else { path };
-        let last = path.rsplit([':', '.']).next().unwrap_or(&path);
-        let at = text.find(last).unwrap_or(0);
-        let name = text.get(at..at + last.len()).unwrap_or_default();
-        self.add_use(UseKind::Construct, name, "", String::new(), node);
+    /// A call of the name at this place.
+    pub(super) fn call(&mut self, at: usize) {
+        let name = self.tokens.word(at);
+        match self.tokens.mark_before(at) {
+            b'.' => self.member_call(at),
+            mark::ARROW if self.has_arrows() => self.member_call(at),
+            mark::PATH if self.language == Language::Ruby => self.member_call(at),
+            mark::PATH => {
+                let Some(first) = self.path_before(at - 1) else { return };
+                if at >= 2 && first < at - 1 {
+                    self.add_use(UseKind::PathCall, name, self.tokens.span(first, at - 2), at);
+                }
+            }
+            _ => {
+                let is_type = self.language == Language::Python && name.starts_with(char::is_uppercase);
+                self.add_use(if is_type { UseKind::Construct } else { UseKind::Call }, name, "", at);
+            }
+        }
     }
 
-    pub(super) fn use_macro(&mut self, node: Node<'a>) {
-        let path = self.field_text(node, "macro");
-        let (receiver, name) = path.rsplit_once("::").unwrap_or(("", path));
-        if OWN_MACROS.contains(&name) {
+    fn member_call(&mut self, at: usize) {
+        let separator = at - 1;
+        let receiver = match self.path_before(separator) {
+            Some(first) if first < separator => simple(self.tokens.span(first, separator - 1)),
+            _ => "",
+        };
+        // `end.join` is called on what a block of Ruby gives.
+        let receiver = match receiver {
+            "end" if self.language == Language::Ruby => "",
+            receiver => receiver,
+        };
+        self.add_use(UseKind::MemberCall, self.tokens.word(at), receiver, at);
+    }
+
+    /// The last name of the path that begins at this place.
+    pub(super) fn path_end(&self, at: usize) -> usize {
+        let mut last = at;
+        for _ in 0..LONGEST_CHAIN {
+            let is_joined = matches!(self.tokens.mark(last + 1), b'.' | mark::PATH);
+            if !is_joined || !self.tokens.is_word(last + 2) {
+                break;
+            }
+            last += 2;
+        }
+        last
+    }
+
+    /// A value of the type is made whose path ends with this name.
+    pub(super) fn construct(&mut self, at: usize) {
+        let name = self.tokens.word(at);
+        if name == "Self" {
             return;
         }
-        let kind = if receiver.is_empty() { UseKind::Call } else { UseKind::PathCall };
-        self.add_use(kind, name, receiver, String::new(), node);
+        self.add_use(UseKind::Construct, name, "", at);
     }
 
     /// A type that is named. What is defined, constructed or inherited from is told elsewhere.
-    pub(super) fn mention(&mut self, node: Node<'a>) {
-        let is_told = self.parent().is_some_and(|parent| {
-            let is_name = parent.child_by_field_name("name").is_some_and(|name| name.id() == node.id());
-            let kind = parent.kind();
-            is_name
-                || matches!(
-                    kind,
-                    "struct_expression"
-                        | "composite_literal"
-                        | "object_creation_expression"
-                        | "new_expression"
-                        | "type_parameter"
-                        | "superclass"
-                        | "base_class_clause"
-                        | "type_list"
-                        | "trait_bounds"
-                        | "impl_item"
-                        | "extends_clause"
-                        | "implements_clause"
-                        | "use_as_clause"
-                )
-        });
-        let name = self.text(node);
-        let is_parameter = name.len() == 1;
-        if !is_told && !is_parameter && !matches!(name, "Self" | "String" | "Option" | "Result" | "Vec") {
-            self.add_use(UseKind::Mention, name, "", String::new(), node);
+    pub(super) fn mention(&mut self, at: usize) {
+        const EVERYWHERE: [&str; 9] =
+            ["Self", "String", "Option", "Result", "Vec", "Some", "None", "Ok", "Err"];
+        let name = self.tokens.word(at);
+        if name.len() > 1 && !EVERYWHERE.contains(&name) {
+            self.add_use(UseKind::Mention, name, "", at);
         }
     }
 
-    fn add_use(
-        &mut self,
-        kind: UseKind,
-        name: &'a str,
-        receiver: &str,
-        receiver_type: String,
-        node: Node<'a>,
-    ) {
+    /// Mentions the type whose path ends with a name that looks like one of a type.
+    pub(super) fn mention_type(&mut self, at: usize) {
+        if looks_like_type(self.tokens.word(at)) {
+            self.mention(at);
+        }
+    }
+
+    pub(super) fn add_use(&mut self, kind: UseKind, name: &'a str, receiver: &'a str, at: usize) {
         let is_name = name.chars().next().is_some_and(|first| first.is_alphabetic() || "_$".contains(first));
-        if !is_name || name.len() > LONGEST_RECEIVER || !self.has_room(self.facts.uses.len()) {
+        if !is_name || name.len() > LONGEST_RECEIVER || receiver.len() > LONGEST_RECEIVER {
             return;
         }
         let from = self.definition();
-        let key = (kind, from, name, receiver.to_owned());
+        let key = (kind, from, name, receiver);
         if let Some(known) = self.known_uses.get(&key) {
             let count = &mut self.facts.uses[*known].count;
             *count = count.saturating_add(1);
             return;
         }
+        if !self.has_room(self.facts.uses.len()) {
+            return;
+        }
+        let (receiver, receiver_type) = match kind {
+            UseKind::MemberCall if !receiver.is_empty() => {
+                (receiver.to_owned(), self.receiver_type(receiver))
+            }
+            UseKind::PathCall => {
+                let Some(receiver) = type_path(receiver) else { return };
+                let own = if receiver == "Self" { self.receiver_type("Self") } else { String::new() };
+                (receiver, own)
+            }
+            _ => (receiver.to_owned(), String::new()),
+        };
         self.known_uses.insert(key, self.facts.uses.len());
+        let line = self.tokens.line(at);
         self.facts.uses.push(Use {
             kind,
             from,
             name: name.to_owned(),
-            receiver: receiver.to_owned(),
+            receiver,
             receiver_type,
-            line: line_of(node),
+            line,
             count: 1,
         });
     }
 }
 
+/// Whether a name begins with a capital and is not written in capitals only, as constants are.
+pub(super) fn looks_like_type(name: &str) -> bool {
+    let mut letters = name.chars();
+    letters.next().is_some_and(char::is_uppercase) && (name.len() == 1 || letters.any(char::is_lowercase))
+}
+
 /// What stands before a name, if it is a path of names; empty for any other expression.
 fn simple(receiver: &str) -> &str {
-    let is_path = |letter: char| letter.is_alphanumeric() || "_.:$@>-".contains(letter);
+    let is_path = |letter: char| letter.is_alphanumeric() || "_.:$@>-?#&".contains(letter);
     let fits = receiver.len() <= LONGEST_RECEIVER && receiver.chars().all(is_path);
     if fits { receiver } else { "" }
 }

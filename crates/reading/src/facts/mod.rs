@@ -18,7 +18,7 @@ pub use sketch::{BANDS, Sketch};
 use crate::{Text, code, links};
 
 /// Changes whenever other facts are read from the same text: what was kept of older readings is not used then.
-pub const FACTS_VERSION: u32 = 2;
+pub const FACTS_VERSION: u32 = 3;
 
 /// Definitions, calls, links and so on of one document at most, of each.
 pub const MOST_FACTS: usize = 100_000;
@@ -347,7 +347,7 @@ impl Facts {
 /// Reads the facts of a document. `page` is the source of an HTML page, whose links its text does not have.
 pub fn facts(path: &str, mime: &str, text: &Text<'_>, page: Option<&[u8]>) -> Facts {
     let mut facts = match code::language_of(path, mime) {
-        Some(language) => code::read(language, path, &text.text),
+        Some(language) => code::read(language, &text.text),
         None => links::read(path, mime, text, page),
     };
     if let Some(package) = package::name(path, &text.text) {

@@ -89,7 +89,7 @@ pub(super) fn entries(path: &str, mime: &str, text: &Text<'_>) -> Vec<Entry> {
 /// type, as in Rust and Go, is named with it instead.
 fn symbols(path: &str, mime: &str, lines: &TextLines<'_>) -> Vec<Mark> {
     let Some(language) = code::language_of(path, mime) else { return Vec::new() };
-    let mut found = code::read(language, path, lines.text).definitions;
+    let mut found = code::read(language, lines.text).definitions;
     found.sort_by_key(|definition| (definition.bytes.start, std::cmp::Reverse(definition.bytes.end)));
     let mut open: Vec<u32> = Vec::new();
     let mut marks = Vec::with_capacity(found.len());
