@@ -1,17 +1,23 @@
 //! Edges to a node: documents that mention it are found by their keys, and their own edges are resolved.
 
-use std::rc::Rc;
+use std::{collections::HashSet, rc::Rc};
 
-use shelf_reading::facts::{Facts, LinkKind};
+use shelf_reading::{
+    code,
+    facts::{Facts, Language, LinkKind},
+};
 
 use super::{
     docs::{Doc, Docs, speak_together},
     edges::{Edge, Wanted},
-    keys::Key,
+    keys::{self, Key},
+    modules::outside_name,
     nodes::{Node, Relation},
     paths::{self, Target},
 };
 
+/// Words at the beginning of paths that say where these begin.
+const RELATIVE: [&str; 5] = ["crate", "self", "super", ".", ".."];
 /// Names of a file by which it is looked for among imports.
 const OUTER_NAMES: usize = 2_000;
 
@@ -107,23 +113,64 @@ impl Docs<'_> {
         words.extend(self.package_words(doc));
         words.sort_unstable();
         words.dedup();
-        let mut docs: Vec<Doc> = words.iter().flat_map(|word| self.with(Key::Imports(word))).collect();
-        // Paths that say where they begin, not what they mean, are only used within one tree.
-        let root = paths::folder(path);
-        for word in ["crate", "self", "super", ".", ".."] {
-            let mut near = self.with(Key::Imports(word));
-            near.retain(|one| paths::common_folders(self.path(*one), path) + 8 > root.split('/').count());
-            docs.extend(near);
-        }
+        let docs = self.may_import(doc, &words);
         for other in self.in_order(docs) {
-            if other == doc || !speak_together(self.facts(other).language, facts.language) {
+            let theirs = self.facts(other);
+            if !speak_together(theirs.language, facts.language) {
                 continue;
             }
-            let theirs = self.facts(other);
             let mut found = Vec::new();
-            (0..theirs.imports.len()).for_each(|at| self.import_edges(other, &theirs, at, &mut found));
+            for (at, import) in theirs.imports.iter().enumerate() {
+                let names = keys::import_words(import.kind, &import.module, &import.item);
+                let may_mean = |name: &String| words.binary_search(name).is_ok() || is_relative(name);
+                if names.iter().any(may_mean) {
+                    self.import_edges(other, &theirs, at, &mut found);
+                }
+            }
             edges.extend(found.into_iter().filter(|edge| edge.to == Node::Document(doc)));
         }
+    }
+
+    /// Files that import something with one of these names, as far as that may be a document or a part of it.
+    fn may_import(&self, doc: Doc, words: &[String]) -> Vec<Doc> {
+        let path = self.path(doc);
+        let language = self.facts(doc).language;
+        let depth = paths::folder(path).split('/').count();
+        let root = self.package_root(doc);
+        let is_near = |one: Doc| match root {
+            Some(root) => self.path(one).strip_prefix(root).is_some_and(|rest| rest.starts_with('/')),
+            None => paths::common_folders(self.path(one), path) + 8 > depth,
+        };
+        let mut docs: Vec<Doc> = words.iter().flat_map(|word| self.with(Key::Imports(word))).collect();
+        // Paths that say where they begin, not what they mean, are only used within one tree.
+        for word in RELATIVE {
+            docs.extend(self.with(Key::Imports(word)).into_iter().filter(|one| is_near(*one)));
+        }
+        let packages = if language == Some(Language::Rust) { self.package_words(doc) } else { Vec::new() };
+        // Another crate names this one in its paths.
+        let naming: Option<HashSet<Doc>> = (!packages.is_empty()).then(|| {
+            let names = packages.iter().map(|name| outside_name("rust", &name.replace('-', "_")));
+            names.flat_map(|name| self.with(Key::Refers(&name))).collect()
+        });
+        docs.retain(|one| {
+            *one != doc
+                && code::language_of(self.path(*one), "")
+                    .is_none_or(|theirs| speak_together(Some(theirs), language))
+                && naming.as_ref().is_none_or(|naming| is_near(*one) || naming.contains(one))
+        });
+        docs
+    }
+
+    /// The folder of the manifest around a file of code; `None` when there is none, or it is the outermost one.
+    fn package_root(&self, doc: Doc) -> Option<&str> {
+        let manifest = match self.facts(doc).language? {
+            Language::Rust => "Cargo.toml",
+            Language::JavaScript | Language::TypeScript => "package.json",
+            Language::Go => "go.mod",
+            _ => return None,
+        };
+        let mut around = paths::folders_around(self.path(doc)).filter(|folder| !folder.is_empty());
+        around.find(|folder| self.at_path(&format!("{folder}/{manifest}"), doc).is_some())
     }
 
     fn to_symbol(&self, doc: Doc, name: &Rc<str>, wanted: Wanted<'_>, edges: &mut Vec<Edge>) {
@@ -190,6 +237,10 @@ impl Docs<'_> {
         docs.sort_by_cached_key(|doc| (self.path(*doc), self.number(*doc)));
         docs
     }
+}
+
+fn is_relative(name: &str) -> bool {
+    RELATIVE.contains(&name)
 }
 
 /// Whether a file calls `name` by `local`.

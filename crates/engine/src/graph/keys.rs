@@ -148,7 +148,7 @@ pub(crate) fn of(path: &str, title: &str, hash: &Digest, facts: &Facts) -> Vec<u
 }
 
 /// The words by which an import can be found from the file it means.
-fn import_words(kind: ImportKind, module: &str, item: &str) -> Vec<String> {
+pub(super) fn import_words(kind: ImportKind, module: &str, item: &str) -> Vec<String> {
     let last = match kind {
         ImportKind::File | ImportKind::SystemFile => paths::stem(module),
         _ => paths::last_name(module.trim_end_matches(['.', '/'])),
