@@ -46,6 +46,8 @@ pub(super) struct Docs<'a> {
     facts: RefCell<HashMap<Doc, Rc<Facts>>>,
     /// Definitions of large files by their names.
     names: RefCell<HashMap<Doc, Names>>,
+    /// Documents that name a type or a descendant of it.
+    pub(super) named_types: RefCell<HashMap<String, Rc<[Doc]>>>,
     /// Whether a bound left something out.
     cut: Cell<bool>,
 }
@@ -58,7 +60,8 @@ impl<'a> Docs<'a> {
         others: HashMap<Doc, Other>,
     ) -> Self {
         let (rows, facts, names) = (RefCell::default(), RefCell::default(), RefCell::default());
-        Self { library, scope, linked, rows, others, facts, names, cut: Cell::new(false) }
+        let (named_types, cut) = (RefCell::default(), Cell::new(false));
+        Self { library, scope, linked, rows, others, facts, names, named_types, cut }
     }
 
     /// What the catalog says of a document; `None` when it was deleted meanwhile.

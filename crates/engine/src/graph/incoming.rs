@@ -4,7 +4,7 @@ use std::{collections::HashSet, rc::Rc};
 
 use shelf_reading::{
     code,
-    facts::{Facts, Language, LinkKind},
+    facts::{Definition, Facts, Language, LinkKind, SymbolKind},
 };
 
 use super::{
@@ -18,6 +18,12 @@ use super::{
 
 /// Words at the beginning of paths that say where these begin.
 const RELATIVE: [&str; 5] = ["crate", "self", "super", ".", ".."];
+/// A name with no more definitions than this may be meant without its type being named.
+const RARE: usize = 16;
+/// Files that use a name and are all looked at.
+const MANY_USES: usize = 256;
+/// Types that descend from another one, and whose users may call its methods.
+const DESCENDANTS: usize = 64;
 /// Names of a file by which it is looked for among imports.
 const OUTER_NAMES: usize = 2_000;
 
@@ -184,8 +190,10 @@ impl Docs<'_> {
         let Some(own) = facts.definitions.iter().find(|one| *one.qualified == **name) else { return };
         let mut docs = Vec::new();
         if wanted(Relation::Calls) || wanted(Relation::References) {
-            docs.extend(self.with(Key::Uses(&own.name)));
-            docs.extend(self.renaming(doc, &own.name));
+            docs.extend(self.may_use(doc, &facts, own));
+            if own.kind != SymbolKind::Method {
+                docs.extend(self.renaming(&own.name));
+            }
         }
         for other in self.in_order(docs) {
             let theirs = self.facts(other);
@@ -208,8 +216,60 @@ impl Docs<'_> {
         }
     }
 
+    /// Files that use the name of a definition. A method of a common name is only meant where its type, or one that
+    /// descends from it, is named as well: everybody has a `new` and a `get`.
+    fn may_use(&self, doc: Doc, facts: &Facts, own: &Definition) -> Vec<Doc> {
+        let separator = facts.language.map_or(".", Language::separator);
+        let owner =
+            own.qualified.strip_suffix(own.name.as_str()).and_then(|rest| rest.strip_suffix(separator));
+        let is_method = own.kind == SymbolKind::Method;
+        let Some(owner) =
+            owner.filter(|_| is_method && self.few_with(Key::Defines(&own.name), RARE).is_none())
+        else {
+            return self.with(Key::Uses(&own.name));
+        };
+        if let Some(docs) = self.few_with(Key::Uses(&own.name), MANY_USES) {
+            return docs;
+        }
+        let mut docs = self.naming(paths::last_name(owner)).to_vec();
+        docs.push(doc);
+        let folder = paths::folder(self.path(doc));
+        docs.extend(self.with(Key::Folder(&paths::fold(paths::last(folder)))));
+        docs
+    }
+
+    /// Files that name a type or one of its descendants.
+    fn naming(&self, name: &str) -> Rc<[Doc]> {
+        if let Some(known) = self.named_types.borrow().get(name) {
+            return known.clone();
+        }
+        let (mut names, mut docs) = (vec![name.to_owned()], Vec::new());
+        let mut at = 0;
+        while let Some(name) = names.get(at).cloned() {
+            at += 1;
+            docs.extend(self.with(Key::Uses(&name)));
+            docs.extend(self.with(Key::Imports(&paths::fold(&name))));
+            for other in self.with(Key::Descends(&name)) {
+                docs.push(other);
+                for one in self.facts(other).ancestors.iter() {
+                    let descendant = paths::last_name(&one.of);
+                    let is_new =
+                        paths::last_name(&one.name) == name && !names.iter().any(|known| known == descendant);
+                    if is_new && names.len() < DESCENDANTS {
+                        names.push(descendant.to_owned());
+                    }
+                }
+            }
+        }
+        docs.sort_unstable();
+        docs.dedup();
+        let docs: Rc<[Doc]> = docs.into();
+        self.named_types.borrow_mut().insert(name.to_owned(), docs.clone());
+        docs
+    }
+
     /// Files that import a name, perhaps under another one.
-    fn renaming(&self, _: Doc, name: &str) -> Vec<Doc> {
+    fn renaming(&self, name: &str) -> Vec<Doc> {
         let mut docs = self.with(Key::Imports(&paths::fold(name)));
         docs.retain(|doc| self.facts(*doc).imports.iter().any(|one| one.item == name && one.local != name));
         docs

@@ -115,6 +115,9 @@ pub(crate) fn of(path: &str, title: &str, hash: &Digest, facts: &Facts) -> Vec<u
     for one in facts.uses.iter().filter(|one| one.kind == UseKind::PathCall) {
         add(Key::Uses(paths::last_name(&one.receiver)));
     }
+    for one in facts.uses.iter().filter(|one| !one.receiver_type.is_empty()) {
+        add(Key::Uses(paths::last_name(&one.receiver_type)));
+    }
     for ancestor in &facts.ancestors {
         add(Key::Descends(paths::last_name(&ancestor.name)));
     }

@@ -1,14 +1,24 @@
-//! The record of facts: a table of strings, then each list as varints that refer to it. `FORMAT.md` of the index gives
-//! the bytes.
+//! The record of facts: a table of strings, then each list as varints that refer to it, compressed. `FORMAT.md` of the
+//! index gives the bytes.
 
 use super::{
     Ancestor, Definition, Facts, Heading, Import, ImportKind, Language, Link, LinkKind, Sketch, SymbolKind,
     Use, UseKind,
 };
-use std::collections::HashMap;
+use std::{cell::RefCell, collections::HashMap};
 
-/// The first byte of a record. Another layout has another one.
-const LAYOUT: u8 = 1;
+use zstd::bulk::Compressor;
+
+/// The first byte of a record that is not compressed. Another layout has another one.
+const PLAIN: u8 = 1;
+/// The first byte of a record that is compressed.
+const COMPRESSED: u8 = 2;
+/// Records shorter than this are not worth compressing.
+const WORTH_COMPRESSING: usize = 128;
+/// How hard zstd tries: the names of a file repeat each other, and any level finds that.
+const LEVEL: i32 = 1;
+/// Bytes of a record at most; a damaged one cannot ask for more memory.
+const LONGEST_RECORD: usize = 256 << 20;
 
 const IMPORT_KINDS: [ImportKind; 7] = [
     ImportKind::Named,
@@ -36,12 +46,15 @@ impl Facts {
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::default();
         self.write(&mut writer);
-        let mut record = vec![LAYOUT];
+        let mut record = vec![PLAIN];
         put(&mut record, writer.strings.len() as u64);
         writer.strings.iter().for_each(|string| put(&mut record, string.len() as u64));
         writer.strings.iter().for_each(|string| record.extend_from_slice(string.as_bytes()));
         record.extend_from_slice(&writer.body);
-        record
+        if record.len() < WORTH_COMPRESSING {
+            return record;
+        }
+        compressed(&record).unwrap_or(record)
     }
 
     fn write<'a>(&'a self, to: &mut Writer<'a>) {
@@ -137,6 +150,13 @@ impl Facts {
 
     /// The facts of a record; `None` when it is damaged or of another layout.
     pub fn decode(record: &[u8]) -> Option<Self> {
+        if let Some((&COMPRESSED, rest)) = record.split_first() {
+            return Self::decode_plain(&decompressed(rest)?);
+        }
+        Self::decode_plain(record)
+    }
+
+    fn decode_plain(record: &[u8]) -> Option<Self> {
         let mut reader = Reader::open(record)?;
         let mut facts = Self {
             language: match reader.number()? {
@@ -249,6 +269,29 @@ impl Facts {
     }
 }
 
+/// The compressed form of a record; `None` when it is no shorter.
+fn compressed(record: &[u8]) -> Option<Vec<u8>> {
+    thread_local! {
+        static COMPRESSOR: RefCell<Option<Compressor<'static>>> = RefCell::new(Compressor::new(LEVEL).ok());
+    }
+    let body = COMPRESSOR.with_borrow_mut(|compressor| compressor.as_mut()?.compress(record).ok())?;
+    let mut whole = vec![COMPRESSED];
+    put(&mut whole, record.len() as u64);
+    whole.extend_from_slice(&body);
+    (whole.len() < record.len()).then_some(whole)
+}
+
+fn decompressed(rest: &[u8]) -> Option<Vec<u8>> {
+    let mut reader = Reader { strings: Vec::new(), rest };
+    let length = usize::try_from(reader.number()?).ok().filter(|length| *length <= LONGEST_RECORD)?;
+    // zstd makes at most a few thousand bytes out of one.
+    if length / 100_000 > reader.rest.len() {
+        return None;
+    }
+    let record = zstd::bulk::decompress(reader.rest, length).ok()?;
+    (record.len() == length).then_some(record)
+}
+
 fn usual_qualified(
     language: Option<Language>,
     definitions: &[Definition],
@@ -319,7 +362,7 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn open(record: &'a [u8]) -> Option<Self> {
         let (layout, rest) = record.split_first()?;
-        if *layout != LAYOUT {
+        if *layout != PLAIN {
             return None;
         }
         let mut reader = Self { strings: Vec::new(), rest };
