@@ -23,8 +23,7 @@ mod tests;
 mod tokens;
 mod uses;
 
-use std::collections::{HashMap, HashSet};
-
+use foldhash::{HashMap, HashSet};
 use tokens::Tokens;
 
 use crate::{
@@ -145,9 +144,9 @@ impl<'a> Walk<'a> {
             tokens,
             facts: Facts { language: Some(language), ..Facts::default() },
             scopes: Vec::new(),
-            fields: HashMap::new(),
-            known_uses: HashMap::new(),
-            blocks: HashSet::new(),
+            fields: HashMap::default(),
+            known_uses: HashMap::default(),
+            blocks: HashSet::default(),
             inside_until: 0,
             decorated: None,
             ends: Vec::new(),

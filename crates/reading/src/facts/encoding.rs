@@ -5,8 +5,9 @@ use super::{
     Ancestor, Definition, Facts, Heading, Import, ImportKind, Language, Link, LinkKind, Sketch, SymbolKind,
     Use, UseKind,
 };
-use std::{cell::RefCell, collections::HashMap};
+use std::cell::RefCell;
 
+use foldhash::HashMap;
 use zstd::bulk::Compressor;
 
 /// The first byte of a record that is not compressed. Another layout has another one.
