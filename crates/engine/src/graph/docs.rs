@@ -24,6 +24,10 @@ const MANY_DEFINITIONS: usize = 256;
 /// Facts that are kept unpacked during one question.
 const KEPT_FACTS: usize = 20_000;
 
+/// Keys whose documents are kept during one question, and documents of one of them at most.
+const KEPT_KEYS: usize = 20_000;
+const KEPT_LIST: usize = 512;
+
 /// Places of definitions, by their names.
 type Names = HashMap<String, Vec<u32>>;
 
@@ -46,6 +50,8 @@ pub(super) struct Docs<'a> {
     facts: RefCell<HashMap<Doc, Rc<Facts>>>,
     /// Definitions of large files by their names.
     names: RefCell<HashMap<Doc, Names>>,
+    /// Documents that have a key, as far as they were asked for.
+    keyed: RefCell<HashMap<(u32, usize), Rc<[Doc]>>>,
     /// Documents that name a type or a descendant of it.
     pub(super) named_types: RefCell<HashMap<String, Rc<[Doc]>>>,
     /// Whether a bound left something out.
@@ -60,8 +66,8 @@ impl<'a> Docs<'a> {
         others: HashMap<Doc, Other>,
     ) -> Self {
         let (rows, facts, names) = (RefCell::default(), RefCell::default(), RefCell::default());
-        let (named_types, cut) = (RefCell::default(), Cell::new(false));
-        Self { library, scope, linked, rows, others, facts, names, named_types, cut }
+        let (keyed, named_types, cut) = (RefCell::default(), RefCell::default(), Cell::new(false));
+        Self { library, scope, linked, rows, others, facts, names, keyed, named_types, cut }
     }
 
     /// What the catalog says of a document; `None` when it was deleted meanwhile.
@@ -211,6 +217,21 @@ impl<'a> Docs<'a> {
 
     /// Documents that have a key, by path.
     pub(super) fn with_hash(&self, key: u32, most: usize) -> Vec<Doc> {
+        if let Some(known) = self.keyed.borrow().get(&(key, most)) {
+            return known.to_vec();
+        }
+        let found = self.find_hash(key, most);
+        let mut keyed = self.keyed.borrow_mut();
+        if keyed.len() >= KEPT_KEYS {
+            keyed.clear();
+        }
+        if found.len() <= KEPT_LIST {
+            keyed.insert((key, most), found.as_slice().into());
+        }
+        found
+    }
+
+    fn find_hash(&self, key: u32, most: usize) -> Vec<Doc> {
         let mut found = self.linked.mentioning(key, most);
         if !self.others.is_empty() {
             found.retain(|doc| self.others.get(doc).is_none_or(|other| other.keys.contains(&key)));

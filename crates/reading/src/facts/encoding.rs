@@ -8,7 +8,7 @@ use super::{
 use std::cell::RefCell;
 
 use foldhash::HashMap;
-use zstd::bulk::Compressor;
+use zstd::bulk::{Compressor, Decompressor};
 
 /// The first byte of a record that is not compressed. Another layout has another one.
 const PLAIN: u8 = 1;
@@ -289,7 +289,11 @@ fn decompressed(rest: &[u8]) -> Option<Vec<u8>> {
     if length / 100_000 > reader.rest.len() {
         return None;
     }
-    let record = zstd::bulk::decompress(reader.rest, length).ok()?;
+    thread_local! {
+        static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = RefCell::new(Decompressor::new().ok());
+    }
+    let record = DECOMPRESSOR
+        .with_borrow_mut(|decompressor| decompressor.as_mut()?.decompress(reader.rest, length).ok())?;
     (record.len() == length).then_some(record)
 }
 
