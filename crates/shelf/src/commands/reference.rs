@@ -72,6 +72,9 @@ fn tools() -> String {
         page.push_str(&fields("Arguments", &tool.input_schema()));
         page.push_str(&fields("Reply", &tool.output_schema()));
         page.push_str(&format!("Example:\n\n```json\n{}\n```\n\n", tool.example));
+        if let Some(reply) = tool.example_reply() {
+            page.push_str(&format!("Reply:\n\n```json\n{reply:#}\n```\n\n"));
+        }
     }
     page.trim_end().to_owned() + "\n"
 }
