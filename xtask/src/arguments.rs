@@ -25,6 +25,16 @@ impl Arguments {
         self.words.len() < before
     }
 
+    /// Takes `option` and the word after it from any position.
+    pub fn take_value(&mut self, option: &str) -> Result<Option<String>> {
+        let Some(at) = self.words.iter().position(|word| word == option) else { return Ok(None) };
+        if at + 1 == self.words.len() {
+            bail!("`{option}` needs a value");
+        }
+        self.words.remove(at);
+        Ok(Some(self.words.remove(at)))
+    }
+
     /// Takes all remaining arguments; fails if one of them looks like an option.
     pub fn take_rest(self) -> Result<Vec<String>> {
         if let Some(option) = self.words.iter().find(|word| word.starts_with('-')) {
@@ -56,6 +66,14 @@ mod tests {
         assert!(arguments.take_flag("--full"));
         assert!(!arguments.take_flag("--full"));
         assert_eq!(arguments.take_rest().unwrap(), ["one", "two"]);
+    }
+
+    #[test]
+    fn values_follow_their_options() {
+        let mut arguments = of(&["--minutes", "5", "more"]);
+        assert_eq!(arguments.take_value("--minutes").unwrap().as_deref(), Some("5"));
+        assert_eq!(arguments.take_value("--minutes").unwrap(), None);
+        assert!(of(&["--minutes"]).take_value("--minutes").is_err());
     }
 
     #[test]

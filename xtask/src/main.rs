@@ -4,6 +4,7 @@
 mod arguments;
 mod bench;
 mod bundle;
+mod clients;
 mod conformance;
 mod described;
 mod docs;
@@ -12,6 +13,7 @@ mod places;
 mod python;
 mod scratch;
 mod server;
+mod soak;
 mod step;
 mod test;
 mod tidy;
@@ -33,6 +35,10 @@ Development tasks. Run one with `cargo xtask COMMAND`:
                                  --check only lists stale pages
   bundle PROGRAM FILE.mcpb       pack a program as a bundle that clients install with one click
   conformance                    run the MCP conformance suite against conformance/baseline.yml
+  clients [--update]             other people's clients call every tool, and replies are compared with reviewed ones;
+                                 --program FILE tests another build
+  soak [--minutes N]             load from 16 clients with random kills, then check every acknowledged write;
+                                 20 minutes by default; --program FILE tests another build
   bench ingest [--quick]         measure adding, re-adding and stored size, next to restic and borg
   bench serve [--quick]          measure start, memory, reads and durable writes over stdio
   bench search [--quick]         measure indexing and searching over stdio, next to tantivy and SQLite's FTS5
@@ -68,6 +74,8 @@ fn dispatch(mut arguments: Arguments) -> Result<()> {
             arguments.finish()?;
             conformance::run()
         }
+        Some("clients") => clients::run(arguments),
+        Some("soak") => soak::run(arguments),
         Some("bench") => bench::run(arguments),
         Some("bundle") => bundle::run(arguments),
         Some(other) => bail!("there is no task `{other}`; run `cargo xtask` for a list of tasks"),

@@ -35,6 +35,18 @@ pub fn built_shelf() -> Result<PathBuf> {
     Ok(shelf)
 }
 
+/// The release build of the server that the conformance suite tests, with the suite's own tools, prompts and resources.
+pub fn built_fixture() -> Result<PathBuf> {
+    step::run(
+        "building the server with the fixtures of the conformance suite",
+        "Fix the compiler errors above.",
+        step::cargo()
+            .args(["build", "--release", "--workspace", "--example", "conformance"])
+            .args(["--features", "shelf-serve/conformance"]),
+    )?;
+    Ok(target()?.join("release").join("examples").join("conformance"))
+}
+
 /// Builds every program of the workspace in the release profile.
 ///
 /// The package selection is always the same: a different one would unify features differently and compile the

@@ -34,16 +34,32 @@ impl Server {
         Self::start_with(command, shelf, data)
     }
 
+    /// Starts the server of the conformance suite on a library in `data`.
+    pub fn start_fixture(fixture: &Path, data: &Path) -> Result<Self> {
+        let mut command = Command::new(fixture);
+        command.arg(data).arg("127.0.0.1:0");
+        Self::launch(command, fixture)
+    }
+
     fn start_with(mut command: Command, shelf: &Path, data: &Path) -> Result<Self> {
+        command.arg("--data-dir").arg(data).args([
+            "serve",
+            "--http",
+            "127.0.0.1:0",
+            "--no-auth",
+            "--admin-listen",
+            "off",
+        ]);
+        Self::launch(command, shelf)
+    }
+
+    fn launch(mut command: Command, program: &Path) -> Result<Self> {
         let mut child = command
-            .arg("--data-dir")
-            .arg(data)
-            .args(["serve", "--http", "127.0.0.1:0", "--no-auth", "--admin-listen", "off"])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
-            .with_context(|| format!("cannot start {}", shelf.display()))?;
+            .with_context(|| format!("cannot start {}", program.display()))?;
         let Some(stderr) = child.stderr.take() else { bail!("the server has no stderr to read") };
         let lines = follow(stderr);
         let mut server = Self { child, port: 0 };

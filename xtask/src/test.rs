@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::arguments::Arguments;
-use crate::{conformance, described, needs, places, python, step};
+use crate::{clients, conformance, described, needs, places, python, soak, step};
 
 /// Runs the tests. With filters, only matching Rust tests run, and the tests in Python are skipped.
 pub fn run(mut arguments: Arguments) -> Result<()> {
@@ -22,6 +22,8 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
     if full {
         conformance::run()?;
         described::run(&shelf)?;
+        clients::tour(&shelf, false)?;
+        soak::for_minutes(&shelf, soak::MINUTES)?;
     }
     for (tool, what) in [("deny", "licences and sources of dependencies"), ("machete", "unused dependencies")]
     {

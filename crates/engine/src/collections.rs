@@ -21,6 +21,12 @@ impl Library {
         self.catalog.collection_by_id(&caller.pass.reach(), parsed)?.ok_or_else(missing)
     }
 
+    /// One of the collections that the caller's queries cover, with its figures.
+    pub fn collection(&self, caller: &Caller, id: CollectionId) -> Result<Option<CollectionSummary>> {
+        caller.must_read()?;
+        Ok(self.catalog.collection_by_id(caller.pass.scope(), id)?)
+    }
+
     /// A collection that the caller reaches, by its id.
     pub(crate) fn reachable_collection(&self, caller: &Caller, id: &str) -> Result<Collection> {
         caller.must_read()?;

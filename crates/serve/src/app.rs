@@ -15,7 +15,10 @@ use shelf_tools::{
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::idle::{Watch, stop_deepening};
+use crate::{
+    idle::{Watch, stop_deepening},
+    subscriptions::Subscriptions,
+};
 
 /// How long calls may take.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +58,7 @@ pub struct App {
     pub(crate) give_back: fn(),
     is_single: bool,
     pub(crate) watch: Watch,
+    pub(crate) subscriptions: Subscriptions,
     slots: Slots,
     pub(crate) door: Mutex<Option<String>>,
 }
@@ -149,6 +153,7 @@ impl App {
     pub fn new(library: Library, setup: Setup) -> Arc<Self> {
         let Setup { selection, limits, timeouts, prompts, give_back, is_single } = setup;
         let (watch, slots, door) = (Watch::default(), Slots::default(), Mutex::default());
+        let subscriptions = Subscriptions::default();
         Arc::new(Self {
             library,
             selection,
@@ -158,6 +163,7 @@ impl App {
             give_back,
             is_single,
             watch,
+            subscriptions,
             slots,
             door,
         })

@@ -102,6 +102,12 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), MessageError> {
     }
 }
 
+/// The method that a checked message calls.
+pub(crate) fn method(bytes: &[u8]) -> Option<String> {
+    let envelope: Envelope<'_> = serde_json::from_slice(bytes).ok()?;
+    serde_json::from_str(envelope.method?.get()).ok()
+}
+
 #[derive(Deserialize)]
 struct ToolCall<'a> {
     #[serde(borrow)]

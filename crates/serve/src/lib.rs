@@ -12,5 +12,6 @@ mod lines;
 mod mcp;
 mod standard;
 pub mod stdio;
+mod subscriptions;
 
 pub use app::{App, BLOCKING_THREADS, Setup, Timeouts};

@@ -51,7 +51,7 @@ pub async fn serve(app: Arc<App>, identity: Identity, stop: CancellationToken) -
     let (ended, end_of_input) = oneshot::channel();
     let backlog = Arc::new(Backlog::default());
     let (answers, lines) = Answers::new(backlog.clone());
-    let writing = tokio::spawn(write_lines(lines, backlog, standard::output()));
+    let writing = tokio::spawn(write_lines(lines, backlog.clone(), standard::output()));
     let own_answers = answers.clone();
     tokio::spawn(async move {
         read_lines(BufReader::new(standard::input()), &incoming, &own_answers).await;
@@ -62,8 +62,9 @@ pub async fn serve(app: Arc<App>, identity: Identity, stop: CancellationToken) -
         LineSender::new(move |line| answers.send(line)),
     )
     .with_max_line_length(usize::MAX);
+    let handler = Handler::new(app, Who::Process(identity)).with_backlog(backlog);
     let served = async {
-        match Handler::new(app, Who::Process(identity)).serve_with_ct(transport, stop.child_token()).await {
+        match handler.serve_with_ct(transport, stop.child_token()).await {
             Ok(running) => running.waiting().await.map(drop).map_err(io::Error::other),
             Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
             Err(error) => Err(io::Error::other(error)),

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, LazyLock, PoisonError, RwLock},
 };
 
 use serde::Serialize;
@@ -165,6 +165,13 @@ impl Tool {
     pub fn toolset(&self) -> &'static str {
         let is_extra = extras().any(|extra| extra.name == self.name);
         if is_extra { policy::EXTRAS } else { self.family.word() }
+    }
+
+    /// The reply to its example, as it was when the tests last ran it. Ids, times and secrets in it stand for others.
+    pub fn example_reply(&self) -> Option<&'static Value> {
+        static REPLIES: LazyLock<Map<String, Value>> =
+            LazyLock::new(|| serde_json::from_str(include_str!("examples.json")).unwrap_or_default());
+        REPLIES.get(self.name)
     }
 
     /// The schema of its reply.

@@ -1,26 +1,35 @@
-//! Resources: documents and snapshots by URI, for clients that read resources rather than call tools.
+//! Resources: documents, collections and snapshots by URI, for clients that read resources rather than call tools.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::json;
-use shelf_base::{CallContext, ErrorInfo, Kind, ids::DocumentId};
+use shelf_base::{
+    CallContext, ErrorInfo, Kind,
+    ids::{CollectionId, DocumentId},
+};
 use shelf_engine::{
-    Caller, CitationError, Document, Error, Filter, GetRequest, Library, ListRequest, Order, SortBy, Window,
+    Caller, Changes, CitationError, Document, Error, Filter, GetRequest, Library, ListRequest, Order, SortBy,
+    Window,
 };
 
 use crate::policy::{self, Selection, Verdict};
 
 const DOCUMENTS: &str = "shelf://documents/";
+const COLLECTIONS: &str = "shelf://collections/";
 const SNAPSHOTS: &str = "shelf://snapshots/";
 const EVIDENCE: &str = "shelf://evidence/";
 
 /// URI template of a document.
 pub const DOCUMENT_TEMPLATE: &str = "shelf://documents/{document_id}";
+/// URI template of a collection.
+pub const COLLECTION_TEMPLATE: &str = "shelf://collections/{collection_id}";
 /// URI template of a snapshot.
 pub const SNAPSHOT_TEMPLATE: &str = "shelf://snapshots/{snapshot_id}";
 /// URI template of evidence: a citation address, percent-encoded.
 pub const EVIDENCE_TEMPLATE: &str = "shelf://evidence/{address}";
 /// Resources on one page.
 const PAGE: usize = 100;
+/// Documents that the resource of a collection names.
+const DOCUMENTS_NAMED: usize = 500;
 /// Most values in one completion.
 pub(crate) const COMPLETIONS: usize = 100;
 /// Number of newest snapshots considered for a completion.
@@ -108,6 +117,9 @@ pub fn read(
     if let Some(id) = uri.strip_prefix(DOCUMENTS) {
         return read_document(library, caller, id, call);
     }
+    if let Some(id) = uri.strip_prefix(COLLECTIONS) {
+        return read_collection(library, caller, id, call);
+    }
     if let Some(address) = uri.strip_prefix(EVIDENCE) {
         if !may_read(caller, &Selection::everything(), uri) {
             return Ok(None);
@@ -147,6 +159,77 @@ fn read_document(
         is_base64: content.encoding == "base64",
         content: content.text,
     }))
+}
+
+fn read_collection(
+    library: &Library,
+    caller: &Caller,
+    id: &str,
+    call: &CallContext,
+) -> Result<Option<Read>, Error> {
+    let Ok(id) = id.parse::<CollectionId>() else { return Ok(None) };
+    let Some(found) = library.collection(caller, id)? else { return Ok(None) };
+    let collection = found.collection;
+    let request = ListRequest {
+        filter: Filter { collection: Some(collection.name.clone()), ..Filter::default() },
+        limit: DOCUMENTS_NAMED,
+        ..ListRequest::default()
+    };
+    let page = library.list(caller, &request, call)?;
+    let documents: Vec<_> = page
+        .documents
+        .iter()
+        .map(|document| json!({ "uri": format!("{DOCUMENTS}{}", document.id), "path": document.path }))
+        .collect();
+    let content = json!({
+        "collection_id": collection.id.to_string(),
+        "name": collection.name,
+        "kind": collection.kind.word(),
+        "created_at": collection.created_at.to_string(),
+        "updated_at": found.updated_at.map(|at| at.to_string()),
+        "document_count": found.documents,
+        "snapshot_count": found.snapshots,
+        "bytes": found.bytes,
+        "documents": documents,
+        "truncated": page.more,
+    });
+    Ok(Some(Read { mime: "application/json".into(), content: content.to_string(), is_base64: false }))
+}
+
+/// What a client may subscribe to: the resources that change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// A document.
+    Document(DocumentId),
+    /// A collection, with the documents in it.
+    Collection(CollectionId),
+}
+
+impl Subject {
+    /// The subject of a URI, whether or not it exists; `None` for resources that never change and for other URIs.
+    pub fn of(uri: &str) -> Option<Self> {
+        if let Some(id) = uri.strip_prefix(DOCUMENTS) {
+            return id.parse().ok().map(Self::Document);
+        }
+        uri.strip_prefix(COLLECTIONS)?.parse().ok().map(Self::Collection)
+    }
+
+    /// Whether the caller can read it now.
+    pub fn is_visible(self, library: &Library, caller: &Caller) -> Result<bool, Error> {
+        Ok(match self {
+            Self::Document(id) => library.document(caller, id)?.is_some(),
+            Self::Collection(id) => library.collection(caller, id)?.is_some(),
+        })
+    }
+
+    /// Whether it is among what changed.
+    pub fn is_in(self, changes: &Changes) -> bool {
+        changes.is_everything
+            || match self {
+                Self::Document(id) => changes.documents.contains(&id),
+                Self::Collection(id) => changes.collections.contains(&id),
+            }
+    }
 }
 
 /// The URI of the evidence at an address.
@@ -250,6 +333,12 @@ pub fn complete(
             let (found, is_all) = documents_like(library, caller, text)?;
             complete = is_all;
             found.into_iter().map(|document| document.id.to_string()).collect()
+        }
+        (COLLECTION_TEMPLATE, "collection_id") => {
+            let named = |name: &str, id: &str| id.starts_with(text) || name.contains(text);
+            let all = library.collections(caller)?.into_iter().map(|found| found.collection);
+            let known = all.map(|collection| (collection.name, collection.id.to_string()));
+            known.filter(|(name, id)| named(name, id)).map(|(_, id)| id).collect()
         }
         _ => Vec::new(),
     };

@@ -1,7 +1,12 @@
-//! Schemas that every client understands: plain types, no nulls, no Rust number formats, no references.
+//! Schemas that every client understands: plain types, no lists of types, no Rust number formats, no references.
+//!
+//! A field of a reply that may be null is marked with `x-or-null` and becomes a choice of two schemas, which clients that
+//! convert schemas understand where they do not understand a list of types or a schema without any.
 
-use schemars::{JsonSchema, generate::SchemaSettings};
-use serde_json::{Map, Value};
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, json_schema};
+use serde_json::{Map, Value, json};
 
 /// The schema of `T`, made portable.
 pub fn of<T: JsonSchema>() -> Value {
@@ -84,13 +89,47 @@ fn make_portable(value: &mut Value) {
                 object.shift_remove("default");
             }
             object.values_mut().for_each(make_portable);
+            or_null(object);
         }
         Value::Array(items) => items.iter_mut().for_each(make_portable),
         _ => {}
     }
 }
 
-/// A nullable value is simply not required: removes the null branch, and inlines a single remaining branch.
+/// Any value, for fields whose type is not known in advance.
+pub(crate) struct Anything;
+
+impl JsonSchema for Anything {
+    fn schema_name() -> Cow<'static, str> {
+        "Anything".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let types = ["string", "number", "boolean", "array", "object"].map(|kind| json!({ "type": kind }));
+        json_schema!({ "anyOf": types, OR_NULL: true })
+    }
+}
+
+/// Marks a field of a reply that may be null.
+const OR_NULL: &str = "x-or-null";
+
+/// Makes a choice of a field that may be null.
+fn or_null(object: &mut Map<String, Value>) {
+    if object.shift_remove(OR_NULL).is_none() {
+        return;
+    }
+    let about = object.shift_remove("description");
+    let plain = std::mem::take(object);
+    let mut branches = match plain.get("anyOf") {
+        Some(Value::Array(branches)) => branches.clone(),
+        _ => vec![Value::Object(plain)],
+    };
+    branches.push(json!({ "type": "null" }));
+    object.insert("anyOf".into(), branches.into());
+    object.extend(about.map(|about| ("description".to_owned(), about)));
+}
+
+/// A nullable argument is simply not required: removes the null branch, and inlines a single remaining branch.
 fn drop_null_branch(object: &mut Map<String, Value>) {
     let Some(Value::Array(branches)) = object.get_mut("anyOf") else { return };
     branches.retain(|branch| branch.get("type").and_then(Value::as_str) != Some("null"));

@@ -40,6 +40,9 @@ mod writes;
 
 use anyhow::{Result, bail};
 
+pub use machine::own_megabytes;
+pub use random::Random;
+
 use crate::arguments::Arguments;
 
 /// The size of the corpora and the length of the runs.

@@ -104,7 +104,8 @@ fn address(shown: &Shown<'_>, view: &str) -> String {
 
 /// What a document is called.
 pub(super) fn title(document: &Value) -> &str {
-    let (title, name) = (document.text("title"), document.text("name"));
+    let (title, name) =
+        (document.text("title"), document.text("path").rsplit('/').next().unwrap_or_default());
     if title.is_empty() { name } else { title }
 }
 

@@ -8,7 +8,7 @@ use axum::{
     response::Response,
 };
 use http::{HeaderMap, header};
-use shelf_base::{ErrorInfo, Kind};
+use shelf_base::{ErrorInfo, Kind, Secret};
 use shelf_engine::{AuthError, Caller, Door, Pass};
 use shelf_tools::policy::Selection;
 
@@ -16,6 +16,7 @@ use super::{Shared, rest, throttle};
 use crate::{
     app::Work,
     mcp::{Admitted, HTTP_FILE_ACCESS},
+    stdio::Identity,
 };
 
 /// Lets a request of the protocol in: with a personal or a collection token.
@@ -44,6 +45,9 @@ async fn admit(State(shared): State<Shared>, door: Door, mut request: Request, n
             &[format!("known: {}", Selection::TOOLSETS.join(", "))],
         );
     };
+    let token = (!shared.no_auth).then(|| bearer(request.headers())).flatten();
+    let identity = token.map_or(Identity::Owner, |token| Identity::Token(Secret::new(token.to_owned())));
+    request.extensions_mut().insert(identity);
     let base_url = base_url(request.headers());
     request
         .extensions_mut()

@@ -12,6 +12,10 @@ use shelf_base::bounds::REQUEST_BYTES;
 
 use crate::envelope;
 
+/// The method that a message calls, if it calls one.
+#[derive(Clone)]
+pub(super) struct Called(pub String);
+
 /// The answer to a message that is too large to be read.
 pub(super) fn too_large() -> Response {
     let fault = envelope::MessageError::too_large();
@@ -31,6 +35,11 @@ pub(super) async fn check(request: Request, next: Next) -> Response {
     if let Err(fault) = envelope::check(&bytes) {
         return (StatusCode::BAD_REQUEST, Json(fault.message())).into_response();
     }
+    if let Some(method) = envelope::method(&bytes) {
+        parts.extensions.insert(Called(method));
+    }
+    #[cfg(feature = "conformance")]
+    crate::mcp::fixture::heard(&parts.headers, &bytes);
     let message = envelope::keep_text(bytes.into());
     // A length that was told for the body as it came need not be that of the body as it goes on.
     parts.headers.remove(header::CONTENT_LENGTH);

@@ -17,6 +17,7 @@ mod openapi;
 mod ranges;
 mod rest;
 mod routes;
+pub(crate) mod sessions;
 mod sse;
 mod throttle;
 mod uploads;
@@ -73,6 +74,7 @@ pub(crate) struct Shared {
     pub guard: Arc<guard::Guard>,
     pub throttle: Arc<throttle::Throttle>,
     pub streams: Arc<sse::Streams>,
+    pub sessions: Arc<sessions::Sessions>,
     pub memory: Arc<bodies::Memory>,
     pub uploads: Arc<Semaphore>,
     pub stop: CancellationToken,
@@ -86,6 +88,7 @@ impl Shared {
             guard: Arc::new(guard::Guard::new(listen, settings)),
             throttle: Arc::new(throttle::Throttle::new(settings.limits)),
             streams: Arc::default(),
+            sessions: Arc::default(),
             memory: Arc::default(),
             uploads: Arc::new(Semaphore::new(uploads::AT_ONCE)),
             stop: CancellationToken::new(),
@@ -198,7 +201,7 @@ fn router(shared: Shared, stop: &CancellationToken) -> Router {
         .disable_allowed_hosts()
         .disable_allowed_origins()
         .with_cancellation_token(stop.child_token());
-    let handler = Handler::new(shared.app.clone(), Who::EachRequest);
+    let handler = Handler::new(shared.app.clone(), Who::EachRequest(shared.sessions.clone()));
     let mcp = StreamableHttpService::new(
         move || Ok(handler.clone()),
         Arc::new(NeverSessionManager::default()),
@@ -208,6 +211,7 @@ fn router(shared: Shared, stop: &CancellationToken) -> Router {
         .route_service("/mcp", mcp.clone())
         .route_service("/mcp/x/{toolset}", mcp.clone())
         .route_service("/mcp/x/{toolset}/readonly", mcp)
+        .layer(middleware::from_fn_with_state(shared.clone(), sessions::attend))
         .route("/messages", post(sse::receive))
         .route("/messages/", post(sse::receive))
         .layer(middleware::from_fn(message::check))

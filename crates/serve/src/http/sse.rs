@@ -38,6 +38,7 @@ use crate::{
     backlog::{Backlog, Message},
     lines::{LineReader, LineSender},
     mcp::{Admitted, Handler, Who},
+    stdio::Identity,
 };
 
 /// Streams that may be open at once.
@@ -68,6 +69,7 @@ struct SseSession {
 pub(super) async fn open(
     State(shared): State<Shared>,
     Extension(admitted): Extension<Admitted>,
+    Extension(identity): Extension<Identity>,
     headers: HeaderMap,
 ) -> Response {
     let id = uuid::Uuid::new_v4().simple().to_string();
@@ -93,7 +95,8 @@ pub(super) async fn open(
     let transport =
         AsyncRwTransport::new_server(LineReader::new(requests), writer).with_max_line_length(usize::MAX);
     tokio::spawn(watch(shared.clone(), admitted.clone(), headers, stop.clone()));
-    let handler = Handler::new(shared.app.clone(), Who::Stream(admitted));
+    let handler =
+        Handler::new(shared.app.clone(), Who::Stream(admitted, identity)).with_backlog(backlog.clone());
     tokio::spawn(run(handler, transport, stop.clone()));
     let first = format!("/messages?session_id={id}");
     let events = Events {

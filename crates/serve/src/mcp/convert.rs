@@ -41,6 +41,10 @@ pub(super) fn tool(tool: &shelf_tools::Tool, is_modern: bool) -> Tool {
 /// The same facts twice: as structure and as text, since some clients forward only one of them.
 pub(super) fn answer(Answer { value, about, attachments }: Answer, is_modern: bool) -> CallToolResult {
     let mut content = vec![ContentBlock::text(value.to_string())];
+    // A bare array has no place for its total, and a model does not see `_meta`.
+    if !about.is_empty() {
+        content.push(ContentBlock::text(Value::Object(about.clone()).to_string()));
+    }
     content.extend(attachments.into_iter().map(attachment));
     let mut result = CallToolResult::success(content);
     let wrap = value.is_array() && !is_modern;
@@ -88,6 +92,10 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
         ResourceTemplate::new(resources::DOCUMENT_TEMPLATE, "document")
             .with_title("A document")
             .with_description("The present content of a document, by its UUID"),
+        ResourceTemplate::new(resources::COLLECTION_TEMPLATE, "collection")
+            .with_title("A collection")
+            .with_description("A collection by its UUID: its figures and the URIs of its documents")
+            .with_mime_type("application/json"),
         ResourceTemplate::new(resources::SNAPSHOT_TEMPLATE, "snapshot")
             .with_title("A snapshot")
             .with_description("The files of a snapshot: path, hash, size and time of each")

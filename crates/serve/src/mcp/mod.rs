@@ -1,7 +1,10 @@
 //! The MCP handler, written by hand so that listing and calling ask the same policy table.
 
 mod convert;
+#[cfg(feature = "conformance")]
+pub(crate) mod fixture;
 mod progress;
+mod subscribe;
 
 use std::{
     borrow::Cow,
@@ -12,18 +15,21 @@ use std::{
 };
 
 #[expect(deprecated, reason = "older clients still set a log level")]
-use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam, SetLevelRequestParams};
+use rmcp::model::{
+    LoggingLevel, LoggingMessageNotificationParam, SetLevelRequestParams, SubscribeRequestParams,
+    UnsubscribeRequestParams,
+};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
         CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
         CompletionInfo, CustomRequest, CustomResult, DiscoverResult, ErrorCode, GetPromptRequestParams,
         GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult,
-        ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
-        ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ServerCapabilities,
-        ServerConfig, Tool,
+        ListResourcesResult, ListToolsResult, PaginatedRequestParams, Prompt, ProtocolVersion,
+        ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource, ServerCapabilities,
+        ServerConfig, SubscriptionFilter, Tool,
     },
-    service::RequestContext,
+    service::{RequestContext, SubscriptionContext},
 };
 use serde_json::json;
 use shelf_engine::{Caller, FileAccess, Pass};
@@ -36,6 +42,8 @@ use shelf_tools::{
 use crate::{
     App,
     app::{BlockingError, Work},
+    backlog::Backlog,
+    http::sessions::Sessions,
     stdio::Identity,
 };
 
@@ -56,15 +64,19 @@ pub(crate) struct Handler {
     who: Who,
     /// Lowest level of log messages that the client asked for, plus one; 0 for none.
     log_level: Arc<AtomicU8>,
+    /// What the client of this connection subscribed to.
+    own: Arc<subscribe::OwnSubscriptions>,
+    /// What the client has not read yet, where that is not bounded by the connection itself.
+    backlog: Option<Arc<Backlog>>,
 }
 
 /// How a handler knows who calls.
 #[derive(Clone)]
 pub(crate) enum Who {
     /// Each HTTP request brings its own proof, checked on arrival.
-    EachRequest,
+    EachRequest(Arc<Sessions>),
     /// A stream whose every message was checked to come from the same identity.
-    Stream(Admitted),
+    Stream(Admitted, Identity),
     /// The process itself: stdio.
     Process(Identity),
 }
@@ -78,7 +90,13 @@ pub(crate) struct Admitted {
 
 impl Handler {
     pub(crate) fn new(app: Arc<App>, who: Who) -> Self {
-        Self { app, who, log_level: Arc::default() }
+        Self { app, who, log_level: Arc::default(), own: Arc::default(), backlog: None }
+    }
+
+    /// The handler of a client that may leave messages unread.
+    pub(crate) fn with_backlog(mut self, backlog: Arc<Backlog>) -> Self {
+        self.backlog = Some(backlog);
+        self
     }
 
     /// Who asks, and which tools it may see.
@@ -88,8 +106,8 @@ impl Handler {
             Ok(Admitted { caller, selection: self.app.selection.clone() })
         };
         match &self.who {
-            Who::EachRequest => {}
-            Who::Stream(admitted) => return Ok(admitted.clone()),
+            Who::EachRequest(_) => {}
+            Who::Stream(admitted, _) => return Ok(admitted.clone()),
             Who::Process(Identity::Owner) => return of_process(Pass::owner()),
             Who::Process(Identity::Token(token)) => {
                 let pass = self.app.library.verify_token(token.reveal());
@@ -158,6 +176,7 @@ impl ServerHandler for Handler {
             .enable_completions()
             .enable_prompts()
             .enable_resources()
+            .enable_resources_subscribe()
             .enable_tools()
             .build();
         let implementation = Implementation::new("shelfmark", env!("CARGO_PKG_VERSION"))
@@ -191,13 +210,17 @@ impl ServerHandler for Handler {
             _ => 4,
         };
         // Requests over HTTP stand alone: what one client asks for must not change what another one gets.
-        if !matches!(self.who, Who::EachRequest) {
+        if !matches!(self.who, Who::EachRequest(_)) {
             self.log_level.store(level + 1, Ordering::Relaxed);
         }
         Ok(())
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
+        #[cfg(feature = "conformance")]
+        if let Some(tool) = fixture::tool(name) {
+            return Some(tool);
+        }
         shelf_tools::find(name).map(|tool| convert::tool(tool, true))
     }
 
@@ -210,9 +233,11 @@ impl ServerHandler for Handler {
             return Err(ErrorData::invalid_params("cursor is not one that this list gave", None));
         }
         let Admitted { caller, selection } = self.admitted(&context)?;
-        let tools = policy::visible(&caller.pass, &selection)
+        let tools: Vec<Tool> = policy::visible(&caller.pass, &selection)
             .map(|tool| convert::tool(tool, is_modern(&context)))
             .collect();
+        #[cfg(feature = "conformance")]
+        let tools = [tools, fixture::tools().to_vec()].concat();
         let list = ListToolsResult::with_all_items(tools);
         Ok(if is_modern(&context) {
             list.with_ttl_ms(TOOLS_TTL_MS).with_cache_scope(CacheScope::Private)
@@ -226,6 +251,10 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: Context,
     ) -> Result<CallToolResponse, ErrorData> {
+        #[cfg(feature = "conformance")]
+        if let Some(outcome) = fixture::call(&request, &context).await {
+            return self.admitted(&context).and(outcome);
+        }
         let Some(tool) = shelf_tools::find(&request.name) else {
             return Err(convert::unknown_tool(&request.name));
         };
@@ -268,8 +297,10 @@ impl ServerHandler for Handler {
             resources::list(&app.library, caller, cursor, call)
         });
         let (listed, next) = page.await?;
-        let mut result =
-            ListResourcesResult::with_all_items(listed.into_iter().map(convert::resource).collect());
+        let listed: Vec<Resource> = listed.into_iter().map(convert::resource).collect();
+        #[cfg(feature = "conformance")]
+        let listed = [fixture::resources()?, listed].concat();
+        let mut result = ListResourcesResult::with_all_items(listed);
         result.next_cursor = next;
         Ok(result)
     }
@@ -279,7 +310,10 @@ impl ServerHandler for Handler {
         _: Option<PaginatedRequestParams>,
         _: Context,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Ok(ListResourceTemplatesResult::with_all_items(convert::templates()))
+        let templates = convert::templates();
+        #[cfg(feature = "conformance")]
+        let templates = [templates, fixture::templates()?].concat();
+        Ok(ListResourceTemplatesResult::with_all_items(templates))
     }
 
     async fn read_resource(
@@ -289,6 +323,10 @@ impl ServerHandler for Handler {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let uri = request.uri.clone();
         let Admitted { caller, selection } = self.admitted(&context)?;
+        #[cfg(feature = "conformance")]
+        if let Some(read) = fixture::read(&uri) {
+            return read.map(Into::into);
+        }
         let found = if resources::may_read(&caller, &selection, &uri) {
             self.in_library(&context, move |app, caller, call| {
                 resources::read(&app.library, caller, &uri, call)
@@ -306,6 +344,27 @@ impl ServerHandler for Handler {
         }
     }
 
+    async fn subscribe(&self, request: SubscribeRequestParams, context: Context) -> Result<(), ErrorData> {
+        self.subscribe_to(request.uri, &context).await
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        context: Context,
+    ) -> Result<(), ErrorData> {
+        self.unsubscribe_from(&request.uri, &context)
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        let uris = requested.resource_subscriptions.as_deref().unwrap_or_default();
+        Some(SubscriptionFilter::builder().resource_subscriptions(subscribe::accepted(uris)).build())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        self.listen_to(context).await
+    }
+
     async fn list_prompts(
         &self,
         request: Option<PaginatedRequestParams>,
@@ -315,7 +374,10 @@ impl ServerHandler for Handler {
             return Err(ErrorData::invalid_params("cursor is not one that this list gave", None));
         }
         let listed = self.with_prompts(&context, Prompts::list).await?;
-        let list = ListPromptsResult::with_all_items(listed.into_iter().map(convert::prompt).collect());
+        let listed: Vec<Prompt> = listed.into_iter().map(convert::prompt).collect();
+        #[cfg(feature = "conformance")]
+        let listed = [listed, fixture::prompts()?].concat();
+        let list = ListPromptsResult::with_all_items(listed);
         // Files may change at any time.
         Ok(if is_modern(&context) { list.with_ttl_ms(0).with_cache_scope(CacheScope::Private) } else { list })
     }
@@ -325,6 +387,10 @@ impl ServerHandler for Handler {
         request: GetPromptRequestParams,
         context: Context,
     ) -> Result<GetPromptResponse, ErrorData> {
+        #[cfg(feature = "conformance")]
+        if let Some(outcome) = fixture::prompt(&request) {
+            return self.admitted(&context).and(outcome);
+        }
         let given = convert::prompt_arguments(request.arguments.unwrap_or_default())?;
         let got = self.with_prompts(&context, move |prompts, caller, selection| {
             prompts.get(caller, selection, &request.name, &given)
@@ -367,8 +433,10 @@ impl ServerHandler for Handler {
         context: Context,
     ) -> Result<CustomResult, ErrorData> {
         // Known methods arrive here when their parameters are not of the right form.
-        const KNOWN: &[&str] = &["tools/call", "resources/read", "completion/complete", "prompts/get"];
-        const OF_OLDER_REVISIONS: &[&str] = &["initialize", "logging/setLevel"];
+        const KNOWN: &[&str] =
+            &["tools/call", "resources/read", "completion/complete", "prompts/get", "subscriptions/listen"];
+        const OF_OLDER_REVISIONS: &[&str] =
+            &["initialize", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
         let method = request.method.as_str();
         if KNOWN.contains(&method) || (OF_OLDER_REVISIONS.contains(&method) && !is_modern(&context)) {
             let message = format!("the parameters of {} are not of the right form", request.method);

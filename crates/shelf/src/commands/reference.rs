@@ -72,6 +72,9 @@ fn tools() -> String {
         page.push_str(&fields("Arguments", &tool.input_schema()));
         page.push_str(&fields("Reply", &tool.output_schema()));
         page.push_str(&format!("Example:\n\n```json\n{}\n```\n\n", tool.example));
+        if let Some(reply) = tool.example_reply() {
+            page.push_str(&format!("Reply:\n\n```json\n{reply:#}\n```\n\n"));
+        }
     }
     page.trim_end().to_owned() + "\n"
 }
@@ -91,13 +94,23 @@ fn fields(title: &str, schema: &serde_json::Map<String, Value>) -> String {
         .collect();
     let mut table = format!("| {} | type | meaning |\n| --- | --- | --- |\n", title.to_lowercase());
     for (name, property) in properties {
-        let kind = property.get("type").and_then(Value::as_str).unwrap_or("array or object");
+        let kind = kind(property);
         let mark = if title == "Arguments" && required.contains(&name.as_str()) { ", required" } else { "" };
         let about =
             property.get("description").and_then(Value::as_str).unwrap_or_default().replace('|', "\\|");
         table.push_str(&format!("| `{name}` | {kind}{mark} | {about} |\n"));
     }
     table + "\n"
+}
+
+/// The type of a field, or the types that it may have.
+fn kind(property: &Value) -> String {
+    let named = |schema: &Value| schema.get("type").and_then(Value::as_str).map(str::to_owned);
+    let choice = || {
+        let branches = property.get("anyOf").and_then(Value::as_array)?;
+        Some(branches.iter().filter_map(named).collect::<Vec<_>>().join(" or "))
+    };
+    named(property).or_else(choice).unwrap_or_else(|| "array or object".to_owned())
 }
 
 fn cli() -> String {

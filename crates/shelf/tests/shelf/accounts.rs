@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::{assert_sound, http::Server, shelf};
 
 /// A server with limits high enough for the tests.
-fn start(library: &Path) -> Server {
+pub fn start(library: &Path) -> Server {
     let settings = library.with_extension("toml");
     let limits = "[limits]\nregister_per_hour = 0\nlogin_per_minute = 0\nrefresh_per_minute = 0\n";
     std::fs::write(&settings, limits).unwrap();
@@ -21,7 +21,7 @@ fn start(library: &Path) -> Server {
 }
 
 impl Server {
-    fn rest(&self, method: &str, path: &str, token: Option<&str>, body: &Value) -> (u16, Value) {
+    pub fn rest(&self, method: &str, path: &str, token: Option<&str>, body: &Value) -> (u16, Value) {
         let bearer = token.map(|token| format!("Bearer {token}"));
         let headers: Vec<(&str, &str)> =
             bearer.iter().map(|bearer| ("Authorization", bearer.as_str())).collect();
@@ -30,21 +30,21 @@ impl Server {
         (status, serde_json::from_str(&reply).unwrap_or(Value::String(reply)))
     }
 
-    fn register(&self, name: &str) -> (u16, Value) {
+    pub fn register(&self, name: &str) -> (u16, Value) {
         let wanted = json!({
             "email": format!("{name}@example.com"), "username": name, "password": "correct horse battery",
         });
         self.rest("POST", "/auth/register", None, &wanted)
     }
 
-    fn log_in(&self, name: &str) -> Value {
+    pub fn log_in(&self, name: &str) -> Value {
         let proof = json!({ "username": name, "password": "correct horse battery" });
         let (status, session) = self.rest("POST", "/api/v1/auth/login", None, &proof);
         assert_eq!(status, 200, "{session}");
         session
     }
 
-    fn personal(&self, name: &str) -> String {
+    pub fn personal(&self, name: &str) -> String {
         let session = self.log_in(name);
         let (status, made) =
             self.rest("POST", "/auth/pat", session["access_token"].as_str(), &json!({ "label": "test" }));

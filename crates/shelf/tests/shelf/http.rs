@@ -104,7 +104,7 @@ impl Server {
         (status, serde_json::from_str(&body).unwrap())
     }
 
-    fn mcp(&self, path: &str, headers: &[(&str, &str)], message: &Value) -> (u16, Value) {
+    pub fn mcp(&self, path: &str, headers: &[(&str, &str)], message: &Value) -> (u16, Value) {
         let mut all =
             vec![("Accept", "application/json, text/event-stream"), ("Content-Type", "application/json")];
         all.extend_from_slice(headers);

@@ -13,8 +13,10 @@ mod http;
 mod many;
 mod moving;
 mod older;
+mod one_engine;
 mod stdio;
 mod storm;
+mod subscriptions;
 mod workspace;
 
 use std::path::{Path, PathBuf};

@@ -55,6 +55,12 @@ fn results_say_the_same_twice_and_failures_are_results() {
     let reply = client.request("tools/call", json!({ "name": "status", "arguments": {} }));
     let text = reply["result"]["content"][0]["text"].as_str().unwrap();
     assert_eq!(serde_json::from_str::<Value>(text).unwrap(), reply["result"]["structuredContent"]);
+    let users = client.request("tools/call", json!({ "name": "list_users_tool", "arguments": {} }));
+    let texts = users["result"]["content"].as_array().unwrap();
+    let texts = texts.iter().map(|block| serde_json::from_str(block["text"].as_str().unwrap()).unwrap());
+    let [list, about] = texts.collect::<Vec<Value>>().try_into().unwrap();
+    assert_eq!(list, users["result"]["structuredContent"]["result"]);
+    assert_eq!(about, json!({ "total": list.as_array().unwrap().len(), "truncated": false }));
     let failed = client.request("tools/call", json!({ "name": "get", "arguments": { "hsh": "x" } }));
     assert_eq!(failed["result"]["isError"], true);
     assert!(

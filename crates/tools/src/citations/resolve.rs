@@ -111,7 +111,10 @@ fn output() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "output_path": { "description": "Path of the extracted file; null if virtual is true" },
+            "output_path": {
+                "anyOf": [{ "type": "string" }, { "type": "null" }],
+                "description": "Path of the extracted file; null if virtual is true",
+            },
             "modality": text("Modality of the node"),
             "address": text("Citation address; times are rounded outward to whole seconds"),
             "exact_address": text("The address with fractions of a second, when it differs"),

@@ -66,8 +66,8 @@ struct TokenView {
     /// When it was created
     created_at: String,
     /// When it expires; null when it does not
-    // Always present, and null for a token that does not expire. A nullable type in the schema would not be portable.
-    #[schemars(with = "serde_json::Value")]
+    // Always present, and null for a token that does not expire.
+    #[schemars(extend("x-or-null" = true))]
     expires_at: Option<String>,
     /// When it was last used, accurate to about a minute
     #[serde(skip_serializing_if = "Option::is_none")]

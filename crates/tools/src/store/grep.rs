@@ -214,7 +214,7 @@ struct Reply {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     failed: Vec<FailedView>,
     /// Cursor of the next page; null on the last page
-    #[schemars(with = "serde_json::Value")]
+    #[schemars(extend("x-or-null" = true))]
     next_cursor: Option<String>,
     /// Semantic suggestions, when fast_first is set
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -2,10 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use shelf_base::Moment;
-use shelf_engine::{Filter, ListReply, ListRequest, Order, SortBy};
+use shelf_engine::{Document, Filter, ListReply, ListRequest, Order, SortBy};
 
-use super::common::DocumentView;
 use crate::{
     Context, Family, Hints, Tool, arguments,
     family::ToolError,
@@ -245,7 +245,7 @@ fn page(
     let mut characters = 0;
     let mut shown = 0;
     for document in &listed.documents {
-        let view = DocumentView::from(document);
+        let view = ListedDocument::of(document);
         characters += if paths_only {
             document.path.len() + 4
         } else {
@@ -274,13 +274,77 @@ fn page(
 struct Reply {
     /// The documents on this page
     #[serde(skip_serializing_if = "Option::is_none")]
-    documents: Option<Vec<DocumentView>>,
+    documents: Option<Vec<ListedDocument>>,
     /// The paths on this page, when paths_only is set
     #[serde(skip_serializing_if = "Option::is_none")]
     paths: Option<Vec<String>>,
     /// Total number of matching documents
     total: u64,
     /// Cursor of the next page; null on the last page
-    #[schemars(with = "serde_json::Value")]
+    #[schemars(extend("x-or-null" = true))]
     next_cursor: Option<String>,
+}
+
+/// A document in a list. What follows from its path is not said again.
+#[derive(Serialize, JsonSchema)]
+struct ListedDocument {
+    /// Document UUID
+    document_id: String,
+    /// SHA-256 of the current content
+    hash: String,
+    /// Path of the document
+    path: String,
+    /// Title, when it is not the last part of the path
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    /// Collection it belongs to
+    collection: String,
+    /// Size in bytes
+    size: u64,
+    /// MIME type
+    mime_type: String,
+    /// text or binary
+    r#type: &'static str,
+    /// Current version number
+    version: u32,
+    /// Tags
+    tags: Vec<String>,
+    /// Metadata
+    metadata: Map<String, Value>,
+    /// Resource ID for citations, if it has one
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resource_id: Option<String>,
+    /// When the document was created
+    created_at: String,
+    /// When the file itself was last modified
+    modified_at: String,
+    /// When the current version was stored
+    indexed_at: String,
+    /// Fields that are damaged in the catalog and shown as empty; run shelf check
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    damaged: Vec<String>,
+}
+
+impl ListedDocument {
+    fn of(document: &Document) -> Self {
+        let name = document.path.rsplit('/').next().unwrap_or_default();
+        Self {
+            document_id: document.id.to_string(),
+            hash: document.version.hash.to_string(),
+            path: document.path.clone(),
+            title: (document.title != name).then(|| document.title.clone()),
+            collection: document.collection_name.clone(),
+            size: document.version.size,
+            mime_type: document.mime.clone(),
+            r#type: if document.is_text { "text" } else { "binary" },
+            version: document.version.number,
+            tags: document.tags.clone(),
+            metadata: document.metadata.clone(),
+            resource_id: document.resource_id.clone(),
+            created_at: document.created_at.to_string(),
+            modified_at: document.version.modified_at.to_string(),
+            indexed_at: document.version.indexed_at.to_string(),
+            damaged: document.damaged.iter().map(|what| (*what).to_owned()).collect(),
+        }
+    }
 }

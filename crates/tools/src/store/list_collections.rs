@@ -67,7 +67,7 @@ struct Reply {
     /// Total number of collections
     total: u64,
     /// Cursor of the next page; null on the last page
-    #[schemars(with = "serde_json::Value")]
+    #[schemars(extend("x-or-null" = true))]
     next_cursor: Option<String>,
 }
 

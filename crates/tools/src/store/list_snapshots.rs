@@ -79,7 +79,7 @@ struct Reply {
     /// Total number of snapshots
     total: u64,
     /// Cursor of the next page; null on the last page
-    #[schemars(with = "serde_json::Value")]
+    #[schemars(extend("x-or-null" = true))]
     next_cursor: Option<String>,
 }
 
@@ -88,7 +88,7 @@ struct SnapshotView {
     /// Snapshot ID: the UTC time of its creation
     snapshot_id: String,
     /// Label, or null
-    #[schemars(with = "serde_json::Value")]
+    #[schemars(extend("x-or-null" = true))]
     label: Option<String>,
     /// Collection it belongs to
     collection: String,

@@ -267,7 +267,7 @@ struct Reply {
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
     /// Cursor of the next page; null on the last page
-    #[schemars(with = "serde_json::Value")]
+    #[schemars(extend("x-or-null" = true))]
     next_cursor: Option<String>,
 }
 

@@ -115,8 +115,10 @@ struct ChangeView {
     action: String,
     /// Old value (verbose)
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::Anything>")]
     old: Option<Value>,
     /// New value (verbose)
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::Anything>")]
     new: Option<Value>,
 }

@@ -56,6 +56,22 @@ fn filters_do_what_they_say() {
 }
 
 #[test]
+fn nothing_is_said_twice() {
+    let library = TestLibrary::new();
+    library.ok("add", json!({ "content": "# a", "name": "src/a.md", "tags": ["x"], "metadata": { "k": 1 } }));
+    let made = library.ok("create_collection_tool", json!({ "name": "papers" }));
+    let paper = json!({ "title": "Herons", "content": "text", "collection_id": made["id"] });
+    library.ok("store_document_tool", paper);
+    let listed = library.ok("list", json!({ "sort_by": "created" }));
+    let [plain, titled] = listed["documents"].as_array().unwrap().as_slice() else { panic!("{listed}") };
+    assert_eq!((&plain["tags"], &plain["metadata"]), (&json!(["x"]), &json!({ "k": 1 })));
+    for said_by_the_path in ["id", "name", "extension", "title"] {
+        assert!(plain.get(said_by_the_path).is_none(), "{said_by_the_path}: {plain}");
+    }
+    assert_eq!(titled["title"], "Herons");
+}
+
+#[test]
 fn slips_are_explained() {
     let library = library();
     let says = |arguments| error_of(library.call("list", arguments));

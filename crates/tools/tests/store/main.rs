@@ -6,6 +6,7 @@ mod book_assets;
 mod book_registry;
 mod books;
 mod citations;
+mod contract_book;
 mod delete;
 mod documents;
 mod download;

@@ -1,6 +1,6 @@
-//! The registry: every tool is documented, its schemas are portable, its example runs and fits its schema.
+//! The registry: every tool is documented, and its schemas are portable.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use shelf_testkit::TestLibrary;
 use shelf_tools::registry;
 
@@ -18,8 +18,9 @@ fn tools_are_documented_and_their_schemas_are_portable() {
         for (name, property) in input["properties"].as_object().unwrap() {
             assert!(property["description"].is_string(), "{}.{name} has no description", tool.name);
         }
-        for schema in [Value::Object((*input).clone()), Value::Object(tool.output_schema())] {
-            let text = schema.to_string();
+        // A field of a reply may be null, as a choice; an argument is left out instead.
+        let output = Value::Object(tool.output_schema()).to_string().replace(r#"{"type":"null"}"#, "");
+        for text in [Value::Object((*input).clone()).to_string(), output] {
             for word in [
                 "\"null\"",
                 "uint",
@@ -112,84 +113,6 @@ fn names_are_those_of_the_contracts() {
         "create_user",
     ];
     assert_eq!(names, expected);
-}
-
-#[test]
-fn every_example_runs_and_fits_the_output_schema() {
-    // Tools that reach the outside world have their own tests with a test server.
-    for tool in registry().filter(|tool| !tool.hints.open_world) {
-        let library = TestLibrary::new();
-        let example = with_real_ids(&library, tool.example);
-        let reply = library.ok(tool.name, serde_json::from_str(&example).unwrap());
-        check(tool.name, &tool.output_schema(), &reply);
-    }
-}
-
-/// Replaces the contract's ids in an example with ids of things that exist.
-fn with_real_ids(library: &TestLibrary, example: &str) -> String {
-    library.ok("add", json!({ "content": "Call the printer.", "name": "notes/monday.txt" }));
-    if example.contains("ai-native-python") && !example.contains("content\"") {
-        let lesson = "lessons/part-1/chapter-01/lesson-01.md";
-        let (book, content) = ("ai-native-python", "We use OpenDAL.\n");
-        library.ok("write_content", json!({ "book_id": book, "path": lesson, "content": content }));
-        library
-            .ok("write_summary", json!({ "book_id": book, "chapter_id": "chapter-01", "content": content }));
-        let asset = json!({ "book_id": book, "asset_type": "images", "filename": "diagram.png", "binary_data": "QUJD" });
-        library.ok("upload_asset", asset);
-    }
-    if example.contains("lecture_01") {
-        let content = "# Chapter 1\n\n## Intro\n\nWelcome.\n";
-        library
-            .ok("add", json!({ "content": content, "name": "lecture_01.md", "resource_id": "lecture_01" }));
-    }
-    let user = library.user("alice", false);
-    let collection = library.ok("create_collection_tool", json!({ "name": "contract" }))["id"].clone();
-    let collection = collection.as_str().unwrap();
-    let stored =
-        json!({ "title": "Project", "content": "How authentication works.", "collection_id": collection });
-    let document = library.ok("store_document_tool", stored)["document_id"].clone();
-    let (key, _) = library.collection_token(&shelf_engine::Caller::owner(), collection, "read");
-    if example.contains("446655440002") && !example.contains("label") {
-        library.ok("revoke_cat_tool", json!({ "key_id": key }));
-    }
-    let snapshots = library.ok("list_snapshots", json!({}));
-    let snapshot = snapshots["snapshots"][0]["snapshot_id"].as_str().unwrap();
-    let id = |last: char| format!("550e8400-e29b-41d4-a716-44665544000{last}");
-    example
-        .replace(&id('0'), &user.id.to_string())
-        .replace(&id('2'), collection)
-        .replace(&id('3'), &key)
-        .replace(&id('4'), document.as_str().unwrap())
-        .replace("2026-01-31T10:00:00.000000Z", snapshot)
-}
-
-/// A small validator: types, required fields, items and nested objects.
-fn check(place: &str, schema: &Map<String, Value>, value: &Value) {
-    let fits = match schema.get("type").and_then(Value::as_str) {
-        Some("object") => value.is_object(),
-        Some("array") => value.is_array(),
-        Some("string") => value.is_string(),
-        Some("integer") => value.is_u64() || value.is_i64(),
-        Some("number") => value.is_number(),
-        Some("boolean") => value.is_boolean(),
-        _ => true,
-    };
-    assert!(fits, "{place}: {value} does not fit {schema:?}");
-    for name in schema.get("required").and_then(Value::as_array).into_iter().flatten() {
-        assert!(value.get(name.as_str().unwrap()).is_some(), "{place}: {name} is missing");
-    }
-    if let (Some(Value::Object(properties)), Some(fields)) = (schema.get("properties"), value.as_object()) {
-        for (name, field) in fields {
-            let property =
-                properties.get(name).unwrap_or_else(|| panic!("{place}: {name} is not in the schema"));
-            if let Value::Object(property) = property {
-                check(&format!("{place}.{name}"), property, field);
-            }
-        }
-    }
-    if let (Some(Value::Object(items)), Some(list)) = (schema.get("items"), value.as_array()) {
-        list.iter().for_each(|item| check(place, items, item));
-    }
 }
 
 #[test]
