@@ -8,6 +8,7 @@ mod bodies;
 mod connections;
 mod console;
 mod console_accounts;
+mod console_streams;
 mod door;
 mod files;
 mod guard;
@@ -75,6 +76,7 @@ pub(crate) struct Shared {
     pub streams: Arc<sse::Streams>,
     pub memory: Arc<bodies::Memory>,
     pub uploads: Arc<Semaphore>,
+    pub live: Arc<console_streams::Places>,
     pub stop: CancellationToken,
 }
 
@@ -88,6 +90,7 @@ impl Shared {
             streams: Arc::default(),
             memory: Arc::default(),
             uploads: Arc::new(Semaphore::new(uploads::AT_ONCE)),
+            live: Arc::default(),
             stop: CancellationToken::new(),
         }
     }

@@ -97,6 +97,7 @@ fn names_are_those_of_the_contracts() {
         "query_memory",
         "list_repo_files",
         "add_best_practice",
+        "check_memory",
         "plan_build",
         "batch_hashes",
         "book_history",
@@ -109,6 +110,11 @@ fn names_are_those_of_the_contracts() {
         "compare_snapshots",
         "audit_journal",
         "plan_gc",
+        "check_library",
+        "call_statistics",
+        "page_image",
+        "archive",
+        "undelete_document",
         "create_user",
     ];
     assert_eq!(names, expected);
@@ -124,6 +130,14 @@ fn every_example_runs_and_fits_the_output_schema() {
         check(tool.name, &tool.output_schema(), &reply);
     }
 }
+
+/// A PDF document with one page that says one word.
+const PAGE: &str = "%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n\
+2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n\
+3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 100]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>endobj\n\
+4 0 obj<</Length 40>>stream\nBT /F 24 Tf 20 40 Td (Heron) Tj ET      \nendstream endobj\n\
+5 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>endobj\n\
+trailer<</Root 1 0 R/Size 6>>\n%%EOF\n";
 
 /// Replaces the contract's ids in an example with ids of things that exist.
 fn with_real_ids(library: &TestLibrary, example: &str) -> String {
@@ -148,6 +162,11 @@ fn with_real_ids(library: &TestLibrary, example: &str) -> String {
     let stored =
         json!({ "title": "Project", "content": "How authentication works.", "collection_id": collection });
     let document = library.ok("store_document_tool", stored)["document_id"].clone();
+    let gone =
+        library.ok("add", json!({ "content": "A heron.", "name": "birds/heron.txt" }))["document_id"].clone();
+    library.ok("delete_document_tool", json!({ "document_id": gone }));
+    let pages = json!({ "content": PAGE, "name": "page.pdf" });
+    let pages = library.ok("add", pages)["document_id"].clone();
     let (key, _) = library.collection_token(&shelf_engine::Caller::owner(), collection, "read");
     if example.contains("446655440002") && !example.contains("label") {
         library.ok("revoke_cat_tool", json!({ "key_id": key }));
@@ -160,6 +179,8 @@ fn with_real_ids(library: &TestLibrary, example: &str) -> String {
         .replace(&id('2'), collection)
         .replace(&id('3'), &key)
         .replace(&id('4'), document.as_str().unwrap())
+        .replace(&id('5'), gone.as_str().unwrap())
+        .replace(&id('6'), pages.as_str().unwrap())
         .replace("2026-01-31T10:00:00.000000Z", snapshot)
 }
 
