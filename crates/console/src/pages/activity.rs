@@ -130,7 +130,7 @@ pub(super) fn table(events: &[Value], with_place: bool) -> Markup {
         table.events { tbody { @for event in events {
             tr data-sequence=(event.number("sequence")) {
                 td.when { (frame::when(event.text("at"), now)) }
-                td { a.who href=(links::with("/activity", &[("by", event.text("by"))])) { (words::plain(event.text("by"))) } " " (word(event.text("operation"))) " "
+                td { a.by href=(links::with("/activity", &[("by", event.text("by"))])) { (words::plain(event.text("by"))) } " " (word(event.text("operation"))) " "
                     @if with_place || event.maybe("document_id").is_none() { (subject(event)) } @else { code { (words::short(event.text("new_hash"))) } } }
                 @if with_place { td.note { @if let Some(collection) = event.maybe("collection") { a href=(links::collection(collection, "")) { (words::plain(collection)) } } } }
             }

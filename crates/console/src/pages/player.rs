@@ -47,7 +47,7 @@ fn chapters(host: &dyn Host, shown: &Shown<'_>) -> Markup {
         .filter_map(|(depth, node)| Some((depth, *node, node["location"].get("start")?.as_f64()?)))
         .collect();
     html! {
-        @if !timed.is_empty() {
+        @if timed.len() > 1 {
             aside.outline aria-label="Chapters" { h2 { "Chapters" }
                 ol.chapters { @for (depth, node, start) in timed {
                     li class={ "d" (depth.min(&3)) } {

@@ -140,13 +140,12 @@ fn group(
     shown: &dyn Fn(&str) -> String,
 ) -> Markup {
     html! {
-        h2 { (heading) }
-        ul {
+        section { h2 { (heading) } ul {
             @if !chosen.is_empty() { li { a.chosen href=(question.with(name, "")) title="Remove this filter" { (shown(chosen)) " ×" } } }
             @else { @for (value, count) in values.iter().take(VALUES) {
                 li { a href=(question.with(name, value)) { (shown(value)) } span.figure { (words::count(*count)) } }
             } }
-        }
+        } }
     }
 }
 

@@ -236,7 +236,12 @@ fn heard(stream: &mut BufReader<TcpStream>, wanted: &str) -> String {
 fn listen(server: &Server, path: &str, cookie: &str) -> BufReader<TcpStream> {
     let mut stream = TcpStream::connect(&server.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: {}\r\nCookie: {cookie}\r\n\r\n", server.address).unwrap();
+    write!(
+        stream,
+        "GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nCookie: {cookie}\r\n\r\n",
+        server.address
+    )
+    .unwrap();
     BufReader::new(stream)
 }
 
@@ -330,7 +335,7 @@ fn memory_is_a_time_line_with_a_chain_that_is_checked() {
     let owner = Browser::new(&server);
     assert!(owner.page("/memory").contains("Nothing remembered"));
     for number in 1..=3 {
-        let entry = json!({ "event": format!("task_{number}"), "details": "<script>1</script>" });
+        let entry = json!({ "timestamp": "2026-01-31T10:00:00Z", "event": format!("task_{number}"), "details": "<script>1</script>" });
         let asked = json!({ "file": "progress_log.jsonl", "entry": entry });
         let (status, _, body) =
             server.request("POST", "/api/v1/tools/write_memory_entry", &[], &asked.to_string());
