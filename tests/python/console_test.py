@@ -22,6 +22,8 @@ PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
 PASSWORD = "a password of some length"
+# The accessibility check, if there is one.
+AXE = pathlib.Path(os.environ["AXE"]).read_text() if os.environ.get("AXE") else None
 SERVERS = []
 
 
@@ -80,6 +82,31 @@ class Watch:
             self.problems.append(f"a request to {request.url}")
 
 
+def pdf(*pages):
+    """A PDF document with a page for each text."""
+    kids = " ".join(f"{4 + 2 * at} 0 R" for at in range(len(pages)))
+    parts = ["%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj",
+             f"2 0 obj<</Type/Pages/Kids[{kids}]/Count {len(pages)}>>endobj",
+             "3 0 obj<</Type/Font/Subtype/Type1/BaseFont/Times-Roman>>endobj"]
+    for at, text in enumerate(pages):
+        lines = "".join(f"({line}) Tj 0 -22 Td " for line in text.split("\n"))
+        stream = f"BT /F 16 Tf 60 740 Td {lines}ET 60 400 m 240 520 l 420 400 l s"
+        parts.append(f"{4 + 2 * at} 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 595 842]/Contents {5 + 2 * at} 0 R/Resources<</Font<</F 3 0 R>>>>>>endobj")
+        parts.append(f"{5 + 2 * at} 0 obj<</Length {len(stream)}>>stream\n{stream}\nendstream endobj")
+    return ("\n".join(parts) + f"\ntrailer<</Root 1 0 R/Size {4 + 2 * len(pages)}>>\n%%EOF\n").encode()
+
+
+def sound():
+    """Two seconds of silence and noise, as WAV."""
+    import io
+    import wave
+    made = io.BytesIO()
+    with wave.open(made, "wb") as out:
+        out.setparams((1, 2, 8000, 0, "NONE", ""))
+        out.writeframes(bytes((at * 7919 % 251 if at > 16000 else 0) for at in range(32000)))
+    return made.getvalue()
+
+
 def fill(server):
     """A small library with one document of each kind."""
     add = lambda name, content, **more: server.tool("add", name=name, content=content, **more)
@@ -95,6 +122,8 @@ def fill(server):
     made["table"] = add("data/counts.csv", "year,nests,note\n2024,12,\"cold, wet\"\n2025,19,warm\n")
     made["json"] = add("data/birds.json", json.dumps({"birds": [{"name": "heron", "legs": 2}], "complete": True}))
     made["image"] = add("pictures/dot.png", base64.b64encode(PIXEL).decode(), encoding="base64")
+    made["pdf"] = add("papers/herons.pdf", base64.b64encode(pdf("Herons of the lake\nA survey of nests, 2024 to 2026", "Results\nNineteen nests were counted in the reeds.", "")).decode(), encoding="base64")
+    made["sound"] = add("sounds/call.wav", base64.b64encode(sound()).decode(), encoding="base64")
     made["html"] = add("pages/old.html", "<html><body><h1>Old page</h1><script>document.title='hacked'</script></body></html>")
     made["hostile"] = add("hostile.md", "<script>document.title='hacked'</script>\n\n# <img src=x onerror=\"document.title='hacked'\">\n\n![x](https://evil.example/x.png)\n")
     for number in range(1, 40):
@@ -104,25 +133,49 @@ def fill(server):
                     content=f"# Lesson {lesson}\n\nWhat herons do in month {lesson}.\n")
     server.tool("upload_asset", book_id="birds-of-the-lake", asset_type="images", filename="dot.png",
                 binary_data=base64.b64encode(PIXEL).decode())
+    for number in range(1, 4):
+        server.tool("write_memory_entry", file="progress_log.jsonl", entry={"timestamp": f"2026-11-1{number}T10:00:00Z", "event": f"counted part {number}", "details": "of the lake"})
+    server.tool("write_memory_entry", file="decisions.jsonl", entry={"timestamp": "2026-11-12T12:00:00Z", "decision": "count in the morning", "rationale": "herons are at home then"})
     server.tool("add", name="cited.txt", content="one\ntwo herons\nthree\n", resource_id="cited")
     return {name: reply["document_id"] for name, reply in made.items()}
 
 
 def check_pages(context, server, ids):
     page = context.new_page()
+    unusable = []
     paths = ["/", "/search?q=heron", "/c", "/c/default", "/c/default?folder=notes/", "/graph", f"/graph?node=doc:{ids['heron']}&depth=2",
              "/cite", "/cite?address=text://cited%23lines=2-2", "/books", "/books/birds-of-the-lake",
-             "/books/birds-of-the-lake/lessons/part-1/chapter-01/lesson-02.md", "/snapshots", "/activity", "/tokens", "/account", "/admin?run=audit"]
+             "/books/birds-of-the-lake/lessons/part-1/chapter-01/lesson-02.md", "/snapshots", "/activity", "/tokens", "/account", "/admin?run=audit",
+             "/memory", "/search", "/search?tag=water", "/search?q=her.n&mode=pattern", f"/cite?address=doc://{ids['pdf']}%23pages=2",
+             f"/d/{ids['pdf']}?find=nests", "/d/00000000-0000-4000-8000-000000000000"]
     paths += [f"/d/{id}" for id in ids.values()]
     paths += [f"/d/{ids['heron']}?view={view}" for view in ("source", "versions", "links", "map")]
     for path in paths:
         reply = page.goto(server.url + path)
-        assert reply.status == 200, f"{path}: {reply.status}"
+        assert reply.status == (404 if "00000000" in path else 200), f"{path}: {reply.status}"
         assert "hacked" not in page.title(), path
         wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert wide <= 1, f"{path} is {wide} pixels too wide"
         assert page.locator("h1").count() >= 1, path
+        unusable += violations(page, path)
     page.close()
+    assert not unusable, "\n".join(unusable)
+
+
+def accessible(page, path):
+    """Fails unless everybody can use a page, as far as a program can tell."""
+    found = violations(page, path)
+    assert not found, "\n".join(found)
+
+
+def violations(page, path):
+    """What keeps some people from using a page."""
+    if not AXE:
+        return []
+    page.evaluate(AXE)
+    found = page.evaluate("axe.run(document, { resultTypes: ['violations'] }).then((all) => all.violations)")
+    grave = [one for one in found if one["impact"] in ("serious", "critical")]
+    return [f"{path}: {one['id']}: {one['help']}: {[node['html'][:200] for node in one['nodes'][:3]]}" for one in grave]
 
 
 def check_search(page, server):
@@ -200,6 +253,66 @@ def check_graph(page, server, ids):
     expect(page.locator(".neighbours li").first).to_be_visible()
 
 
+def check_pages_of_pdf(page, server, ids):
+    page.goto(server.url + f"/d/{ids['pdf']}")
+    expect(page.locator(".sheet img")).to_have_count(3)
+    page.wait_for_function("document.querySelector('.sheet img').naturalWidth > 500")
+    page.get_by_label("Find in this document").fill("nineteen")
+    page.get_by_role("button", name="Find").click()
+    expect(page.locator(".text-line.marked")).to_contain_text("Nineteen nests")
+    page.goto(server.url + "/search?q=nineteen+nests+counted")
+    page.locator(".hit-item").first.hover()
+    expect(page.locator("[data-preview-pane] .sheet img")).to_be_visible()
+    page.goto(server.url + f"/cite?address=doc://{ids['pdf']}%23pages=2")
+    expect(page.locator(".sheet img")).to_have_count(1)
+
+
+def check_undo(page, server):
+    made = server.tool("add", name="gone.txt", content="soon gone", tags=["kept"])
+    page.goto(server.url + f"/d/{made['document_id']}")
+    page.locator(".metadata summary").click()
+    page.get_by_label("Name of another").fill("colour")
+    page.get_by_label("Value of another").fill("grey")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".metadata .figure")).to_have_text("1")
+    page.get_by_text("Delete", exact=True).click()
+    page.get_by_role("button", name="Delete this document").click()
+    page.get_by_role("button", name="Undo").click()
+    page.wait_for_url("**/d/**")
+    expect(page.locator(".content")).to_contain_text("soon gone")
+    expect(page.locator(".tag")).to_contain_text("kept")
+
+
+def check_live(page, server):
+    page.goto(server.url + "/activity")
+    expect(page.locator("[data-live-switch] input")).to_be_checked()
+    page.wait_for_timeout(1_000)
+    server.tool("add", name="live.txt", content="just now")
+    expect(page.locator("tr.new", has_text="live.txt").first).to_be_visible()
+    page.goto(server.url + "/admin")
+    page.get_by_role("link", name="Check everything").click()
+    expect(page.locator("[data-run-result]")).to_contain_text("Everything is as it was stored")
+
+
+def check_downloads(page, server):
+    page.goto(server.url + "/c/default?folder=notes/")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download as ZIP").click()
+    import zipfile
+    names = zipfile.ZipFile(download.value.path()).namelist()
+    assert len(names) == 39 and "01.txt" in names, names
+
+
+def check_assets(page, server, folder):
+    picture = pathlib.Path(folder) / "pond.png"
+    picture.write_bytes(PIXEL)
+    page.goto(server.url + "/books/birds-of-the-lake")
+    page.get_by_text("Add assets").click()
+    with page.expect_navigation():
+        page.locator("[data-to$='/images'] input[type=file]").set_input_files(str(picture))
+    expect(page.locator("table.data")).to_contain_text("pond.png")
+
+
 def check_people(browser, folder):
     """Signing in, making a token, signing out; without scripts too."""
     for name, more in (("alice", []), ("root", ["--admin"])):
@@ -231,6 +344,39 @@ def check_people(browser, folder):
         assert page.goto(server.url + "/tokens").status == 401
         assert not watch.problems, watch.problems
         context.close()
+    context = browser.new_context()
+    watch = Watch(context, server.url)
+    page = context.new_page()
+    page.goto(server.url)
+    page.get_by_label("Name or email address").fill("root")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.locator(".side .who")).to_contain_text("root")
+    page.goto(server.url + "/admin")
+    accessible(page, "/admin")
+    expect(page.locator("table.data").first).to_contain_text("alice@example.com")
+    page.goto(server.url + "/tokens")
+    page.get_by_text("Make a personal token").click()
+    page.get_by_label("Label").first.fill("reader")
+    page.get_by_label("write", exact=True).first.uncheck()
+    page.get_by_role("button", name="Make the token").first.click()
+    key = re.search(r"pat_live_[\w-]{32}", page.content()).group(0)
+    context.close()
+    assert not watch.problems, watch.problems
+    context = browser.new_context()
+    watch = Watch(context, server.url)
+    page = context.new_page()
+    page.goto(server.url + "/sign-in")
+    accessible(page, "/sign-in")
+    page.get_by_label("Token").fill(key)
+    page.get_by_role("button", name="Continue").click()
+    expect(page.locator(".side .who")).to_contain_text("read only")
+    for path in ("/", "/search", "/c", "/books", "/snapshots", "/activity", "/tokens", "/account"):
+        assert page.goto(server.url + path).status == 200, path
+        assert page.locator("button.danger, .drop:visible").count() == 0, path
+        accessible(page, path)
+    context.close()
+    assert not watch.problems, watch.problems
     link = subprocess.run([SHELF, "--data-dir", folder, "open", "--print"], capture_output=True, text=True, check=True,
                           env={**os.environ, "SHELF_HTTP_LISTEN": server.url.split("//")[1]}).stdout.strip()
     context = browser.new_context()
@@ -247,7 +393,9 @@ def shoot(browser, server, ids, empty):
     pages = {"overview": "/", "search": "/search?q=heron", "document": f"/d/{ids['heron']}", "code": f"/d/{ids['code']}?lines=6-10",
              "versions": f"/d/{ids['heron']}?view=versions", "folder": "/c/default", "graph": f"/graph?node=doc:{ids['heron']}&depth=2",
              "evidence": "/cite?address=text://cited%23lines=2-2", "book": "/books/birds-of-the-lake/lessons/part-1/chapter-01/lesson-02.md",
-             "activity": "/activity", "tokens": "/tokens", "admin": "/admin", "snapshots": "/snapshots"}
+             "activity": "/activity", "tokens": "/tokens", "admin": "/admin?run=check", "snapshots": "/snapshots", "pdf": f"/d/{ids['pdf']}",
+             "sound": f"/d/{ids['sound']}", "page-evidence": f"/cite?address=doc://{ids['pdf']}%23pages=2", "memory": "/memory",
+             "related": f"/d/{ids['heron']}?view=links", "contents": "/books/birds-of-the-lake"}
     for width, height in ((1440, 900), (900, 900), (360, 780)):
         for scheme in ("light", "dark"):
             context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
@@ -263,7 +411,8 @@ def shoot(browser, server, ids, empty):
 def main():
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-        server = Server(f"{folder}/library", "--no-auth")
+        pathlib.Path(f"{folder}/space").mkdir()
+        server = Server(f"{folder}/library", "--no-auth", "--workspace", f"{folder}/space")
         empty = Server(f"{folder}/empty", "--no-auth")
         ids = fill(server)
         if SHOTS:
@@ -289,6 +438,11 @@ def main():
         check_upload(page, server, folder)
         check_editor(page, server)
         check_graph(page, server, ids)
+        check_pages_of_pdf(page, server, ids)
+        check_undo(page, server)
+        check_live(page, server)
+        check_downloads(page, server)
+        check_assets(page, server, folder)
         context.close()
         assert not watch.problems, "\n".join(watch.problems)
         check_people(browser, f"{folder}/people")

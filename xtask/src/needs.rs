@@ -42,6 +42,12 @@ pub fn ensure() -> Result<()> {
     bail!("apt-get ran, but the tests still need {}. Install it by hand.", listed(&still))
 }
 
+/// Installs the packages of something that only some tests need, if it is missing and that is possible. Tells whether it
+/// is there then.
+pub fn offer(present: impl Fn() -> bool, packages: &[&str]) -> bool {
+    present() || (can_install() && install(packages).is_ok() && present())
+}
+
 fn missing() -> Vec<&'static Need> {
     NEEDS.iter().filter(|need| !(need.present)()).collect()
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::{places, step};
+use crate::{needs, places, step};
 
 /// The client package; version 2 is the first that supports both protocol eras.
 const CLIENT: &str = "mcp>=2";
@@ -28,14 +28,17 @@ pub fn client_test(shelf: &Path) -> Result<()> {
 const BROWSER: &str = "/usr/bin/chromium";
 /// The package that drives it.
 const DRIVER: &str = "playwright";
+/// The package that looks for pages that some people cannot use. It is used by the test only, and never shipped.
+const ACCESSIBILITY: &str = "axe-core@4";
 
-/// Tests the web console in a browser. Where there is none, a line says so.
+/// Tests the web console in a browser. Where there is none, and none can be installed, a line says so.
 pub fn console_test(shelf: &Path) -> Result<()> {
-    if !Path::new(BROWSER).exists() {
-        println!(
-            "test: the web console was not tested in a browser; `apt-get install chromium` installs one"
-        );
-        return Ok(());
+    let skipped = |remedy: &str| {
+        println!("SKIPPED: the web console was not tested in a browser; {remedy}");
+        Ok(())
+    };
+    if !needs::offer(|| Path::new(BROWSER).exists(), &["chromium"]) {
+        return skipped("install chromium with `apt-get install chromium`");
     }
     let interpreter = interpreter()?;
     let name = interpreter.to_string_lossy().into_owned();
@@ -43,18 +46,35 @@ pub fn console_test(shelf: &Path) -> Result<()> {
     if !step::succeeds(&name, &["-c", &probe])
         && !step::succeeds(&name, &["-m", "pip", "install", "--quiet", DRIVER])
     {
-        println!(
-            "test: the web console was not tested in a browser; `{name} -m pip install {DRIVER}` failed"
-        );
-        return Ok(());
+        return skipped(&format!("`{name} -m pip install {DRIVER}` failed"));
     }
     let script = places::root().join("tests").join("python").join("console_test.py");
     let shots = places::target()?.join("console");
+    let mut command = Command::new(interpreter);
+    command.arg(script).arg(shelf).arg(shots).env("PYTHONDONTWRITEBYTECODE", "1");
+    match accessibility()? {
+        Some(file) => drop(command.env("AXE", file)),
+        None => println!(
+            "SKIPPED: the web console was not checked for accessibility; install npm with `apt-get install npm`"
+        ),
+    }
     step::run(
         "testing the web console in a browser",
         "Fix the failure, or run tests/python/console_test.py manually to investigate.",
-        Command::new(interpreter).arg(script).arg(shelf).arg(shots).env("PYTHONDONTWRITEBYTECODE", "1"),
+        &mut command,
     )
+}
+
+/// The script of the accessibility check, fetched on first use; `None` where it cannot be had.
+fn accessibility() -> Result<Option<PathBuf>> {
+    let folder = places::target()?.join("axe");
+    let file = folder.join("node_modules").join("axe-core").join("axe.min.js");
+    if !file.exists() && needs::offer(|| step::succeeds("npm", &["--version"]), &["npm"]) {
+        let to = folder.to_string_lossy().into_owned();
+        let arguments = ["install", "--silent", "--no-audit", "--no-fund", "--prefix", &to, ACCESSIBILITY];
+        step::succeeds("npm", &arguments);
+    }
+    Ok(file.exists().then_some(file))
 }
 
 /// The environment's interpreter, set up on first use.

@@ -1,6 +1,7 @@
 // What pages do beside being read: search as you type, keys, copying, uploads, live activity. Every page works without it.
 const $ = (query, from = document) => from.querySelector(query);
 const all = (query, from = document) => [...from.querySelectorAll(query)];
+const element = (name, properties = {}, ...inner) => { const made = Object.assign(document.createElement(name), properties); made.append(...inner); return made; };
 const proof = () => $('meta[name=proof]')?.content ?? '';
 
 function say(text) {
@@ -38,6 +39,7 @@ for (const button of themeSwitches) {
 // Search as you type: the address is the state, and the server renders the results.
 const searchForm = $('[data-search]');
 const results = $('[data-results]');
+const facets = $('[data-facets]');
 const pane = $('[data-preview-pane]');
 let here = -1;
 if (searchForm && results) {
@@ -60,9 +62,11 @@ if (searchForm && results) {
       here = -1;
       ready(results);
       if (pane) pane.hidden = true;
+      const counts = await fetch(`${to}&part=facets`, { signal: running.signal });
+      if (counts.ok && facets) facets.innerHTML = await counts.text();
     } catch (error) { if (error.name !== 'AbortError') results.textContent = 'The server does not answer.'; }
   };
-  input.addEventListener('input', () => { clearTimeout(waiting); waiting = setTimeout(run, 120); });
+  input.addEventListener('input', () => { clearTimeout(waiting); waiting = setTimeout(run, 40); });
   for (const radio of all('input[type=radio]', searchForm)) radio.addEventListener('change', run);
   searchForm.addEventListener('submit', (event) => { event.preventDefault(); clearTimeout(waiting); run(); });
 }
@@ -132,10 +136,11 @@ async function entries(items) {
   for (const entry of [...items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean)) await visit(entry, '');
   return found;
 }
-function send(file, name, collection, bar) {
+function send(file, name, area, bar) {
   return new Promise((done) => {
     const request = new XMLHttpRequest();
-    request.open('POST', `/upload?${new URLSearchParams({ collection, name })}`);
+    const { to = '/upload', collection } = area.dataset;
+    request.open('POST', `${to}?${new URLSearchParams(collection ? { collection, name } : { name })}`);
     request.setRequestHeader('x-proof', proof());
     request.setRequestHeader('content-type', 'application/octet-stream');
     request.upload.addEventListener('progress', (event) => { if (event.lengthComputable) bar.value = event.loaded / event.total; });
@@ -159,7 +164,7 @@ for (const area of all('[data-drop]')) {
         text.textContent = path;
         row.append(bar, text);
         list.prepend(row);
-        const problem = await send(file, area.dataset.folder + path, area.dataset.collection, bar);
+        const problem = await send(file, (area.dataset.folder ?? '') + path, area, bar);
         if (problem) { failed += 1; text.textContent = `${path}: ${problem}`; } else row.remove();
       }
     };
@@ -174,20 +179,71 @@ for (const area of all('[data-drop]')) {
   for (const pick of all('[data-pick]', area)) pick.addEventListener('change', () => take([...pick.files].map((file) => [file, file.webkitRelativePath || file.name])));
 }
 
-// Live activity.
+// Live activity: the server sends rows as soon as they are there. A page that nobody looks at does not listen.
 const live = $('[data-live]');
-const liveSwitch = $('[data-live-switch]');
-if (live && liveSwitch) {
-  liveSwitch.hidden = false;
-  const box = $('input', liveSwitch);
-  setInterval(async () => {
-    if (!box.checked || document.hidden) return;
-    const known = Number($('tr', live)?.dataset.sequence ?? 0);
-    const reply = await fetch(live.dataset.live).catch(() => null);
-    if (!reply?.ok) return;
-    live.innerHTML = await reply.text();
-    for (const row of all('tr', live)) if (Number(row.dataset.sequence) > known) row.classList.add('new');
-  }, 2000);
+if (live) {
+  const box = $('[data-live-switch] input');
+  if (box) box.parentElement.hidden = false;
+  let source;
+  const listen = () => {
+    const wanted = !document.hidden && (box?.checked ?? true);
+    if (wanted === Boolean(source)) return;
+    source?.close();
+    source = wanted ? new EventSource(live.dataset.live) : undefined;
+    if (!source) return;
+    source.onmessage = (event) => {
+      const body = $('tbody', live);
+      const known = new Set(all('tr', body).map((row) => row.dataset.sequence));
+      const fresh = element('table');
+      fresh.innerHTML = event.data;
+      for (const row of all('tr', fresh).reverse()) if (!known.has(row.dataset.sequence)) { row.classList.add('new'); body.prepend(row); }
+      for (const row of all('tr', body).slice(Number(live.dataset.most ?? 300))) row.remove();
+    };
+  };
+  box?.addEventListener('change', listen);
+  document.addEventListener('visibilitychange', listen);
+  addEventListener('pagehide', () => { source?.close(); source = undefined; });
+  addEventListener('pageshow', listen);
+  listen();
+}
+
+// Long work: its progress, and a way to stop it. Closing the stream stops the work.
+const outcome = $('[data-run-result]');
+for (const link of all('[data-run]')) link.addEventListener('click', (event) => {
+  event.preventDefault();
+  const bar = element('progress');
+  const text = element('span', { className: 'note', textContent: 'Starting' });
+  const stop = element('button', { type: 'button', textContent: 'Stop' });
+  const state = element('div', { className: 'state running' }, element('strong', { textContent: link.textContent }), element('p', {}, bar, ' ', text), stop);
+  state.setAttribute('role', 'status');
+  outcome.replaceChildren(state);
+  const source = new EventSource(link.dataset.run);
+  const end = (words) => { source.close(); if (words) outcome.replaceChildren(element('p', { className: 'note', textContent: words })); };
+  source.addEventListener('progress', (message) => {
+    const { done, total, message: what } = JSON.parse(message.data);
+    if (total) { bar.max = total; bar.value = done; } else bar.removeAttribute('value');
+    text.textContent = total ? `${what}: ${done} of ${total}` : `${what}: ${done}`;
+  });
+  source.addEventListener('done', (message) => { end(); outcome.innerHTML = message.data; ready(outcome); });
+  source.onerror = () => end('It could not be done now. Perhaps somebody else is doing it; try again in a while.');
+  stop.addEventListener('click', () => end('Stopped.'));
+  stop.focus();
+});
+
+// Chapters: a click seeks, and the one that plays is marked.
+const player = $('[data-player]');
+const chapters = all('[data-seek]');
+if (player && chapters.length) {
+  for (const chapter of chapters) chapter.addEventListener('click', (event) => {
+    event.preventDefault();
+    player.currentTime = Number(chapter.dataset.seek);
+    player.play().catch(() => {});
+    history.replaceState(null, '', chapter.href);
+  });
+  player.addEventListener('timeupdate', () => {
+    const now = chapters.filter((chapter) => Number(chapter.dataset.seek) <= player.currentTime + 0.05).pop();
+    for (const chapter of chapters) chapter.toggleAttribute('aria-current', chapter === now);
+  });
 }
 
 // Choosing all rows of a table.
@@ -203,7 +259,6 @@ function dialog(content) {
   box.showModal();
   return box;
 }
-const element = (name, properties = {}, ...inner) => { const made = Object.assign(document.createElement(name), properties); made.append(...inner); return made; };
 function palette() {
   if ($('dialog[open]')) return;
   const places = all('.side a').map((link) => [link.textContent, link.href]);

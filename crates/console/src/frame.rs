@@ -4,7 +4,7 @@ use maud::{DOCTYPE, Markup, html};
 use shelf_base::Kind;
 use shelf_tools::ErrorReply;
 
-use crate::{Host, Reply, Request, assets, words};
+use crate::{Host, Method, Reply, Request, assets, words};
 
 /// The pages in the menu: path, name, and a tool without which the page would be empty.
 const MENU: [(&str, &str, &str); 9] = [
@@ -51,7 +51,11 @@ pub(crate) fn with_status(
             }
             div.columns {
                 nav.side aria-label="Pages" { (menu(host, here)) }
-                main id="main" tabindex="-1" { (body) }
+                main id="main" tabindex="-1" { (body)
+                    @if request.method == Method::Get && status == 200 {
+                        footer.foot { a href={ (request.address) @if request.address.contains('?') { "&" } @else { "?" } "part=json" } { "This page as JSON" } }
+                    }
+                }
             }
         },
     );

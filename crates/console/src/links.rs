@@ -24,6 +24,14 @@ pub(crate) fn lines(id: &str, first: u64, last: u64) -> String {
     if first == 0 { document(id) } else { format!("/d/{}?lines={first}-{last}#L{first}", encoded(id)) }
 }
 
+/// The page of a document at some lines, with a region of a page marked.
+pub(crate) fn region(id: &str, (first, last): (u64, u64), region: &str) -> String {
+    if region.is_empty() || first == 0 {
+        return lines(id, first, last);
+    }
+    format!("/d/{}?lines={first}-{last}&box={}#L{first}", encoded(id), encoded(region))
+}
+
 /// The bytes of a document.
 pub(crate) fn raw(id: &str, hash: Option<&str>) -> String {
     let version = hash.map_or_else(String::new, |hash| format!("?version={}", encoded(hash)));
@@ -44,6 +52,11 @@ pub(crate) fn with(path: &str, pairs: &[(&str, &str)]) -> String {
         .map(|(name, value)| format!("{name}={}", encoded(value)))
         .collect();
     if parts.is_empty() { path.to_owned() } else { format!("{path}?{}", parts.join("&")) }
+}
+
+/// An address that a tool gave, as seen from a page: the server may have another name for the browser than for the tool.
+pub(crate) fn local<'a>(url: &'a str, base_url: &str) -> &'a str {
+    url.strip_prefix(base_url).filter(|path| path.starts_with('/')).unwrap_or(url)
 }
 
 /// A path of this console to go to after signing in; anything else becomes the start page.

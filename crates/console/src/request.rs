@@ -77,6 +77,11 @@ impl Request {
         self.form.iter().filter(move |(known, value)| known == name && !value.is_empty()).map(|(_, v)| &**v)
     }
 
+    /// All fields of the form with this name, empty ones too.
+    pub fn every<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> + 'a {
+        self.form.iter().filter(move |(known, _)| known == name).map(|(_, value)| &**value)
+    }
+
     /// Where to go after signing in: a page of this server that the form names, else the first page.
     pub fn own_next(&self) -> &str {
         crate::links::own(self.field("next"))

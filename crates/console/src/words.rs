@@ -107,10 +107,15 @@ pub(crate) fn kind(mime: &str) -> String {
     }
     let (family, rest) = mime.split_once('/').unwrap_or((mime, ""));
     match family {
-        "image" | "audio" | "video" => format!("{} {family}", rest.to_uppercase()),
-        "text" => rest.strip_prefix("x-").unwrap_or(rest).to_owned(),
+        "image" | "audio" | "video" => format!("{} {family}", plainly(rest).to_uppercase()),
+        "text" => plainly(rest).to_owned(),
         _ => mime.to_owned(),
     }
+}
+
+/// A type without the mark of those that nobody registered.
+fn plainly(word: &str) -> &str {
+    word.strip_prefix("x-").unwrap_or(word)
 }
 
 #[cfg(test)]
@@ -144,8 +149,8 @@ mod tests {
         assert_eq!(plain("a\u{202e}gpj.exe"), "a\u{fffd}gpj.exe");
         assert_eq!(clipped("äöü", 2), "äö…");
         assert_eq!(
-            (kind("text/x-rust"), kind("image/png"), kind("text/markdown")),
-            ("rust".into(), "PNG image".into(), "Markdown".into())
+            (kind("text/x-rust"), kind("audio/x-wav"), kind("text/markdown")),
+            ("rust".into(), "WAV audio".into(), "Markdown".into())
         );
     }
 }

@@ -34,6 +34,8 @@ mod locks;
 mod look;
 pub mod maintain;
 mod manifests;
+mod packing;
+mod page_images;
 mod pattern;
 mod readings;
 mod restore;
@@ -44,6 +46,7 @@ mod status;
 mod texts;
 mod transfer;
 mod tree;
+mod undelete;
 mod update;
 mod validate;
 mod workspace;
@@ -74,7 +77,9 @@ pub use indexing::{Deepen, DeepenFigures, EndpointSettings, IndexFigures};
 pub use ingest::{AddReply, AddRequest, FailedFile, What};
 pub use library::{Caller, FileAccess, Idle, Library, LinkSettings, Options, Ports};
 pub use list::{ListReply, ListRequest};
-pub use look::{DescribedDocument, Event, FileChange, FolderReply, TextPart};
+pub use look::{ActivityOf, DescribedDocument, Event, FileChange, FolderReply, TextPart};
+pub use packing::ArchiveOf;
+pub use page_images::PageImage;
 pub use restore::{RestoreReply, RestoreRequest, Restored};
 pub use search::{
     Correction, FoundPassage, PassageReply, PassageRequest, SearchHit, SearchKind, SearchReply,
@@ -93,6 +98,7 @@ pub use shelf_workspace::{
 pub use status::{Figures, StatusReply};
 pub use transfer::{ImportContent, ImportItem, ImportReply};
 pub use tree::{Entry, Listing};
+pub use undelete::{UndeleteRequest, Undeleted};
 pub use update::{UpdateReply, UpdateRequest};
 pub use workspace::WorkspaceSettings;
 

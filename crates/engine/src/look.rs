@@ -10,13 +10,16 @@ use shelf_catalog::{
 
 use crate::{
     Caller, Entry, Error, Library, OpenAsset, Result,
-    maintain::{GcPlan, Retention},
+    maintain::{CheckReport, GcPlan, Retention},
     readings::{EXTRACTED_BYTES, Origin},
     validate,
 };
 
 /// Values of each kind that facets list.
 const FACETS: usize = 50;
+/// Records that are read at once when those of one person are asked for, and how often.
+const OF_ONE: usize = 1_000;
+const PAGES_OF_ONE: usize = 20;
 /// Folders that are skipped because they hold nothing but one folder.
 const CHAIN: usize = 64;
 
@@ -62,6 +65,54 @@ pub struct Event {
     pub by: String,
     /// The name of the collection, when there still is one.
     pub collection: Option<String>,
+}
+
+/// Whose events, and of what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ActivityOf<'a> {
+    /// Of this collection.
+    pub collection: Option<&'a str>,
+    /// Of this document.
+    pub document: Option<&'a str>,
+    /// By whoever has this name: the label of a token, or the name of an account.
+    pub by: Option<&'a str>,
+    /// After this record of the journal.
+    pub after: Option<u64>,
+}
+
+/// Names that were looked up for events.
+#[derive(Default)]
+struct Names {
+    people: BTreeMap<[u8; 16], String>,
+    collections: BTreeMap<[u8; 16], Option<String>>,
+}
+
+impl Names {
+    /// The label of the token, else the name of the account.
+    fn who(&mut self, library: &Library, record: &Record) -> Result<String> {
+        if let Some(label) = &record.token {
+            return Ok(label.clone());
+        }
+        if let Some(known) = self.people.get(record.account.as_bytes()) {
+            return Ok(known.clone());
+        }
+        let account = library.catalog.account(record.account)?;
+        let name = account.map_or_else(|| record.account.to_string(), |found| found.username);
+        self.people.insert(*record.account.as_bytes(), name.clone());
+        Ok(name)
+    }
+
+    /// The name of the collection, when there still is one.
+    fn collection(&mut self, library: &Library, caller: &Caller, record: &Record) -> Result<Option<String>> {
+        let Some(id) = record.collection else { return Ok(None) };
+        if let Some(known) = self.collections.get(id.as_bytes()) {
+            return Ok(known.clone());
+        }
+        let found = library.catalog.known_collection(caller.pass.scope(), id)?;
+        let name = found.map(|found| found.name);
+        self.collections.insert(*id.as_bytes(), name.clone());
+        Ok(name)
+    }
 }
 
 /// A file that differs between two snapshots.
@@ -176,51 +227,55 @@ impl Library {
     pub fn activity(
         &self,
         caller: &Caller,
-        (collection, document): (Option<&str>, Option<&str>),
+        of: ActivityOf<'_>,
         mut filter: RecordFilter,
         most: usize,
     ) -> Result<(Vec<Event>, bool)> {
         caller.must_read()?;
-        if let Some(name) = collection {
-            let found = self.catalog.collection(caller.pass.scope(), name)?;
+        let scope = caller.pass.scope();
+        if let Some(name) = of.collection {
+            let found = self.catalog.collection(scope, name)?;
             filter.collection = Some(found.ok_or_else(|| Error::missing("collection", name))?.id);
         }
-        if let Some(id) = document {
+        if let Some(id) = of.document {
             let parsed: DocumentId = id.parse().map_err(|_| Error::missing("document", id))?;
             filter.document = Some(parsed);
         }
-        let (records, is_all) = self.catalog.recent(caller.pass.scope(), &filter, most)?;
-        let mut people = BTreeMap::new();
-        let mut shelves = BTreeMap::new();
-        let mut events = Vec::with_capacity(records.len());
-        for record in records {
-            let by = match &record.token {
-                Some(label) => label.clone(),
-                None => match people.get(record.account.as_bytes()) {
-                    Some(known) => String::clone(known),
-                    None => {
-                        let account = self.catalog.account(record.account)?;
-                        let name = account.map_or_else(|| record.account.to_string(), |found| found.username);
-                        people.insert(*record.account.as_bytes(), name.clone());
-                        name
-                    }
-                },
-            };
-            let collection = match record.collection {
-                None => None,
-                Some(id) => match shelves.get(id.as_bytes()) {
-                    Some(known) => Option::clone(known),
-                    None => {
-                        let found = self.catalog.known_collection(caller.pass.scope(), id)?;
-                        let name = found.map(|found| found.name);
-                        shelves.insert(*id.as_bytes(), name.clone());
-                        name
-                    }
-                },
-            };
-            events.push(Event { record, by, collection });
+        let mut names = Names::default();
+        let mut events = Vec::new();
+        let mut is_all = true;
+        // Whoever asks for one person's events gets them from several pages of the journal.
+        for _ in 0..PAGES_OF_ONE {
+            let wanted = if of.by.is_some() { OF_ONE } else { most };
+            let (records, is_end) = self.catalog.recent(scope, &filter, wanted)?;
+            is_all = is_end;
+            let last = records.last().map(|record| record.sequence);
+            let is_more = records.len() == wanted && of.by.is_some();
+            for record in records {
+                if of.after.is_some_and(|after| record.sequence <= after) {
+                    return Ok((events, is_all));
+                }
+                let by = names.who(self, &record)?;
+                if of.by.is_some_and(|wanted| wanted != by) {
+                    continue;
+                }
+                let collection = names.collection(self, caller, &record)?;
+                events.push(Event { record, by, collection });
+                if events.len() == most {
+                    return Ok((events, is_all));
+                }
+            }
+            if !is_more {
+                break;
+            }
+            filter.before = last;
         }
         Ok((events, is_all))
+    }
+
+    /// The number of the last thing that happened in the library, to whomever.
+    pub fn last_event(&self) -> Result<u64> {
+        Ok(self.catalog.sequence()?)
     }
 
     /// What changed from one snapshot to another, by path; with the present state of its collection when no other is
@@ -252,6 +307,12 @@ impl Library {
     pub fn audit_for(&self, caller: &Caller) -> Result<(u64, Vec<String>)> {
         caller.must_administer()?;
         self.audit()
+    }
+
+    /// Reads and verifies everything that the library holds, for an administrator.
+    pub fn check_for(&self, caller: &Caller, call: &CallContext) -> Result<CheckReport> {
+        caller.must_administer()?;
+        self.check(call)
     }
 
     /// What garbage collection would free, for an administrator. Snapshots are kept.
@@ -292,7 +353,11 @@ fn differences<'a>(
 }
 
 /// The version with this hash or beginning of a hash; the present one when none is given.
-fn one_version(document: &Document, versions: Vec<Version>, hash: Option<&str>) -> Result<Version> {
+pub(crate) fn one_version(
+    document: &Document,
+    versions: Vec<Version>,
+    hash: Option<&str>,
+) -> Result<Version> {
     let Some(hash) = hash else { return Ok(document.version.clone()) };
     let prefix = validate::hash_prefix(hash)?;
     let found = versions.into_iter().find(|version| version.hash.to_string().starts_with(&prefix));

@@ -15,7 +15,8 @@
 //! programming languages ([`code`]), links and headings of prose ([`links`]), as names that are resolved later.
 //!
 //! **Maps** ([`map`]). The tree of nodes of a document, made from its headings, symbols, keys, pages, chapters or cues,
-//! each with its exact place. [`cut_pages`], [`crop`] and [`media::cut_clip`] cut out what is at a place.
+//! each with its exact place. [`cut_pages`], [`crop`] and [`media::cut_clip`] cut out what is at a place, and
+//! [`draw_page`] draws a page.
 //!
 //! This crate keeps no state, and reads no files except through `ffprobe` and `ffmpeg`.
 
@@ -48,7 +49,7 @@ pub use detect::{Detected, SAMPLE, detect, extension_of};
 pub use layout::{Bookmark, Layout, LineBox};
 pub use media::{MediaFacts, Recording};
 pub use passages::{Passage, passages};
-pub use pdf::{CutError, cut_pages, page_count};
+pub use pdf::{CutError, DrawnPage, PAGE_WIDTH, cut_pages, draw_page, page_count};
 pub use picture::{crop, image_size};
 pub use subtitles::{Cue, cues, is_named_as_recording, subtitles_beside};
 pub use text::{Markup, Text, Unreadable, is_extracted, text_of};

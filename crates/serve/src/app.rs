@@ -287,7 +287,8 @@ impl Drop for CancelOnDrop {
     }
 }
 
-fn note(tool: &Tool, started: Instant, failure: Option<&ErrorReply>) {
+/// Counts and logs a call that has ended.
+pub(crate) fn note(tool: &Tool, started: Instant, failure: Option<&ErrorReply>) {
     let seconds = started.elapsed().as_secs_f64();
     let code = failure.map_or("ok", |failure| failure.kind.row().code);
     metrics::counter!("shelf_tool_calls_total", "tool" => tool.name, "outcome" => code).increment(1);

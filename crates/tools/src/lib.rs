@@ -10,6 +10,7 @@ mod citations;
 mod documents;
 mod family;
 mod limits;
+mod meter;
 pub mod policy;
 pub mod prompts;
 mod registry;

@@ -1,11 +1,11 @@
-//! Rate limits: calls per minute, for each identity and tool, in this process.
+//! What a process counts: calls per minute for each identity and tool, which have limits, and the calls of the last hour.
 
 use std::{collections::HashMap, time::Duration};
 
 use shelf_base::{Moment, RateWindow, ids::AccountId};
 use shelf_engine::Caller;
 
-use crate::{Tool, family::ToolError};
+use crate::{Tool, family::ToolError, meter::Meter};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -17,6 +17,7 @@ type Key = (AccountId, Option<String>, &'static str);
 pub struct Limits {
     per_minute: HashMap<String, u32>,
     calls: RateWindow<Key>,
+    pub(crate) meter: Meter,
 }
 
 impl Default for Limits {
@@ -28,7 +29,7 @@ impl Default for Limits {
 impl Limits {
     /// Limits by tool name; 0 means no limit.
     pub fn new(per_minute: HashMap<String, u32>) -> Self {
-        Self { per_minute, calls: RateWindow::new(MINUTE) }
+        Self { per_minute, calls: RateWindow::new(MINUTE), meter: Meter::default() }
     }
 
     /// Counts one call, or fails with the time until the next one is allowed.

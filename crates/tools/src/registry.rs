@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, LazyLock, PoisonError, RwLock},
+    time::Instant,
 };
 
 use serde::Serialize;
@@ -213,7 +214,9 @@ pub fn call(tool: &Tool, context: &Context<'_>, arguments: Map<String, Value>) -
         let arguments = arguments::prepare(&tool.input_schema(), arguments)?;
         (tool.run)(context, arguments)
     };
+    let started = Instant::now();
     let outcome = catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(ToolError::Defect));
+    context.limits.meter.note(tool.name, started.elapsed(), outcome.is_err(), context.library.now());
     outcome.map_err(|error| tool.family.shape(&error))
 }
 

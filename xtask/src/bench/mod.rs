@@ -4,6 +4,7 @@ mod binary;
 mod books;
 mod cite;
 mod collection;
+mod console;
 mod corpus;
 mod engines;
 mod full_text;
@@ -101,8 +102,9 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
         Some("cite") => cite::run(scale),
         Some("graph") => graph::run(scale),
         Some("collection") => collection::run(scale),
+        Some("console") => console::run(scale),
         _ => bail!(
-            "name a benchmark: `cargo xtask bench ingest`, `serve`, `search`, `grep`, `hostile`, `gc`, `books`, `cite`, `graph` or `collection`"
+            "name a benchmark: `cargo xtask bench ingest`, `serve`, `search`, `grep`, `hostile`, `gc`, `books`, `cite`, `graph`, `collection` or `console`"
         ),
     }
 }

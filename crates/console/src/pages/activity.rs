@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use super::{Answer, ask, now};
+use super::{Answer, ask, charts, now};
 use crate::{Host, Reply, Request, fields::Fields, frame, links, words};
 
 /// Groups of operations that people tell apart.
@@ -31,11 +31,19 @@ const EVENTS: u64 = 100;
 
 pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
     let kind = request.query("kind").unwrap_or_default();
-    let (kind, _, operations) = KINDS.into_iter().find(|(key, ..)| *key == kind).unwrap_or(KINDS[0]);
+    let told = ("told", "", &super::start::TOLD[..]);
+    let (kind, _, operations) =
+        KINDS.into_iter().chain([told]).find(|(key, ..)| *key == kind).unwrap_or(KINDS[0]);
     let collection = request.query("collection").unwrap_or_default();
+    let by = request.query("by").unwrap_or_default();
     let mut arguments = json!({ "limit": EVENTS, "operations": operations });
-    if !collection.is_empty() {
-        arguments["collection"] = json!(collection);
+    for (name, value) in [("collection", collection), ("by", by)] {
+        if !value.is_empty() {
+            arguments[name] = json!(value);
+        }
+    }
+    if let Some(after) = request.query("after").and_then(|after| after.parse::<u64>().ok()) {
+        arguments["after"] = json!(after);
     }
     if let Some(before) = request.query("before").and_then(|before| before.parse::<u64>().ok()) {
         arguments["before"] = json!(before);
@@ -47,8 +55,12 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
     }
     let shelves = ask(host, "list_collections", json!({})).unwrap_or_default();
     let to = |kind: &str, before: &str| {
-        links::with("/activity", &[("kind", kind), ("collection", collection), ("before", before)])
+        links::with(
+            "/activity",
+            &[("kind", kind), ("collection", collection), ("by", by), ("before", before)],
+        )
     };
+    let stream = links::with("/activity/stream", &[("kind", kind), ("collection", collection), ("by", by)]);
     let newest = request.query("before").is_none();
     Ok(frame::page(
         host,
@@ -60,15 +72,26 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
                 label { "What " select name="kind" { @for (key, name, _) in KINDS { option value=(key) selected[key == kind] { (name) } } } }
                 label { "Where " select name="collection" { option value="" { "All collections" }
                     @for shelf in shelves.list("collections") { option value=(shelf.text("name")) selected[shelf.text("name") == collection] { (words::plain(shelf.text("name"))) } } } }
+                label { "Who " input name="by" value=(by) size="14" list="people" placeholder="anybody"; }
+                datalist id="people" { @for name in people(events) { option value=(name) {} } }
                 button { "Show" }
-                @if newest { label.live hidden data-live-switch="" { input type="checkbox"; " Live" } }
+                @if newest { label.live hidden data-live-switch="" { input type="checkbox" checked; " Live" } }
             }
-            div data-live=[newest.then(|| to(kind, "") + if kind.is_empty() && collection.is_empty() { "?part=rows" } else { "&part=rows" })] { (table(events, true)) }
+            @if newest && by.is_empty() && collection.is_empty() && kind.is_empty() { (charts::calls(host)) }
+            div data-live=[newest.then_some(stream)] { (table(events, true)) }
             @if events.is_empty() { (frame::empty("Nothing yet", html! { p { "What is stored, changed and deleted is listed here." } })) }
             @if !found.flag("complete") { p.note { "Older events were not looked at." } }
             @if let Some(before) = found.get("next_before").and_then(Value::as_u64) { p { a.more href=(to(kind, &before.to_string())) rel="next" { "Older" } } }
         },
     ))
+}
+
+/// Whoever did something, each once.
+fn people(events: &[Value]) -> Vec<String> {
+    let mut names: Vec<String> = events.iter().map(|event| words::plain(event.text("by"))).collect();
+    names.sort();
+    names.dedup();
+    names
 }
 
 /// What an operation is called.
@@ -107,7 +130,7 @@ pub(super) fn table(events: &[Value], with_place: bool) -> Markup {
         table.events { tbody { @for event in events {
             tr data-sequence=(event.number("sequence")) {
                 td.when { (frame::when(event.text("at"), now)) }
-                td { strong { (words::plain(event.text("by"))) } " " (word(event.text("operation"))) " "
+                td { a.by href=(links::with("/activity", &[("by", event.text("by"))])) { (words::plain(event.text("by"))) } " " (word(event.text("operation"))) " "
                     @if with_place || event.maybe("document_id").is_none() { (subject(event)) } @else { code { (words::short(event.text("new_hash"))) } } }
                 @if with_place { td.note { @if let Some(collection) = event.maybe("collection") { a href=(links::collection(collection, "")) { (words::plain(collection)) } } } }
             }
@@ -117,9 +140,8 @@ pub(super) fn table(events: &[Value], with_place: bool) -> Markup {
 
 fn subject(event: &Value) -> Markup {
     let path = words::plain(event.text("path"));
-    let is_there = !matches!(event.text("operation"), "delete");
     html! {
-        @match event.maybe("document_id").filter(|_| is_there) {
+        @match event.maybe("document_id") {
             Some(id) => a href=(links::document(id)) { (path) },
             None => span { (path) },
         }

@@ -9,6 +9,9 @@ use crate::{Host, Reply, Request, fields::Fields, frame, links, words};
 
 pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
     must_administer(host)?;
+    if request.query("part") == Some("run") {
+        return Ok(Reply::html(200, run(host, request)?));
+    }
     let matching = request.query("user").unwrap_or_default();
     let users = if matching.is_empty() {
         host.call("list_users_tool", json!({ "limit": 100 }))
@@ -16,7 +19,7 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
         host.call("search_users_tool", json!({ "query": matching, "limit": 100 }))
     }?;
     let status = ask(host, "status", json!({ "detailed": true }))?;
-    let run = request.query("run");
+    let done = run(host, request)?;
     Ok(frame::page(
         host,
         request,
@@ -37,14 +40,48 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
             } } }
             h2 { "Health" }
             (health(&status["details"]))
-            p.actions { a href=(links::with("/admin", &[("run", "audit")])) { "Verify the journal" } a href=(links::with("/admin", &[("run", "gc")])) { "What garbage collection would free" } a href="/tokens" { "All collection tokens" } }
-            @match run {
-                Some("audit") => (audit(host)?),
-                Some("gc") => (gc(host)?),
-                _ => {}
+            p.actions {
+                @for (word, name, tool) in RUNS { @if host.may(tool) { a href=(links::with("/admin", &[("run", word)])) data-run=(links::with("/admin/stream", &[("run", word)])) { (name) } } }
+                a href="/tokens" { "All collection tokens" }
             }
+            div data-run-result="" { (done) }
         },
     ))
+}
+
+/// Work that can be started: as the address names it, as people do, and its tool.
+const RUNS: [(&str, &str, &str); 3] = [
+    ("check", "Check everything", "check_library"),
+    ("audit", "Verify the journal", "audit_journal"),
+    ("gc", "What garbage collection would free", "plan_gc"),
+];
+
+/// The result of the work that an address asks for.
+fn run(host: &dyn Host, request: &Request) -> Result<Markup, shelf_tools::ErrorReply> {
+    match request.query("run") {
+        Some("check") => check(host),
+        Some("audit") => audit(host),
+        Some("gc") => gc(host),
+        _ => Ok(html! {}),
+    }
+}
+
+fn check(host: &dyn Host) -> Result<Markup, shelf_tools::ErrorReply> {
+    let found = ask(host, "check_library", json!({}))?;
+    Ok(html! {
+        div.state role="status" {
+            @if found.flag("sound") { strong.good { "Everything is as it was stored" } }
+            @else { strong.bad { (words::counted(found.list("findings").len() as u64, "thing is", "things are")) " wrong" } }
+            p { (words::counted(found.number("blocks"), "block", "blocks")) " in " (words::counted(found.number("packs"), "pack", "packs")) ", "
+                (words::counted(found.number("contents"), "content", "contents")) ", " (words::counted(found.number("versions"), "version", "versions")) ", "
+                (words::counted(found.number("snapshots"), "snapshot", "snapshots")) " and " (words::counted(found.number("records"), "record", "records")) " of the journal were verified." }
+            @if !found.flag("sound") {
+                ul { @for finding in found.list("findings") { li { code { (words::plain(finding.text("place"))) } " " (words::plain(finding.text("what")))
+                    @for path in finding.list("affects").iter().filter_map(Value::as_str).take(5) { br; span.note { "affects " (words::plain(path)) } } } } }
+                p { "Run " code { "shelf check --repair" } " on the machine of the library." }
+            }
+        }
+    })
 }
 
 fn user_table(host: &dyn Host, users: &[Value]) -> Markup {

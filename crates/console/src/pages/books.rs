@@ -1,5 +1,6 @@
 //! Books: their chapters, reading, and writing without overwriting somebody else.
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use maud::{Markup, html};
 use serde_json::{Value, json};
 use shelf_base::Kind;
@@ -55,7 +56,7 @@ pub(super) fn contents(host: &dyn Host, request: &Request, book: &str) -> Answer
     if request.query("archive").is_some() {
         let made = ask(host, "get_book_archive", json!({ "book_id": book }))?;
         let url = made.text("archive_url");
-        return Ok(Reply::to(url.strip_prefix(request.base_url.as_str()).unwrap_or(url)));
+        return Ok(Reply::to(links::local(url, &request.base_url)));
     }
     let paths = texts(host, book)?;
     let assets = ask(host, "list_assets", json!({ "book_id": book })).unwrap_or_default();
@@ -85,17 +86,92 @@ pub(super) fn contents(host: &dyn Host, request: &Request, book: &str) -> Answer
                 h2 { (words::plain(if folder.is_empty() { "Book" } else { folder })) }
                 ul.plain { @for path in inner { li { a href=(address(book, path)) { (words::plain(path.rsplit('/').next().unwrap_or(path))) } } } }
             }
-            @if !assets.is_empty() {
-                h2 { "Assets" }
-                div.scroll { table.data { thead { tr { th scope="col" { "File" } th scope="col" { "Type" } th.figure scope="col" { "Size" } th scope="col" { "By" } th scope="col" { "Stored" } } }
-                    tbody { @for asset in assets { @let url = asset.text("cdn_url"); tr {
-                        td { a href=(url.strip_prefix(request.base_url.as_str()).unwrap_or(url)) { (words::plain(asset.text("filename"))) } }
-                        td.note { (asset.text("mime_type")) } td.figure { (words::bytes(asset.number("file_size"))) }
-                        td { (words::plain(asset.text("uploaded_by_agent_id"))) } td { (frame::when(asset.text("upload_timestamp"), now())) }
-                    } } } } }
-            }
+            (asset_table(host, request, book, assets))
         },
     ))
+}
+
+/// Assets whose uses are looked up.
+const LOOKED_UP: usize = 200;
+/// The kinds of assets, as tools name them and as people do.
+const ASSETS: [(&str, &str); 4] =
+    [("images", "images"), ("slides", "slides"), ("videos", "videos"), ("audio", "sound")];
+
+fn asset_table(host: &dyn Host, request: &Request, book: &str, assets: &[Value]) -> Markup {
+    let may_add = host.may("upload_asset");
+    let used = used_in(host, book, assets);
+    html! {
+        @if !assets.is_empty() || may_add { h2 id="assets" { "Assets" } }
+        @if !assets.is_empty() {
+            div.scroll { table.data { thead { tr { th scope="col" { "File" } th scope="col" { "Type" } th.figure scope="col" { "Size" } th scope="col" { "Used in" } th scope="col" { "By" } th scope="col" { "Stored" } } }
+                tbody { @for (asset, paths) in assets.iter().zip(&used) { tr {
+                    td { a href=(links::local(asset.text("cdn_url"), &request.base_url)) { (words::plain(asset.text("filename"))) } }
+                    td.note { (asset.text("mime_type")) } td.figure { (words::bytes(asset.number("file_size"))) }
+                    td { (uses(book, paths)) }
+                    td { (words::plain(asset.text("uploaded_by_agent_id"))) } td { (frame::when(asset.text("upload_timestamp"), now())) }
+                } } } } }
+        } @else if may_add { p.note { "None yet." } }
+        @if may_add { details { summary { "Add assets" }
+            @for (kind, name) in ASSETS { div.drop data-drop="" data-to=(format!("{}/assets/{kind}", address(book, ""))) hidden {
+                p { "Drop " (name) " here or " label.link { "choose files" input type="file" multiple hidden data-pick=""; } "." }
+                ul.progress data-progress="" aria-live="polite" {}
+            } }
+            p.note { "Below 10 MB each; larger ones are sent by " code { "shelf books" } " or an agent's " code { "upload_asset" } ". The same name again makes a new version." }
+        } }
+    }
+}
+
+/// The texts of a book that name each of these assets: one search for all of them.
+fn used_in(host: &dyn Host, book: &str, assets: &[Value]) -> Vec<Vec<String>> {
+    let names: Vec<&str> = assets.iter().map(|asset| last_part(asset.text("filename"))).collect();
+    let pattern: Vec<String> = names.iter().take(LOOKED_UP).map(|name| regex_of(name)).collect();
+    let asked = json!({ "book_id": book, "pattern": pattern.join("|"), "max_results": 1_000 });
+    let found =
+        if names.is_empty() { Value::Null } else { ask(host, "grep_search", asked).unwrap_or_default() };
+    let start = format!("books/{book}/");
+    let lines = found.as_array().map_or(&[][..], Vec::as_slice);
+    let uses = |name: &str| {
+        let here = lines.iter().filter(|line| line.text("matched_line").contains(name));
+        let paths = here.map(|line| line.text("file_path"));
+        let mut paths: Vec<String> =
+            paths.map(|path| path.strip_prefix(&start).unwrap_or(path).to_owned()).collect();
+        paths.dedup();
+        paths
+    };
+    names.into_iter().map(uses).collect()
+}
+
+fn last_part(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+fn uses(book: &str, paths: &[String]) -> Markup {
+    html! {
+        @if paths.is_empty() { span.note { "nothing" } }
+        @for (at, path) in paths.iter().take(5).enumerate() { @if at > 0 { ", " } a href=(address(book, path)) { (words::plain(last_part(path))) } }
+        @if paths.len() > 5 { " and " (paths.len() - 5) " more" }
+    }
+}
+
+/// A pattern that fits exactly this text.
+fn regex_of(text: &str) -> String {
+    let mut pattern = String::new();
+    for sign in text.chars() {
+        if !sign.is_alphanumeric() && sign.is_ascii() {
+            pattern.push('\\');
+        }
+        pattern.push(sign);
+    }
+    pattern
+}
+
+/// Takes one asset: its bytes are the body.
+pub(super) fn upload(host: &dyn Host, request: &Request, book: &str, kind: &str) -> Answer {
+    let name = request.query("name").ok_or_else(|| invalid("the file has no name"))?;
+    let name = name.rsplit('/').next().unwrap_or(name);
+    let data = STANDARD.encode(&request.body);
+    let asked = json!({ "book_id": book, "asset_type": kind, "filename": name, "binary_data": data });
+    ask(host, "upload_asset", asked).map(|stored| Reply::json(200, &stored))
 }
 
 fn read(host: &dyn Host, book: &str, path: &str) -> Result<Value, ErrorReply> {

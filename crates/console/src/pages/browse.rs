@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use super::{Answer, ask, invalid, now};
+use super::{Answer, ask, deleted, invalid, now};
 use crate::{Host, Reply, Request, fields::Fields, frame, links, words};
 
 /// Documents on a page.
@@ -80,7 +80,8 @@ pub(super) fn folder(host: &dyn Host, request: &Request, collection: &str) -> An
             p.where { (words::counted(found.number("folder_count"), "folder", "folders")) ", " (words::counted(total, "document", "documents")) " here · "
                 a href=(links::with("/search", &[("collection", collection)])) { "Search" } " · "
                 a href=(links::with("/snapshots", &[("collection", collection)])) { "Snapshots" } " · "
-                a href=(links::with("/activity", &[("collection", collection)])) { "Activity" } }
+                a href=(links::with("/activity", &[("collection", collection)])) { "Activity" }
+                @if host.may("archive") && !is_empty { " · " a href=(links::with(&format!("/c/{}/zip", links::encoded(collection)), &[("folder", place)])) { "Download as ZIP" } } }
             @if is_empty { (frame::empty("Nothing here", html! { p { @if place.is_empty() { "This collection has no documents." } @else { "This folder does not exist, or is empty." } } })) }
             @if !folders.is_empty() { div.scroll { table.data {
                 thead { tr { th scope="col" { "Folder" } th.figure scope="col" { "Documents" } th.figure scope="col" { "Size" } } }
@@ -129,7 +130,7 @@ fn document_table(
     let now = now();
     html! {
         form method="post" action={ "/c/" (links::encoded(collection)) "/chosen" } {
-            (frame::proof(host))
+            (frame::proof(host)) input type="hidden" name="back" value=(to(sort, order, 0));
             div.scroll { table.data {
                 thead { tr {
                     @if may_choose { th { input type="checkbox" data-all="" aria-label="Choose all"; } }
@@ -158,6 +159,16 @@ fn document_table(
     }
 }
 
+/// Makes a ZIP file of a folder and goes to it.
+pub(super) fn zip(host: &dyn Host, request: &Request, collection: &str) -> Answer {
+    let mut asked = json!({ "collection": collection });
+    if let Some(folder) = request.query("folder") {
+        asked["folder"] = json!(folder);
+    }
+    let made = ask(host, "archive", asked)?;
+    Ok(Reply::to(links::local(made.text("archive_url"), &request.base_url)))
+}
+
 /// Does something with the documents that were chosen; deleting asks first.
 pub(super) fn chosen(host: &dyn Host, request: &Request, collection: &str) -> Answer {
     let ids: Vec<&str> = request.fields("id").take(DOCUMENTS as usize).collect();
@@ -177,13 +188,17 @@ pub(super) fn chosen(host: &dyn Host, request: &Request, collection: &str) -> An
                     json!({ "name": document.text("path"), "hash": document.text("hash"), "collection": document.text("collection"), "tags": [tag] }),
                 )?;
             }
-            Ok(Reply::to(links::collection(collection, "")))
+            Ok(Reply::to(links::own(request.field("back"))))
         }
         Some("delete") if request.field("sure").is_some() => {
+            let described: Vec<Value> = ids
+                .iter()
+                .map(|id| ask(host, "describe_document", json!({ "document_id": id })))
+                .collect::<Result<_, _>>()?;
             for id in ids {
                 ask(host, "delete_document_tool", json!({ "document_id": id }))?;
             }
-            Ok(Reply::to(links::collection(collection, "")))
+            Ok(deleted::done(host, request, &described))
         }
         Some("delete") => {
             let described: Vec<Value> = ids
@@ -196,7 +211,7 @@ pub(super) fn chosen(host: &dyn Host, request: &Request, collection: &str) -> An
                 "Delete documents",
                 html! {
                     h1 { "Delete " (words::counted(ids.len() as u64, "document", "documents")) "?" }
-                    p { "They disappear from lists and searches. Snapshots that hold them keep their content, so that they can be restored from there." }
+                    p { "They disappear from lists and searches. Their content stays until garbage collection frees it, so that you can undo this; snapshots that hold them keep it for good." }
                     ul { @for found in &described { li { (words::plain(found["document"].text("path"))) " " span.note { (words::bytes(found["document"].number("size"))) } } } }
                     form method="post" {
                         (frame::proof(host)) @for id in &ids { input type="hidden" name="id" value=(id); }

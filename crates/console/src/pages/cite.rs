@@ -1,13 +1,18 @@
 //! Evidence beside its source: what an address or a node stands for, and whether the source has changed since.
 
+use std::ops::RangeInclusive;
+
 use maud::{Markup, html};
 use serde_json::{Value, json};
+use shelf_base::{Address, address::Place};
 
-use super::{Answer, ask};
+use super::{Answer, ask, player, sheets};
 use crate::{Host, Request, fields::Fields, frame, links, render::code, words};
 
 /// Lines around the evidence.
 const AROUND: u64 = 8;
+/// Pages that are shown as images.
+const PAGES: usize = 6;
 
 pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
     let (address, resource, node) =
@@ -55,9 +60,7 @@ fn entrance(host: &dyn Host) -> Markup {
 fn evidence(host: &dyn Host, request: &Request, found: &Value) -> Markup {
     let (node, address) = (&found["node"], found.text("address"));
     let source = source_of(host, found.text("resource_id"));
-    // The address of the server may be another one for the browser than for the tool; the path is the same.
-    let url =
-        found.maybe("evidence_url").map(|url| url.strip_prefix(request.base_url.as_str()).unwrap_or(url));
+    let url = found.maybe("evidence_url").map(|url| links::local(url, &request.base_url));
     let mime = found.text("mime_type");
     let changed = found.flag("source_changed");
     html! {
@@ -88,13 +91,19 @@ fn evidence(host: &dyn Host, request: &Request, found: &Value) -> Markup {
     }
 }
 
-/// The lines or pages that an address names itself, which may be fewer than those of the node around them.
+/// The place that an address names itself, which may be less than that of the node around it.
 fn place(address: &str, location: &Value) -> Value {
-    let named = address.split_once('#').and_then(|(_, place)| place.split_once('='));
-    let Some((name @ ("lines" | "pages"), range)) = named else { return location.clone() };
-    let (first, last) = range.split_once('-').unwrap_or((range, range));
-    match (first.parse::<u64>(), last.parse::<u64>()) {
-        (Ok(first), Ok(last)) => json!({ name: [first, last] }),
+    let Ok(address) = address.parse::<Address>() else { return location.clone() };
+    match address.place() {
+        Place::Text(Some(lines)) => json!({ "lines": [lines.first(), lines.last()] }),
+        // The region of a page is known to the node only.
+        Place::Document(Some(pages)) => {
+            json!({ "pages": [pages.first(), pages.last()], "bbox": location["bbox"] })
+        }
+        Place::Image(Some(region)) => json!({ "bbox": region.corners() }),
+        Place::Video(Some(clip)) | Place::Audio(Some(clip)) => {
+            json!({ "start": clip.start().as_f64(), "end": clip.end().map(|end| end.as_f64()) })
+        }
         _ => location.clone(),
     }
 }
@@ -107,46 +116,76 @@ fn source_of(host: &dyn Host, resource: &str) -> Option<(Value, String)> {
     Some((got, hash))
 }
 
+/// Where the evidence stands: the page with its region, the lines in their file, the time in the recording.
 fn context(host: &dyn Host, source: Option<&(Value, String)>, location: &Value) -> Markup {
     let Some((document, hash)) = source else {
         return html! { p.note { "The source is not there any more." } };
     };
     let id = document.text("document_id");
+    let mime = document.text("mime_type");
     let numbers = |name: &str| -> Vec<u64> { location.list(name).iter().filter_map(Value::as_u64).collect() };
     let (lines, pages) = (numbers("lines"), numbers("pages"));
-    let read = |first: u64, most: u64| {
-        ask(
-            host,
-            "read_text",
-            json!({ "document_id": id, "hash": hash, "first_line": first, "max_lines": most }),
-        )
-    };
-    let mut marked = lines.first().map(|first| *first..=lines.last().copied().unwrap_or(*first));
-    if marked.is_none()
-        && let Some(page) = pages.first()
-    {
-        let starts: Vec<u64> = read(1, 1)
-            .ok()
-            .map(|text| text.list("pages").iter().filter_map(Value::as_u64).collect())
-            .unwrap_or_default();
-        let (page, last) = (*page as usize, *pages.last().unwrap_or(page) as usize);
-        let from = starts.get(page.saturating_sub(1)).copied();
-        marked = from
-            .map(|from| from..=starts.get(last).map_or(from + 60, |next| next.saturating_sub(1).max(from)));
-    }
+    let region: Vec<f64> = location.list("bbox").iter().filter_map(Value::as_f64).collect();
+    let region: Option<[f64; 4]> = region.try_into().ok();
     let title = super::document::title(document);
     let title = if title.is_empty() { document.text("path") } else { title };
-    let way = marked
-        .as_ref()
-        .map_or_else(|| links::document(id), |marked| links::lines(id, *marked.start(), *marked.end()));
+    let marked = lines.first().map(|first| *first..=lines.last().copied().unwrap_or(*first));
+    let marked = marked.or_else(|| lines_of_pages(host, (id, hash), &pages));
+    let way = match (&marked, pages.first()) {
+        (_, Some(page)) => format!("{}#p{page}", links::document(id)),
+        (Some(marked), None) => links::lines(id, *marked.start(), *marked.end()),
+        (None, None) => links::document(id),
+    };
+    let span = location.get("start").and_then(Value::as_f64);
+    let body = if mime == "application/pdf" && !pages.is_empty() && host.may("page_image") {
+        let (first, last) = (pages[0], *pages.last().unwrap_or(&pages[0]));
+        html! { @for page in (first..=last).take(PAGES) { (sheets::sheet(id, hash, page, region)) }
+        @if last - first >= PAGES as u64 { p.note { "Further pages: " a href=(way) { "in the document" } } } }
+    } else if let (true, Some(region)) = (mime.starts_with("image/"), region) {
+        html! { figure.sheet { img src=(links::raw(id, Some(hash))) alt="The whole picture"; (sheets::region_of(region)) } }
+    } else if let Some(start) = span {
+        let end = location.get("end").and_then(Value::as_f64);
+        let range = end.map_or_else(
+            || player::clock(start),
+            |end| format!("{}–{}", player::clock(start), player::clock(end)),
+        );
+        html! { (player::player(&links::raw(id, Some(hash)), mime, Some((start, end)))) p.note { "The whole recording, at " (range) "." } }
+    } else if let Some(marked) = &marked {
+        around(host, (document, id, hash), marked)
+    } else {
+        html! { p.note { "The address stands for the whole document." } }
+    };
     html! {
         p.where { a href=(way) { (words::plain(title)) } " " span.note { (words::plain(document.text("document_path"))) } @if !pages.is_empty() { " · page " (pages[0]) } }
-        @if let Some(marked) = &marked {
-            @let first = marked.start().saturating_sub(AROUND).max(1);
-            @match read(first, (marked.end() + AROUND + 1).saturating_sub(first).min(300)) {
-                Ok(text) => (code::lines(text.text("text"), first, (document.text("mime_type"), document.text("document_path")), Some(marked))),
-                Err(error) => p.note { (words::plain(&error.message)) },
-            }
-        } @else { p.note { "The address stands for the whole document." } }
+        (body)
+    }
+}
+
+/// The lines of some pages.
+fn lines_of_pages(host: &dyn Host, (id, hash): (&str, &str), pages: &[u64]) -> Option<RangeInclusive<u64>> {
+    let page = *pages.first()? as usize;
+    let last = *pages.last()? as usize;
+    let asked = json!({ "document_id": id, "hash": hash, "first_line": 1, "max_lines": 1 });
+    let text = ask(host, "read_text", asked).ok()?;
+    let starts: Vec<u64> = text.list("pages").iter().filter_map(Value::as_u64).collect();
+    let from = *starts.get(page.saturating_sub(1))?;
+    Some(from..=starts.get(last).map_or(from + 60, |next| next.saturating_sub(1).max(from)))
+}
+
+/// Some lines with those around them.
+fn around(
+    host: &dyn Host,
+    (document, id, hash): (&Value, &str, &str),
+    marked: &RangeInclusive<u64>,
+) -> Markup {
+    let first = marked.start().saturating_sub(AROUND).max(1);
+    let most = (marked.end() + AROUND + 1).saturating_sub(first).min(300);
+    let asked = json!({ "document_id": id, "hash": hash, "first_line": first, "max_lines": most });
+    match ask(host, "read_text", asked) {
+        Ok(text) => {
+            let of = (document.text("mime_type"), document.text("document_path"));
+            code::lines(text.text("text"), first, of, Some(marked))
+        }
+        Err(error) => html! { p.note { (words::plain(&error.message)) } },
     }
 }

@@ -45,11 +45,32 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
                 label { "Since " input name="since" value=(since.unwrap_or_default()) placeholder="7d or 2026-01-31" size="12"; }
                 button { "Show" }
             }
-            @for note in &notes { p.notice { (note) " Run " code { "shelf check --memory" } " to verify the chain." } }
+            (chain(host))
+            @for note in &notes { p.notice { (note) } }
             @if entries.is_empty() { (frame::empty("Nothing remembered", html! { p { "What agents write with " code { "write_memory_entry" } " appears here." } })) }
             ol.timeline { @for (name, entry) in &entries { (one(name, &entry["entry"])) } }
         },
     ))
+}
+
+/// Whether what was written is still as it was written.
+fn chain(host: &dyn Host) -> Markup {
+    let Ok(found) = ask(host, "check_memory", json!({})) else { return html! {} };
+    let findings: Vec<(&str, &str)> = found
+        .list("files")
+        .iter()
+        .flat_map(|file| {
+            file.list("findings").iter().filter_map(Value::as_str).map(|what| (file.text("file"), what))
+        })
+        .collect();
+    let entries: u64 = found.list("files").iter().map(|file| file.number("chained")).sum();
+    html! {
+        @if found.flag("sound") {
+            p.note { span.good { "✓ The chain holds" } ": " (words::counted(entries, "line is", "lines are")) " as they were written." }
+        } @else { p.notice role="status" { strong.bad { "The chain is broken" } ": something that was written has been changed, moved or removed." } }
+        @if !findings.is_empty() { details open[!found.flag("sound")] { summary { (words::counted(findings.len() as u64, "difference", "differences")) }
+            ul { @for (file, what) in &findings { li { code { (file) } " " (words::plain(what)) } } } } }
+    }
 }
 
 fn one(name: &str, entry: &Value) -> Markup {

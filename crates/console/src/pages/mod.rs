@@ -3,14 +3,22 @@
 mod account;
 mod activity;
 mod admin;
+mod around;
+mod as_json;
 mod books;
 mod browse;
+mod charts;
 mod cite;
+mod deleted;
 mod document;
 mod graph;
 mod memory;
+mod player;
+mod reading;
 mod search;
+mod search_filters;
 mod setup;
+mod sheets;
 mod sign_in;
 mod snapshots;
 mod start;
@@ -32,6 +40,9 @@ pub(crate) type Answer = Result<Reply, ErrorReply>;
 
 /// Answers a request of somebody who is signed in. Whoever sends a change has proved where it comes from.
 pub fn respond(host: &dyn Host, request: &Request) -> Reply {
+    if request.method == Method::Get && request.query("part") == Some("json") {
+        return as_json::reply(host, request);
+    }
     route(host, request).unwrap_or_else(|error| frame::failure(host, request, &error))
 }
 
@@ -50,8 +61,10 @@ fn show(host: &dyn Host, request: &Request, path: &[&str]) -> Answer {
         ["to"] => to::page(host, request),
         ["c"] => browse::collections(host, request),
         ["c", name] => browse::folder(host, request, name),
+        ["c", name, "zip"] => browse::zip(host, request, name),
         ["d", id] => document::page(host, request, id),
         ["d", id, "diff"] => versions::difference(host, request, id),
+        ["d", id, "page"] => sheets::image(host, request, id),
         ["graph"] => graph::page(host, request),
         ["cite"] => cite::page(host, request),
         ["books"] => books::list(host, request),
@@ -59,6 +72,7 @@ fn show(host: &dyn Host, request: &Request, path: &[&str]) -> Answer {
         ["books", book, path @ ..] => books::lesson(host, request, book, &path.join("/")),
         ["memory"] => memory::page(host, request),
         ["snapshots"] => snapshots::page(host, request),
+        ["snapshots", "zip"] => snapshots::zip(host, request),
         ["snapshots", "compare"] => snapshots::compare(host, request),
         ["snapshots", "diff"] => snapshots::difference(host, request),
         ["activity"] => activity::page(host, request),
@@ -75,6 +89,7 @@ fn change(host: &dyn Host, request: &Request, path: &[&str]) -> Answer {
         ["c"] => browse::create(host, request),
         ["c", name, "chosen"] => browse::chosen(host, request, name),
         ["d", id, action] => document::change(host, request, id, action),
+        ["books", book, "assets", kind] => books::upload(host, request, book, kind),
         ["books", book, path @ ..] if !path.is_empty() => books::write(host, request, book, &path.join("/")),
         ["tokens", "create"] => tokens::create(host, request),
         ["tokens", "change"] => tokens::change(host, request),

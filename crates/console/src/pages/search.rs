@@ -3,68 +3,24 @@
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use super::{Answer, ask};
+use super::{
+    Answer, ask, now,
+    search_filters::{self, MODES, Question},
+};
 use crate::{Host, Reply, Request, fields::Fields, frame, links, render::marks, words};
 
-/// The ways to search, as the address names them, as people do, and as the search tool does.
-const MODES: [(&str, &str, &str); 4] = [
-    ("hybrid", "Words and meaning", "hybrid"),
-    ("words", "Words", "keyword"),
-    ("meaning", "Meaning", "semantic"),
-    ("pattern", "Pattern", ""),
-];
 /// Hits on a page.
 const HITS: u64 = 20;
-
-/// The question that an address holds.
-struct Question<'a> {
-    text: &'a str,
-    mode: &'static str,
-    tool_word: &'static str,
-    collection: &'a str,
-    mime: &'a str,
-    tag: &'a str,
-}
-
-impl<'a> Question<'a> {
-    fn of(request: &'a Request) -> Self {
-        let asked = request.query("mode").unwrap_or("hybrid");
-        let (mode, _, tool_word) = MODES.into_iter().find(|(mode, ..)| *mode == asked).unwrap_or(MODES[0]);
-        Self {
-            text: request.query("q").unwrap_or_default(),
-            mode,
-            tool_word,
-            collection: request.query("collection").unwrap_or_default(),
-            mime: request.query("type").unwrap_or_default(),
-            tag: request.query("tag").unwrap_or_default(),
-        }
-    }
-
-    /// The address of this question with one thing changed.
-    fn with(&self, name: &str, value: &str) -> String {
-        let mode = if self.mode == "hybrid" { "" } else { self.mode };
-        let mut pairs = vec![
-            ("q", self.text),
-            ("mode", mode),
-            ("collection", self.collection),
-            ("type", self.mime),
-            ("tag", self.tag),
-        ];
-        match pairs.iter_mut().find(|(known, _)| *known == name) {
-            Some(pair) => pair.1 = value,
-            None => pairs.push((name, value)),
-        }
-        links::with("/search", &pairs)
-    }
-}
 
 pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
     let question = Question::of(request);
     let cursor = request.query("cursor");
-    if request.query("part") == Some("results") {
-        return Ok(Reply::html(200, results(host, &question, cursor)?));
+    match request.query("part") {
+        Some("results") => return Ok(Reply::html(200, results(host, &question, cursor)?)),
+        Some("facets") => return Ok(Reply::html(200, search_filters::facets(host, &question))),
+        _ => {}
     }
-    let found = if question.text.is_empty() { Ok(hints()) } else { results(host, &question, cursor) };
+    let found = results(host, &question, cursor);
     // A pattern that is being written is often not valid yet: the form stays.
     let found = found
         .unwrap_or_else(|error| frame::empty("That did not work", html! { (words::plain(&error.message)) }));
@@ -86,13 +42,11 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
                         label { input type="radio" name="mode" value=(mode) checked[mode == question.mode]; " " (name) }
                     }
                 }
-                @for (name, value) in [("collection", question.collection), ("type", question.mime), ("tag", question.tag)] {
-                    @if !value.is_empty() { input type="hidden" name=(name) value=(value); }
-                }
+                @for (name, value) in question.filters() { @if !value.is_empty() { input type="hidden" name=(name) value=(value); } }
             }
             div.found {
-                (facets(host, &question))
-                div.results data-results="" aria-live="polite" { (found) }
+                aside.facets aria-label="Filters" data-facets="" { (search_filters::facets(host, &question)) }
+                div.results data-results="" { (found) }
                 aside.preview data-preview-pane="" aria-label="Preview" hidden {}
             }
         },
@@ -109,48 +63,13 @@ fn hints() -> Markup {
     )
 }
 
-/// Counts by which the results can be narrowed.
-fn facets(host: &dyn Host, question: &Question<'_>) -> Markup {
-    let mut filter = json!({});
-    if !question.collection.is_empty() {
-        filter["collection"] = json!(question.collection);
-    }
-    let Ok(counts) = ask(host, "facets", filter) else { return html! {} };
-    let groups = [
-        ("collection", "Collection", "collections", question.collection),
-        ("type", "Type", "types", question.mime),
-        ("tag", "Tag", "tags", question.tag),
-    ];
-    html! {
-        aside.facets aria-label="Filters" {
-            @for (name, heading, list, chosen) in groups {
-                @let values = counts.list(list);
-                @if values.len() > 1 || !chosen.is_empty() {
-                    h2 { (heading) }
-                    ul {
-                        @if !chosen.is_empty() { li { a.chosen href=(question.with(name, "")) title="Remove this filter" { (show(name, chosen)) " ×" } } }
-                        @for value in values.iter().filter(|value| value.text("value") != chosen).take(if chosen.is_empty() { 8 } else { 0 }) {
-                            li { a href=(question.with(name, value.text("value"))) { (show(name, value.text("value"))) }
-                                span.figure { (words::count(value.number("document_count"))) } }
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn show(name: &str, value: &str) -> String {
-    if name == "type" { words::kind(value) } else { words::plain(value) }
-}
-
 fn results(
     host: &dyn Host,
     question: &Question<'_>,
     cursor: Option<&str>,
 ) -> Result<Markup, shelf_tools::ErrorReply> {
     if question.text.is_empty() {
-        return Ok(hints());
+        return if question.has_filters() { listed(host, question, cursor) } else { Ok(hints()) };
     }
     if question.mode == "pattern" {
         return by_pattern(host, question, cursor);
@@ -158,14 +77,7 @@ fn results(
     let mut arguments = json!({
         "query": question.text, "type": question.tool_word, "limit": HITS, "line_numbers": true, "color": "always", "context": 1,
     });
-    for (name, value) in [("collection", question.collection), ("mime", question.mime)] {
-        if !value.is_empty() {
-            arguments[name] = json!(value);
-        }
-    }
-    if !question.tag.is_empty() {
-        arguments["tags"] = json!([question.tag]);
-    }
+    question.narrow(&mut arguments);
     if let Some(cursor) = cursor {
         arguments["cursor"] = json!(cursor);
     }
@@ -173,7 +85,7 @@ fn results(
     let hits = found.list("results");
     let next = found.maybe("next_cursor").map(|cursor| question.with("cursor", cursor));
     Ok(html! {
-        p.tally { (words::counted(found.number("total"), "document", "documents")) ", "
+        p.tally role="status" { (words::counted(found.number("total"), "document", "documents")) ", "
             (found.number("execution_time_ms")) " ms"
             @for correction in found.list("corrections") {
                 " · searched for " em { (words::plain(correction.text("meant"))) } " instead of " (words::plain(correction.text("asked")))
@@ -186,12 +98,41 @@ fn results(
     })
 }
 
+/// Documents that fit the filters alone, the newest first.
+fn listed(
+    host: &dyn Host,
+    question: &Question<'_>,
+    cursor: Option<&str>,
+) -> Result<Markup, shelf_tools::ErrorReply> {
+    let mut arguments = json!({ "limit": HITS, "sort_by": "indexed", "sort_order": "desc" });
+    question.narrow(&mut arguments);
+    if let Some(cursor) = cursor {
+        arguments["cursor"] = json!(cursor);
+    }
+    let found = ask(host, "list", arguments)?;
+    let next = found.maybe("next_cursor").map(|cursor| question.with("cursor", cursor));
+    Ok(html! {
+        p.tally role="status" { (words::counted(found.number("total"), "document", "documents")) ", the newest first" }
+        @if found.list("documents").is_empty() { (frame::empty("Nothing here", html! { p { a href="/search" { "Remove the filters" } } })) }
+        ol.hits { @for document in found.list("documents") {
+            @let id = document.text("document_id");
+            li.hit-item data-preview=(links::with(&links::document(id), &[("part", "preview")])) {
+                h2 { a href=(links::document(id)) { (words::plain(super::document::title(document))) } }
+                p.where { a href=(links::collection(document.text("collection"), "")) { (words::plain(document.text("collection"))) }
+                    " / " (words::plain(document.text("path")))
+                    span.note { " · " (words::kind(document.text("mime_type"))) " · " (words::bytes(document.number("size"))) " · " (frame::when(document.text("indexed_at"), now())) } }
+            }
+        } }
+        @if let Some(next) = next { p { a.more href=(next) rel="next" { "More documents" } } }
+    })
+}
+
 fn nothing(question: &Question<'_>) -> Markup {
     frame::empty(
         "Nothing found",
         html! {
             p { "Nothing fits " em { (words::plain(question.text)) } "." }
-            @if !(question.collection.is_empty() && question.mime.is_empty() && question.tag.is_empty()) {
+            @if question.has_filters() {
                 p { a href=(links::with("/search", &[("q", question.text)])) { "Search without filters" } }
             } @else if question.mode != "hybrid" {
                 p { a href=(links::with("/search", &[("q", question.text)])) { "Search by words and meaning" } }
@@ -213,13 +154,18 @@ fn place(hit: &Value) -> String {
 fn one(hit: &Value) -> Markup {
     let id = hit.text("document_id");
     let (first, last) = (hit.number("line_start"), hit.number("line_end"));
-    let address = links::lines(id, first, last);
+    let region: Vec<String> =
+        hit.list("bbox").iter().filter_map(Value::as_f64).map(|at| format!("{at:.4}")).collect();
+    let region = region.join(",");
+    let address = links::region(id, (first, last), &region);
     let title = if hit.text("title").is_empty() { hit.text("path") } else { hit.text("title") };
     let lines: Vec<_> = marks::lines(hit.text("snippet")).collect();
     let quoted: Vec<String> = hit.text("snippet").lines().map(unmarked).collect();
     let quotation = format!("> {}\n\n— {title}, {}", quoted.join("\n> "), hit.text("address"));
-    let preview =
-        links::with(&links::document(id), &[("part", "preview"), ("lines", &format!("{first}-{last}"))]);
+    let preview = links::with(
+        &links::document(id),
+        &[("part", "preview"), ("lines", &format!("{first}-{last}")), ("box", &region)],
+    );
     html! {
         li.hit-item data-preview=(preview) {
             h2 { a href=(address) { (words::plain(title)) } }
@@ -294,7 +240,7 @@ fn by_pattern(
         }
     }
     Ok(html! {
-        p.tally { (words::counted(found.number("total_matches"), "line", "lines")) " in "
+        p.tally role="status" { (words::counted(found.number("total_matches"), "line", "lines")) " in "
             (words::counted(found.number("total_files"), "document", "documents")) }
         @if matches.is_empty() { (nothing(question)) }
         ol.hits { @for File { path, hash, lines } in &files {

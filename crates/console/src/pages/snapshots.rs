@@ -1,10 +1,11 @@
 //! Snapshots over time, and what changed between two of them.
 
-use maud::html;
-use serde_json::json;
+use maud::{Markup, html};
+use serde_json::{Value, json};
+use shelf_base::Moment;
 
 use super::{Answer, ask, invalid, now};
-use crate::{Host, Request, fields::Fields, frame, links, render::diff, words};
+use crate::{Host, Reply, Request, fields::Fields, frame, links, render::diff, words};
 
 pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
     let collection = request.query("collection").unwrap_or_default();
@@ -29,12 +30,13 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
             form.filters { label { "Collection " select name="collection" { option value="" { "All" }
                 @for shelf in shelves.list("collections") { option value=(shelf.text("name")) selected[shelf.text("name") == collection] { (words::plain(shelf.text("name"))) } } } }
                 button { "Show" } }
-            p.note { (words::counted(found.number("total"), "snapshot", "snapshots")) ". Every add makes one, and nothing changes it later. Restore one with " code { "shelf restore --snapshot-id ID --output DIR" } "." }
+            p.note { (words::counted(found.number("total"), "snapshot", "snapshots")) ". Every add makes one, and nothing changes it later. " code { "shelf restore --snapshot-id ID --output DIR" } " writes one into a folder." }
+            (time_line(all))
             @if all.is_empty() { (frame::empty("No snapshots yet", html! { p { "The first add makes the first snapshot." } })) }
             @else { form action="/snapshots/compare" {
                 div.scroll { table.data {
-                    thead { tr { th scope="col" { "From" } th scope="col" { "To" } th scope="col" { "Made" } th scope="col" { "Label" } th scope="col" { "Collection" } th.figure scope="col" { "Files" } th.figure scope="col" { "Size" } th scope="col" { "Root" } } }
-                    tbody { @for (at, snapshot) in all.iter().enumerate() { @let id = snapshot.text("snapshot_id"); tr {
+                    thead { tr { th scope="col" { "From" } th scope="col" { "To" } th scope="col" { "Made" } th scope="col" { "Label" } th scope="col" { "Collection" } th.figure scope="col" { "Files" } th.figure scope="col" { "Size" } th scope="col" { "Root" } th { span.hidden { "Actions" } } } }
+                    tbody { @for (at, snapshot) in all.iter().enumerate() { @let id = snapshot.text("snapshot_id"); tr id={ "s" (id) } {
                         td { input type="radio" name="from" value=(id) aria-label={ "From " (id) } checked[at == 1]; }
                         td { input type="radio" name="to" value=(id) aria-label={ "To " (id) } checked[at == 0 && all.len() > 1]; }
                         td { (frame::when(snapshot.text("created_at"), now())) br; code.note { (id) } }
@@ -43,6 +45,7 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
                         td.figure { (words::count(snapshot.number("file_count"))) }
                         td.figure { (words::bytes(snapshot.number("bytes"))) }
                         td.note { (words::plain(snapshot.text("root"))) }
+                        td { @if host.may("archive") && snapshot.number("file_count") > 0 { a href=(links::with("/snapshots/zip", &[("id", id)])) { "ZIP" } } }
                     } } }
                 } }
                 @if host.may("compare_snapshots") { p { button { "Compare" } " " button name="now" value="1" { "Compare with the present" } } }
@@ -50,6 +53,40 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
             @if let Some(cursor) = found.maybe("next_cursor") { p { a.more href=(links::with("/snapshots", &[("collection", collection), ("cursor", cursor)])) rel="next" { "Older" } } }
         },
     ))
+}
+
+/// Makes a ZIP file of a snapshot and goes to it.
+pub(super) fn zip(host: &dyn Host, request: &Request) -> Answer {
+    let id = request.query("id").ok_or_else(|| invalid("choose a snapshot"))?;
+    let made = ask(host, "archive", json!({ "snapshot_id": id }))?;
+    Ok(Reply::to(links::local(made.text("archive_url"), &request.base_url)))
+}
+
+/// Snapshots as dots on a line from the oldest to the newest, larger ones as larger dots; each leads to its row.
+fn time_line(all: &[Value]) -> Markup {
+    let at = |snapshot: &Value| snapshot.text("created_at").parse::<Moment>().map_or(0, |at| at.micros());
+    let (Some(first), Some(last)) = (all.iter().map(at).min(), all.iter().map(at).max()) else {
+        return html! {};
+    };
+    if all.len() < 3 || first == last {
+        return html! {};
+    }
+    let place = |snapshot: &Value| 10.0 + (at(snapshot) - first) as f64 / (last - first) as f64 * 980.0;
+    let size = |snapshot: &Value| 3.0 + (snapshot.number("file_count") as f64 + 1.0).log10() * 1.6;
+    html! {
+        figure.growth.dots {
+            svg viewBox="0 0 1000 40" role="img" aria-label={ (words::counted(all.len() as u64, "snapshot", "snapshots")) " over time" } {
+                line.axis x1="0" y1="20" x2="1000" y2="20" {}
+                @for snapshot in all {
+                    a href={ "#s" (snapshot.text("snapshot_id")) } aria-label={ "Snapshot of " (words::time(snapshot.text("created_at"))) } tabindex="-1" {
+                        circle cx=(format!("{:.1}", place(snapshot))) cy="20" r=(format!("{:.1}", size(snapshot))) {
+                            title { (words::time(snapshot.text("created_at"))) ", " (words::counted(snapshot.number("file_count"), "file", "files")) " " (words::plain(snapshot.text("label"))) } }
+                    }
+                }
+            }
+            figcaption.note { span { (words::time(all.last().map_or("", |oldest| oldest.text("created_at")))) } span { (words::time(all.first().map_or("", |newest| newest.text("created_at")))) } }
+        }
+    }
 }
 
 pub(super) fn compare(host: &dyn Host, request: &Request) -> Answer {

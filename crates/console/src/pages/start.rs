@@ -9,7 +9,7 @@ use crate::{Host, Request, fields::Fields, frame, links, words};
 /// Events on the first page.
 const EVENTS: u64 = 12;
 /// What is told on the first page: everything but snapshots, because every add makes one.
-const TOLD: [&str; 14] = [
+pub(super) const TOLD: [&str; 14] = [
     "add",
     "replace",
     "update",
@@ -48,7 +48,7 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
                 section aria-labelledby="happened" {
                     h2 id="happened" { "What happened" }
                     @if events.list("events").is_empty() { p.note { "Nothing yet." } }
-                    (activity::table(events.list("events"), true))
+                    div data-live=[host.may("activity").then_some("/activity/stream?kind=told")] data-most=(EVENTS) { (activity::table(events.list("events"), true)) }
                     @if host.may("activity") { p { a href="/activity" { "All activity" } } }
                 }
                 section aria-labelledby="shelves" {

@@ -1,4 +1,5 @@
-//! Archives: a whole book as a ZIP file, made once for each state of the book and kept for as long as its address works.
+//! Archives: a whole book, a folder or a snapshot as a ZIP file, made once for each state of it and kept for as long as
+//! its address works.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -63,6 +64,27 @@ pub struct Archive {
 struct Claims {
     name: String,
     expires_at: i64,
+}
+
+/// Files that become an archive.
+pub(crate) struct Packing {
+    /// How the name of the archive begins: letters, digits, `.`, `_` and `-` only.
+    pub stem: String,
+    /// Stands for exactly these files.
+    pub state: Digest,
+    pub files: Vec<PackedFile>,
+    /// A `book.yaml` to put before them.
+    pub made: Option<String>,
+}
+
+/// One file of an archive.
+pub(crate) struct PackedFile {
+    /// Its path in the archive.
+    pub path: String,
+    pub hash: Digest,
+    pub size: u64,
+    /// The time that it gets.
+    pub at: Moment,
 }
 
 /// The files of a book and the hash that stands for exactly this state of it.
@@ -131,19 +153,36 @@ impl Library {
     }
 
     fn kept_archive(&self, book: &Book, manifest: &BookManifest, call: &CallContext) -> Result<Archive> {
+        let made = made_book_file(book);
+        let has_own = manifest.files.iter().any(|file| file.path == registry::BOOK_FILE);
+        let files = manifest.files.iter().map(|file| PackedFile {
+            path: file.path.clone(),
+            hash: file.version.hash,
+            size: file.version.size,
+            at: file.version.indexed_at,
+        });
+        let packing = Packing {
+            stem: book.id.clone(),
+            state: manifest.hash,
+            files: files.collect(),
+            made: (!has_own).then_some(made),
+        };
+        self.packed(&packing, call)
+    }
+
+    /// The archive of some files, made when there is none of exactly them.
+    pub(crate) fn packed(&self, packing: &Packing, call: &CallContext) -> Result<Archive> {
         self.clear_archives();
         let folder = self.archives();
         let failed = |error| Error::writing("archives", error);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(failed)?;
         let day = self.now().day();
-        let state = &manifest.hash.to_string()[..16];
-        let name = format!("{}-{state}.zip", book.id);
+        let (stem, state) = (&packing.stem, &packing.state.to_string()[..16]);
+        let name = format!("{stem}-{state}.zip");
         let file = folder.join(&name);
-        let made = made_book_file(book);
-        let has_own = manifest.files.iter().any(|file| file.path == registry::BOOK_FILE);
-        let bytes: u64 = manifest.files.iter().map(|file| file.version.size).sum();
-        let made_bytes = if has_own { 0 } else { made.len() as u64 };
-        let (count, bytes) = (manifest.files.len() as u64 + u64::from(!has_own), bytes + made_bytes);
+        let made_bytes = packing.made.as_ref().map_or(0, |text| text.len() as u64);
+        let bytes = packing.files.iter().map(|file| file.size).sum::<u64>() + made_bytes;
+        let count = packing.files.len() as u64 + u64::from(packing.made.is_some());
         if !file.exists() {
             // One at a time: a second caller finds what the first one made.
             let _turn = loop {
@@ -154,7 +193,7 @@ impl Library {
             };
             if !file.exists() {
                 self.make_room_for(bytes);
-                self.write_archive(&file, manifest, (!has_own).then_some(made.as_str()), call)?;
+                self.write_archive(&file, packing, call)?;
             }
         }
         let seconds = self.options.links.seconds;
@@ -163,7 +202,7 @@ impl Library {
         );
         keep_until(&file, expires_at).map_err(failed)?;
         // What a person sees in a download folder is the day; what the address proves is the very state.
-        let shown = format!("{}-{day}-{state}.zip", book.id);
+        let shown = format!("{stem}-{day}-{state}.zip");
         let claims = Claims { name, expires_at: expires_at.micros() };
         let proof = self.url_keys()?.sign(Purpose::Archive, &claims).unwrap_or_default();
         Ok(Archive {
@@ -174,7 +213,7 @@ impl Library {
             seconds,
             files: count,
             bytes,
-            manifest: manifest.hash,
+            manifest: packing.state,
         })
     }
 
@@ -182,20 +221,14 @@ impl Library {
         self.folder().join("archives")
     }
 
-    fn write_archive(
-        &self,
-        file: &Path,
-        manifest: &BookManifest,
-        made: Option<&str>,
-        call: &CallContext,
-    ) -> Result<()> {
+    fn write_archive(&self, file: &Path, packing: &Packing, call: &CallContext) -> Result<()> {
         let failed = |error| Error::writing("archives", error);
         let temporary = file.with_extension(format!("{}.part", std::process::id()));
         let _ = fs::remove_file(&temporary);
         let output = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary);
         let written = output
             .map_err(failed)
-            .and_then(|output| self.fill_archive(output, manifest, made, call))
+            .and_then(|output| self.fill_archive(output, packing, call))
             .and_then(|()| fs::rename(&temporary, file).map_err(failed));
         if written.is_err() {
             let _ = fs::remove_file(&temporary);
@@ -203,13 +236,7 @@ impl Library {
         written
     }
 
-    fn fill_archive(
-        &self,
-        output: File,
-        manifest: &BookManifest,
-        made: Option<&str>,
-        call: &CallContext,
-    ) -> Result<()> {
+    fn fill_archive(&self, output: File, packing: &Packing, call: &CallContext) -> Result<()> {
         let zipped = |error: zip::result::ZipError| Error::writing("archives", std::io::Error::other(error));
         let failed = |error| Error::writing("archives", error);
         let mut archive = ZipWriter::new(BufWriter::with_capacity(1 << 20, output));
@@ -217,14 +244,14 @@ impl Library {
             let ends = [".md", ".yaml", ".yml", ".txt", ".json", ".html", ".css", ".js", ".svg", ".csv"];
             ends.iter().any(|end| path.ends_with(end))
         };
-        let texts = manifest.files.iter().filter(|file| is_text(&file.path));
-        let compress = texts.map(|file| file.version.size).sum::<u64>() <= COMPRESSED;
-        if let Some(text) = made {
+        let texts = packing.files.iter().filter(|file| is_text(&file.path));
+        let compress = texts.map(|file| file.size).sum::<u64>() <= COMPRESSED;
+        if let Some(text) = &packing.made {
             archive.start_file(registry::BOOK_FILE, SimpleFileOptions::default()).map_err(zipped)?;
             archive.write_all(text.as_bytes()).map_err(failed)?;
         }
-        let total = manifest.files.len() as u64;
-        for (done, file) in manifest.files.iter().enumerate() {
+        let total = packing.files.len() as u64;
+        for (done, file) in packing.files.iter().enumerate() {
             if done.is_multiple_of(16) {
                 call.report(done as u64, Some(total), "archiving");
             }
@@ -235,12 +262,11 @@ impl Library {
             let options = SimpleFileOptions::default()
                 .compression_method(method)
                 .compression_level((method == CompressionMethod::Deflated).then_some(1))
-                .last_modified_time(zip_time(file.version.indexed_at))
-                .large_file(file.version.size >= u64::from(u32::MAX))
+                .last_modified_time(zip_time(file.at))
+                .large_file(file.size >= u64::from(u32::MAX))
                 .unix_permissions(0o644);
             archive.start_file(file.path.as_str(), options).map_err(zipped)?;
-            self.blobs
-                .stream_blob(call, &file.version.hash, |piece| archive.write_all(piece).map_err(failed))?;
+            self.blobs.stream_blob(call, &file.hash, |piece| archive.write_all(piece).map_err(failed))?;
         }
         let mut output = archive.finish().map_err(zipped)?;
         output.flush().map_err(failed)

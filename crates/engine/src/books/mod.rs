@@ -20,6 +20,7 @@ mod unpack;
 mod uploads;
 
 pub use archive::{Archive, OpenFile};
+pub(crate) use archive::{PackedFile, Packing};
 pub use assets::{Asset, OpenAsset, UploadRequest};
 pub use error::{BookError, name_of as book_error_name};
 pub use folder::FolderTally;

@@ -15,6 +15,7 @@ mod edit;
 mod fold;
 mod import;
 mod put;
+mod undelete;
 
 use shelf_base::{CallContext, Moment};
 use shelf_blocks::Store;
@@ -29,6 +30,8 @@ pub(crate) use edit::{DeleteDraft, DropAccountDraft, DropCollectionDraft, EditDr
 pub(crate) use fold::Folding;
 pub(crate) use import::ImportDraft;
 pub(crate) use put::{AddDraft, AddedFile, SnapshotCollectionDraft, StoreDraft, Typed, book_document};
+
+pub(crate) use undelete::{Revived, UndeleteDraft};
 
 use crate::{Library, Result};
 

@@ -3,6 +3,7 @@
 //! The index ranks and gives places; the catalog says what stands there now; the content gives the lines that are
 //! shown. Who may see what is part of the question to the index, and the catalog is asked within the same scope again.
 
+mod counts;
 mod passages;
 mod seen;
 mod snippet;

@@ -10,6 +10,7 @@ mod chains;
 mod cmap;
 mod cut;
 mod destinations;
+mod draw;
 mod font;
 mod frame;
 mod lines;
@@ -26,6 +27,7 @@ use shelf_base::address::Pages;
 
 use crate::{Layout, Markup, Text, Unreadable};
 pub use cut::CutError;
+pub use draw::{DrawnPage, PAGE_WIDTH, draw_page};
 use frame::Frame;
 use page::PageReader;
 

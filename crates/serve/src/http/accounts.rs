@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use shelf_base::{ErrorInfo, Kind};
 use shelf_engine::{
-    Account, Caller, Error, KeyRequest, Library, PersonalScope, Registration, TokenRow, Tokens,
+    Account, Caller, Error, KeyRequest, Library, PersonalScope, Registration, SessionRow, TokenRow, Tokens,
 };
 
 use super::{Shared, rest, throttle};
@@ -38,6 +38,9 @@ pub(super) fn inside() -> Router<Shared> {
     let router = both(router, "/auth/pat", || get(list_tokens).post(create_token));
     let router = both(router, "/auth/pat/{id}", || delete(revoke_token));
     let router = both(router, "/auth/pat/{id}/rotate", || post(rotate_token));
+    let router = both(router, "/auth/sessions", || get(list_sessions));
+    let router = both(router, "/auth/sessions/{id}", || delete(end_session));
+    let router = both(router, "/auth/password", || post(change_password));
     router.route("/api/v1/usage", get(usage))
 }
 
@@ -84,6 +87,40 @@ pub(super) struct CreateToken {
     scopes: Option<Vec<String>>,
     /// Expiry in days
     expires_in_days: Option<u64>,
+}
+
+/// Another password that is wanted.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct ChangePassword {
+    /// The present password
+    current_password: String,
+    /// The new password, at least 10 characters
+    new_password: String,
+}
+
+/// Where somebody is signed in.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct SessionView {
+    /// Session UUID
+    pub id: String,
+    /// When it began
+    pub created_at: String,
+    /// When it ends by itself
+    pub expires_at: String,
+    /// Whether it is the session of this request
+    pub is_current: bool,
+}
+
+/// The sessions of a caller.
+pub(super) fn session_views(library: &Library, caller: &Caller) -> Result<Vec<SessionView>, Error> {
+    let current = caller.pass.session();
+    let view = |session: &SessionRow| SessionView {
+        id: session.id.to_string(),
+        created_at: session.created_at.to_string(),
+        expires_at: session.expires_at.to_string(),
+        is_current: Some(session.id) == current,
+    };
+    Ok(library.sessions(caller)?.iter().map(view).collect())
 }
 
 /// A user.
@@ -368,6 +405,46 @@ async fn rotate_token(
     answer(&shared, StatusCode::OK, move |library| {
         let (token, key) = library.rotate_personal(&admitted.caller, &id)?;
         Ok(token_view(&token, Some(key.reveal().to_owned()), library))
+    })
+    .await
+}
+
+async fn list_sessions(State(shared): State<Shared>, Extension(admitted): Extension<Admitted>) -> Response {
+    answer(&shared, StatusCode::OK, move |library| session_views(library, &admitted.caller)).await
+}
+
+async fn end_session(
+    State(shared): State<Shared>,
+    Extension(admitted): Extension<Admitted>,
+    Path(id): Path<String>,
+) -> Response {
+    answer(&shared, StatusCode::OK, move |library| {
+        library.end_session(&admitted.caller, &id)?;
+        Ok(json!({ "message": "Session ended" }))
+    })
+    .await
+}
+
+async fn change_password(
+    State(shared): State<Shared>,
+    ConnectInfo(address): ConnectInfo<SocketAddr>,
+    Extension(admitted): Extension<Admitted>,
+    body: Body,
+) -> Response {
+    let wanted: ChangePassword = match read(body) {
+        Ok(wanted) => wanted,
+        Err(response) => return response,
+    };
+    if let Some(refusal) = refuse_writing(&shared) {
+        return refusal;
+    }
+    // It is a way to guess the present password, like a login.
+    if let Err(seconds) = shared.throttle.login(address.ip()) {
+        return throttle::refuse("too many attempts from this address", seconds);
+    }
+    answer(&shared, StatusCode::OK, move |library| {
+        library.change_password(&admitted.caller, &wanted.current_password, &wanted.new_password)?;
+        Ok(json!({ "message": "Password changed; all sessions have ended" }))
     })
     .await
 }

@@ -4,7 +4,7 @@
 //! a caller, a change must prove that it comes from one of our own pages, and tools are called through the same policy
 //! table as everywhere else.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc, time::Instant};
 
 use axum::{
     Router,
@@ -24,8 +24,12 @@ use shelf_tools::{
     policy::{self, Selection, Verdict},
 };
 
-use super::{Shared, auth, bodies, console_accounts, files, rest, throttle};
-use crate::{App, app::Work, mcp::HTTP_FILE_ACCESS};
+use super::{Shared, auth, bodies, console_accounts, console_streams, files, rest, throttle};
+use crate::{
+    App,
+    app::{Work, note},
+    mcp::HTTP_FILE_ACCESS,
+};
 
 /// The cookie that holds a session.
 const COOKIE: &str = "shelf_session";
@@ -70,6 +74,8 @@ pub(super) fn router(shared: &Shared) -> Router<Shared> {
     let pages = pages
         .route("/admin/{action}", get(page).post(page))
         .route("/upload", post(page))
+        .route("/activity/stream", get(console_streams::activity))
+        .route("/admin/stream", get(console_streams::work))
         .layer(middleware::from_fn_with_state(shared.clone(), bodies::admit))
         .layer(middleware::from_fn_with_state(shared.clone(), admit));
     let strangers = Router::new()
@@ -87,7 +93,7 @@ pub(super) fn router(shared: &Shared) -> Router<Shared> {
 /// Somebody who is signed in.
 #[derive(Clone)]
 pub(super) struct SignedIn {
-    caller: Caller,
+    pub caller: Caller,
     selection: Selection,
     visitor: Visitor,
 }
@@ -102,7 +108,7 @@ fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
 }
 
 /// Whom the cookie of a request proves; nobody without one.
-async fn signed_in(shared: &Shared, headers: &HeaderMap) -> Result<Option<SignedIn>, AuthError> {
+pub(super) async fn signed_in(shared: &Shared, headers: &HeaderMap) -> Result<Option<SignedIn>, AuthError> {
     let text = cookie(headers, COOKIE);
     if text.is_none() && !shared.no_auth {
         return Ok(None);
@@ -182,7 +188,7 @@ fn is_same_origin(headers: &HeaderMap) -> bool {
 }
 
 /// A request as the console takes it, without its body.
-fn console_request(request: &Request) -> shelf_console::Request {
+pub(super) fn console_request(request: &Request) -> shelf_console::Request {
     let headers = request.headers();
     let method = if request.method() == Method::GET {
         shelf_console::Method::Get
@@ -233,10 +239,10 @@ async fn page(State(shared): State<Shared>, request: Request) -> Response {
 }
 
 /// The server as one visitor may use it.
-struct Desk<'a> {
-    app: &'a Arc<App>,
-    found: &'a SignedIn,
-    call: &'a CallContext,
+pub(super) struct Desk<'a> {
+    pub app: &'a Arc<App>,
+    pub found: &'a SignedIn,
+    pub call: &'a CallContext,
 }
 
 impl Host for Desk<'_> {
@@ -263,7 +269,10 @@ impl Host for Desk<'_> {
             page_chars: PAGE_CHARS,
             upload_door: &|| self.app.open_door(),
         };
-        shelf_tools::call(tool, &context, arguments)
+        let started = Instant::now();
+        let outcome = shelf_tools::call(tool, &context, arguments);
+        note(tool, started, outcome.as_ref().err());
+        outcome
     }
 
     fn account(&self, action: AccountAction) -> Result<Value, ErrorReply> {
@@ -280,6 +289,9 @@ fn finished(reply: Reply) -> Response {
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     // Forms must be able to say which page they come from.
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+    if let Some(cache) = reply.cache {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(cache));
+    }
     if let Some(location) = reply.location.and_then(|location| HeaderValue::from_str(&location).ok()) {
         headers.insert(header::LOCATION, location);
     }

@@ -91,21 +91,7 @@ fn work(library: &Library, caller: &Caller, action: AccountAction) -> Result<Val
                 "snapshots": usage.snapshots, "active_pats": usage.personal_tokens, "active_cats": usage.collection_tokens,
             }))
         }
-        AccountAction::Sessions => {
-            let current = caller.pass.session();
-            let sessions = library.sessions(caller)?;
-            Ok(json!(
-                sessions
-                    .iter()
-                    .map(|session| json!({
-                        "id": session.id.to_string(),
-                        "created_at": session.created_at.to_string(),
-                        "expires_at": session.expires_at.to_string(),
-                        "is_current": Some(session.id) == current,
-                    }))
-                    .collect::<Vec<_>>()
-            ))
-        }
+        AccountAction::Sessions => accounts::session_views(library, caller).map(|sessions| json!(sessions)),
         AccountAction::EndSession(id) => library.end_session(caller, &id).map(|()| Value::Null),
         AccountAction::ChangePassword { current, new } => {
             library.change_password(caller, &current, &new).map(|()| Value::Null)

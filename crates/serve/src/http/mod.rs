@@ -8,6 +8,7 @@ mod bodies;
 mod connections;
 mod console;
 mod console_accounts;
+mod console_streams;
 mod door;
 mod files;
 mod guard;
@@ -77,6 +78,7 @@ pub(crate) struct Shared {
     pub sessions: Arc<sessions::Sessions>,
     pub memory: Arc<bodies::Memory>,
     pub uploads: Arc<Semaphore>,
+    pub live: Arc<console_streams::Places>,
     pub stop: CancellationToken,
 }
 
@@ -91,6 +93,7 @@ impl Shared {
             sessions: Arc::default(),
             memory: Arc::default(),
             uploads: Arc::new(Semaphore::new(uploads::AT_ONCE)),
+            live: Arc::default(),
             stop: CancellationToken::new(),
         }
     }

@@ -9,7 +9,9 @@ use serde_json::{Map, Value, json};
 use shelf_base::Kind;
 
 use super::{
-    accounts::{CreateToken, LogIn, PersonalToken, Refresh, Register, Session, User},
+    accounts::{
+        ChangePassword, CreateToken, LogIn, PersonalToken, Refresh, Register, Session, SessionView, User,
+    },
     routes::{ROUTES, Route},
 };
 
@@ -255,6 +257,25 @@ fn of_accounts() -> impl Iterator<Item = Operation> {
         ),
         operation(get.clone(), "/auth/pat", "List personal tokens", None, 200, tokens, false),
         operation(Method::DELETE, "/auth/pat/{id}", "Revoke a personal token", None, 200, message(), false),
+        operation(
+            post.clone(),
+            "/auth/password",
+            "Change the password; all sessions end",
+            Some(schema_of::<ChangePassword>()),
+            200,
+            message(),
+            false,
+        ),
+        operation(
+            get.clone(),
+            "/auth/sessions",
+            "Where the caller is signed in",
+            None,
+            200,
+            json!({ "type": "array", "items": schema_of::<SessionView>() }),
+            false,
+        ),
+        operation(Method::DELETE, "/auth/sessions/{id}", "End a session", None, 200, message(), false),
         operation(
             post,
             "/auth/pat/{id}/rotate",

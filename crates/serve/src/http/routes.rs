@@ -10,10 +10,11 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{MethodFilter, on},
 };
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{HeaderName, HeaderValue, Method, StatusCode};
 use serde_json::{Map, Value};
 use shelf_base::{Kind, bounds::REQUEST_BYTES};
-use shelf_tools::{Answer, Tool, policy::EXTRAS};
+use shelf_tools::{Answer, Attachment, Tool, policy::EXTRAS};
 
 use super::{Shared, rest};
 use crate::mcp::Admitted;
@@ -89,6 +90,12 @@ pub(super) const ROUTES: &[Route] = &[
     route(Method::GET, "/activity", "activity", None),
     route(Method::GET, "/snapshots/compare", "compare_snapshots", None),
     route(Method::GET, "/memory", "query_memory", None),
+    route(Method::GET, "/memory/check", "check_memory", None),
+    route(Method::GET, "/documents/{id}/page", "page_image", DOCUMENT),
+    route(Method::POST, "/documents/{id}/undelete", "undelete_document", DOCUMENT).created(),
+    route(Method::GET, "/archive", "archive", None),
+    route(Method::GET, "/admin/check", "check_library", None),
+    route(Method::GET, "/admin/calls", "call_statistics", None),
     route(Method::GET, "/books/{id}/history", "book_history", BOOK),
     route(Method::GET, "/admin/audit", "audit_journal", None),
     route(Method::GET, "/admin/gc-plan", "plan_gc", None),
@@ -155,7 +162,8 @@ async fn run(
     // A route that stands here is offered, whether or not agents are offered its tool.
     let selection = if tool.toolset() == EXTRAS { selection.with_extras() } else { selection };
     let call = shared.app.new_call();
-    match shared.app.run(tool, selection, caller, call, arguments, answered).await {
+    let finish = if tool.name == "page_image" { as_image } else { answered };
+    match shared.app.run(tool, selection, caller, call, arguments, finish).await {
         Ok(response) => (route.status, response).into_response(),
         Err(failure) => rest::failed(&failure),
     }
@@ -169,6 +177,20 @@ fn read_body(route: &Route, body: &[u8]) -> Result<Map<String, Value>, String> {
         Ok(Value::Object(arguments)) => Ok(arguments),
         Ok(_) => Err("the body must be a JSON object".into()),
         Err(fault) => Err(format!("the body is not valid JSON: {fault}")),
+    }
+}
+
+/// The image that comes with a reply.
+fn as_image(answer: Answer) -> Response {
+    let image = answer.attachments.iter().find_map(|attachment| match attachment {
+        Attachment::Image { mime, data } => {
+            Some((HeaderValue::from_str(mime).ok()?, STANDARD.decode(data).ok()?))
+        }
+        _ => None,
+    });
+    match image {
+        Some((mime, bytes)) => ([(http::header::CONTENT_TYPE, mime)], bytes).into_response(),
+        None => answered(answer),
     }
 }
 

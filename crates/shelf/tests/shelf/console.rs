@@ -6,20 +6,20 @@ use serde_json::{Value, json};
 
 use crate::{binary, http::Server, shelf};
 
-const PASSWORD: &str = "a password of some length";
+pub const PASSWORD: &str = "a password of some length";
 
 /// Somebody with a browser.
-struct Browser<'a> {
+pub struct Browser<'a> {
     server: &'a Server,
-    cookie: String,
+    pub cookie: String,
 }
 
 impl<'a> Browser<'a> {
-    fn new(server: &'a Server) -> Self {
+    pub fn new(server: &'a Server) -> Self {
         Self { server, cookie: String::new() }
     }
 
-    fn signed_in(server: &'a Server, form: &str) -> Self {
+    pub fn signed_in(server: &'a Server, form: &str) -> Self {
         let mut browser = Self::new(server);
         let headers = [("Content-Type", "application/x-www-form-urlencoded")];
         let (status, head, body) = server.request_as_sent("POST", "/sign-in", &headers, form);
@@ -28,13 +28,13 @@ impl<'a> Browser<'a> {
         browser
     }
 
-    fn get(&self, path: &str) -> (u16, String, String) {
+    pub fn get(&self, path: &str) -> (u16, String, String) {
         let headers = [("Cookie", self.cookie.as_str())];
         self.server.request("GET", path, &headers, "")
     }
 
     /// A page that must be there.
-    fn page(&self, path: &str) -> String {
+    pub fn page(&self, path: &str) -> String {
         let (status, head, body) = self.get(path);
         assert_eq!(status, 200, "{path}: {body}");
         assert_strict(path, &head, &body);
@@ -49,11 +49,11 @@ impl<'a> Browser<'a> {
     }
 
     /// Sends a form as a page of this visitor would.
-    fn post(&self, path: &str, form: &str) -> (u16, String, String) {
+    pub fn post(&self, path: &str, form: &str) -> (u16, String, String) {
         self.post_plain(path, &format!("{form}&proof={}", self.proof()), &[])
     }
 
-    fn proof(&self) -> String {
+    pub fn proof(&self) -> String {
         let page = self.page("/account");
         let from = page.split("name=\"proof\" content=\"").nth(1).expect("a proof");
         from.split('"').next().unwrap().to_owned()
@@ -131,13 +131,13 @@ fn attributes(body: &str) -> Vec<(&str, &str, &str)> {
     found
 }
 
-fn store(server: &Server, token: &str, name: &str, content: &str) -> Value {
+pub fn store(server: &Server, token: &str, name: &str, content: &str) -> Value {
     let (status, added) = server.tool(token, "add", &json!({ "content": content, "name": name }));
     assert_eq!(status, 200, "{added}");
     added
 }
 
-fn user(library: &Path, name: &str, more: &[&str]) {
+pub fn user(library: &Path, name: &str, more: &[&str]) {
     let mut command = Command::new(binary());
     command
         .arg("--data-dir")
@@ -150,7 +150,7 @@ fn user(library: &Path, name: &str, more: &[&str]) {
     assert!(child.wait().unwrap().success());
 }
 
-fn password_form(name: &str) -> String {
+pub fn password_form(name: &str) -> String {
     format!("name={name}&password={}", PASSWORD.replace(' ', "+"))
 }
 
@@ -228,7 +228,7 @@ fn every_page_for_owner_member_administrator_and_reader() {
     let found = alice.page("/search?q=heron");
     assert!(found.contains("<mark>heron</mark>") && found.contains(&format!("/d/{id}?lines=")), "{found}");
     assert!(alice.page("/search?q=her.n&mode=pattern").contains("<mark>heron</mark>"));
-    assert!(alice.page("/search?q=heron&part=results").starts_with("<p class=\"tally\">"));
+    assert!(alice.page("/search?q=heron&part=results").starts_with("<p class=\"tally\" role=\"status\">"));
     let read = alice.page(&format!("/d/{id}"));
     assert!(read.contains("<h1 id=\"u-the-heron\">") && read.contains("On this page"), "{read}");
     for view in ["source", "versions", "links", "map"] {
@@ -289,7 +289,7 @@ fn every_page_for_owner_member_administrator_and_reader() {
     let root = Browser::signed_in(&server, &password_form("root"));
     for path in PAGES
         .iter()
-        .chain(&["/admin", "/admin?run=audit", "/admin?run=gc"])
+        .chain(&["/admin", "/admin?run=check", "/admin?run=audit", "/admin?run=gc"])
         .filter(|path| **path != "/c/default")
     {
         root.page(path);
@@ -312,8 +312,9 @@ fn every_page_for_owner_member_administrator_and_reader() {
         asked.2
     );
     assert_eq!(alice.get(&format!("/d/{table}")).0, 200, "asking deletes nothing");
-    assert_eq!(alice.post("/c/default/chosen", &format!("id={table}&do=delete&sure=1")).0, 303);
-    assert_eq!(alice.get(&format!("/d/{table}")).0, 404);
+    let gone = alice.post("/c/default/chosen", &format!("id={table}&do=delete&sure=1"));
+    assert!(gone.0 == 200 && gone.2.contains("Undo"), "{}", gone.2);
+    assert_eq!(alice.get(&format!("/d/{table}")).0, 410);
     assert_eq!(alice.post("/sign-out", "").0, 303);
     assert_eq!(alice.get("/activity").0, 401, "signed out");
 }

@@ -6,6 +6,7 @@ mod books;
 mod cite;
 mod cli;
 mod console;
+mod console_work;
 mod deepen;
 mod disk;
 mod first_day;

@@ -274,6 +274,7 @@ fn extras_are_there_for_who_names_them() {
         "query_memory",
         "list_repo_files",
         "add_best_practice",
+        "check_memory",
         "plan_build",
         "batch_hashes",
         "book_history",
@@ -286,6 +287,11 @@ fn extras_are_there_for_who_names_them() {
         "compare_snapshots",
         "audit_journal",
         "plan_gc",
+        "check_library",
+        "call_statistics",
+        "page_image",
+        "archive",
+        "undelete_document",
         "create_user",
     ]
     .map(str::to_owned);

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shelf_engine::{Event, Operation, RecordFilter};
+use shelf_engine::{ActivityOf, Event, Operation, RecordFilter};
 
 use crate::family::ToolError;
 use crate::{
@@ -16,7 +16,7 @@ pub(crate) const TOOL: Tool = Tool {
     name: "activity",
     title: "What happened",
     description: "List what happened in your collections and what you did, newest first: who, when, which operation, which \
-                  document, and its hashes before and after. Filter by collection, document and operation. Use \
+                  document, and its hashes before and after. Filter by collection, document, operation and who. Use \
                   book_history for the files of one book.",
     family: Family::Store,
     audience: Audience::Personal,
@@ -32,7 +32,12 @@ pub(crate) const TOOL: Tool = Tool {
         let filter =
             RecordFilter { before: arguments.before, operations: operations?, ..RecordFilter::default() };
         let most = arguments.limit.unwrap_or(50) as usize;
-        let of = (arguments.collection.as_deref(), arguments.document_id.as_deref());
+        let of = ActivityOf {
+            collection: arguments.collection.as_deref(),
+            document: arguments.document_id.as_deref(),
+            by: arguments.by.as_deref(),
+            after: arguments.after,
+        };
         let (found, complete) = context.library.activity(context.caller, of, filter, most)?;
         let next_before =
             (found.len() == most).then(|| found.last().map(|event| event.record.sequence)).flatten();
@@ -57,6 +62,10 @@ struct Arguments {
     /// Only these operations: add, replace, update, retitle, delete, snapshot and others
     #[serde(default)]
     operations: Vec<String>,
+    /// Only what this one did: the label of a token, or the name of an account
+    by: Option<String>,
+    /// Only events after this one, by sequence
+    after: Option<u64>,
     /// next_before of the previous page
     before: Option<u64>,
     /// Maximum number of events

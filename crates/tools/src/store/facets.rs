@@ -3,8 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shelf_base::Moment;
-use shelf_engine::{Facet, Filter};
+use shelf_engine::{Facet, Filter, SearchRequest};
 
+use super::search::{kind_of, time};
 use crate::{
     Family, Hints, Tool, arguments,
     policy::{Access, Audience},
@@ -15,9 +16,9 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     name: "facets",
     title: "Count documents by value",
-    description: "Count documents by collection, MIME type, tag and the day on which they were first stored, of all \
-                  documents or of those that fit the filters. Use list to see the documents themselves, and status for \
-                  storage.",
+    description: "Count documents by collection, MIME type, tag and the day on which they were first stored: of all \
+                  documents, of those that fit the filters, or with query of those that search finds. Use list to see the \
+                  documents themselves, and status for storage.",
     family: Family::Store,
     audience: Audience::Personal,
     access: Access::Read,
@@ -27,13 +28,25 @@ pub(crate) const TOOL: Tool = Tool {
     output: schema::of::<Reply>,
     run: |context, arguments| {
         let arguments: Arguments = arguments::read(arguments)?;
+        let now = context.library.now();
         let filter = Filter {
             collection: arguments.collection,
             mime: arguments.mime,
             tags: arguments.tags,
+            created: (
+                time("created_after", arguments.created_after, now)?,
+                time("created_before", arguments.created_before, now)?,
+            ),
             ..Filter::default()
         };
-        let found = context.library.facets(context.caller, &filter)?;
+        let kind = kind_of(arguments.r#type.as_deref())?;
+        let found = match arguments.query {
+            Some(query) => {
+                let request = SearchRequest { filter, kind, ..SearchRequest::new(query) };
+                context.library.search_facets(context.caller, &request, context.call)?
+            }
+            None => context.library.facets(context.caller, &filter)?,
+        };
         let views = |facets: Vec<Facet>| facets.into_iter().map(FacetView::of).collect();
         reply(&Reply {
             collections: views(found.collections),
@@ -64,6 +77,15 @@ struct Arguments {
     /// Only documents with one of these tags
     #[serde(default)]
     tags: Vec<String>,
+    /// First stored at or after this time
+    created_after: Option<String>,
+    /// First stored before this time
+    created_before: Option<String>,
+    /// Only documents that search finds with this query; of more than 10,000 the best ones
+    query: Option<String>,
+    /// Search type with query: keyword, semantic, hybrid
+    #[schemars(extend("default" = "hybrid"))]
+    r#type: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]

@@ -2,8 +2,11 @@
 
 mod activity;
 mod add;
+mod archive;
 mod audit_journal;
 mod browse;
+mod call_statistics;
+mod check_library;
 mod common;
 mod compare_snapshots;
 mod delete_by_name;
@@ -18,12 +21,14 @@ mod grep_output;
 mod list;
 mod list_collections;
 mod list_snapshots;
+mod page_image;
 mod plan_gc;
 mod read_text;
 mod restore;
 mod search;
 mod search_output;
 mod status;
+mod undelete_document;
 mod update;
 
 use crate::Tool;
@@ -57,4 +62,9 @@ pub(crate) const EXTRAS: &[Tool] = &[
     compare_snapshots::TOOL,
     audit_journal::TOOL,
     plan_gc::TOOL,
+    check_library::TOOL,
+    call_statistics::TOOL,
+    page_image::TOOL,
+    archive::TOOL,
+    undelete_document::TOOL,
 ];

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use shelf_base::Moment;
 use shelf_engine::{Filter, SearchHit, SearchKind, SearchReply, SearchRequest};
 
 use super::{grep_output, list, search_output};
@@ -37,7 +38,7 @@ pub(crate) const TOOL: Tool = Tool {
             color: grep_output::wants_color(arguments.color.as_deref())?,
         };
         let (paths_only, explain) = (arguments.paths_only, arguments.explain);
-        let request = request(arguments)?;
+        let request = request(arguments, context.library.now())?;
         let mut found = context.library.search(context.caller, &request, context.call)?;
         let views = fit(context, &request, &mut found, &style, explain, paths_only)?;
         reply(&view(found, views, paths_only, began))
@@ -105,6 +106,10 @@ struct Arguments {
     mime: Option<String>,
     /// Extension, such as .py; several separated by commas
     extension: Option<String>,
+    /// Only documents first stored at or after this time
+    created_after: Option<String>,
+    /// Only documents first stored before this time
+    created_before: Option<String>,
     /// Include the keyword and semantic scores
     #[serde(default)]
     explain: bool,
@@ -112,17 +117,28 @@ struct Arguments {
     cursor: Option<String>,
 }
 
-fn request(arguments: Arguments) -> Result<SearchRequest, ToolError> {
-    let kind = match arguments.r#type.as_deref().map(str::to_lowercase).as_deref() {
-        None | Some("hybrid") => SearchKind::Hybrid,
-        Some("keyword" | "full-text" | "fulltext" | "text") => SearchKind::Keyword,
-        Some("semantic") => SearchKind::Semantic,
+/// The legs that a word means.
+pub(super) fn kind_of(word: Option<&str>) -> Result<SearchKind, ToolError> {
+    match word.map(str::to_lowercase).as_deref() {
+        None | Some("hybrid") => Ok(SearchKind::Hybrid),
+        Some("keyword" | "full-text" | "fulltext" | "text") => Ok(SearchKind::Keyword),
+        Some("semantic") => Ok(SearchKind::Semantic),
         Some(other) => {
-            return Err(ToolError::argument(format!(
-                "type must be keyword, semantic or hybrid, not '{other}'"
-            )));
+            Err(ToolError::argument(format!("type must be keyword, semantic or hybrid, not '{other}'")))
         }
-    };
+    }
+}
+
+/// A time that an argument gives.
+pub(super) fn time(field: &str, text: Option<String>, now: Moment) -> Result<Option<Moment>, ToolError> {
+    text.map(|text| {
+        Moment::parse(&text, now).map_err(|error| ToolError::argument(format!("{field}: {error}")))
+    })
+    .transpose()
+}
+
+fn request(arguments: Arguments, now: Moment) -> Result<SearchRequest, ToolError> {
+    let kind = kind_of(arguments.r#type.as_deref())?;
     let limit = match arguments.limit {
         None => DEFAULT_LIMIT,
         Some(0) => return Err(ToolError::argument("limit must be at least 1")),
@@ -153,6 +169,10 @@ fn request(arguments: Arguments) -> Result<SearchRequest, ToolError> {
             extensions: arguments.extension.map_or_else(Vec::new, |text| list::extensions(&text)),
             tags: arguments.tags,
             match_all_tags: arguments.match_all_tags,
+            created: (
+                time("created_after", arguments.created_after, now)?,
+                time("created_before", arguments.created_before, now)?,
+            ),
             ..Filter::default()
         },
         patterns: arguments.path_pattern.into_iter().collect(),

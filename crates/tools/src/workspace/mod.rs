@@ -1,6 +1,7 @@
 //! The workspace family (contract 001).
 
 mod add_best_practice;
+mod check_memory;
 mod hello;
 mod list_repo_files;
 mod query_memory;
@@ -13,4 +14,5 @@ use crate::Tool;
 pub(crate) const TOOLS: &[Tool] = &[hello::TOOL, read_repo_file::TOOL, write_memory_entry::TOOL];
 
 /// Tools beyond the contract: the family's part of the toolset `extras`.
-pub(crate) const EXTRAS: &[Tool] = &[query_memory::TOOL, list_repo_files::TOOL, add_best_practice::TOOL];
+pub(crate) const EXTRAS: &[Tool] =
+    &[query_memory::TOOL, list_repo_files::TOOL, add_best_practice::TOOL, check_memory::TOOL];

@@ -168,6 +168,14 @@ fn replace(text: &str, shape: &str, mut with: impl FnMut(&str) -> String) -> Str
     out
 }
 
+/// A PDF document with one page that says one word.
+const PAGE: &str = "%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n\
+2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n\
+3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 100]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>endobj\n\
+4 0 obj<</Length 40>>stream\nBT /F 24 Tf 20 40 Td (Heron) Tj ET      \nendstream endobj\n\
+5 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>endobj\n\
+trailer<</Root 1 0 R/Size 6>>\n%%EOF\n";
+
 /// Replaces the contract's ids in an example with ids of things that exist, and tells which stand for which.
 fn with_real_ids(library: &TestLibrary, tool: &str, example: &str) -> (String, Vec<(String, String)>) {
     library.ok("add", json!({ "content": "Call the printer.", "name": "notes/monday.txt" }));
@@ -190,13 +198,22 @@ fn with_real_ids(library: &TestLibrary, tool: &str, example: &str) -> (String, V
     let stored =
         json!({ "title": "Project", "content": "How authentication works.", "collection_id": collection });
     let document = library.ok("store_document_tool", stored)["document_id"].clone();
+    let id = |last: char| format!("550e8400-e29b-41d4-a716-44665544000{last}");
+    let gone = example.contains(&id('5')).then(|| {
+        let added = library.ok("add", json!({ "content": "A heron.", "name": "birds/heron.txt" }));
+        library.ok("delete_document_tool", json!({ "document_id": added["document_id"] }));
+        added["document_id"].as_str().unwrap().to_owned()
+    });
+    let pages = example.contains(&id('6')).then(|| {
+        let added = library.ok("add", json!({ "content": PAGE, "name": "page.pdf" }));
+        added["document_id"].as_str().unwrap().to_owned()
+    });
     let (key, _) = library.collection_token(&shelf_engine::Caller::owner(), collection, "read");
     if example.contains("446655440002") && !example.contains("label") {
         library.ok("revoke_cat_tool", json!({ "key_id": key }));
     }
     let snapshots = library.ok("list_snapshots", json!({}));
     let snapshot = snapshots["snapshots"][0]["snapshot_id"].as_str().unwrap();
-    let id = |last: char| format!("550e8400-e29b-41d4-a716-44665544000{last}");
     // Making an account takes long, as it must.
     let needs_user = tool.contains("_users_") || example.contains(&id('0'));
     let user = needs_user.then(|| library.user("alice", false).id.to_string());
@@ -205,6 +222,8 @@ fn with_real_ids(library: &TestLibrary, tool: &str, example: &str) -> (String, V
         (collection.to_owned(), id('2')),
         (key, id('3')),
         (document.as_str().unwrap().to_owned(), id('4')),
+        (gone.unwrap_or_else(|| id('5')), id('5')),
+        (pages.unwrap_or_else(|| id('6')), id('6')),
         (snapshot.to_owned(), "2026-01-31T10:00:00.000000Z".to_owned()),
     ];
     let mut example = example.to_owned();

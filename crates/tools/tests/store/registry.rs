@@ -98,6 +98,7 @@ fn names_are_those_of_the_contracts() {
         "query_memory",
         "list_repo_files",
         "add_best_practice",
+        "check_memory",
         "plan_build",
         "batch_hashes",
         "book_history",
@@ -110,6 +111,11 @@ fn names_are_those_of_the_contracts() {
         "compare_snapshots",
         "audit_journal",
         "plan_gc",
+        "check_library",
+        "call_statistics",
+        "page_image",
+        "archive",
+        "undelete_document",
         "create_user",
     ];
     assert_eq!(names, expected);
