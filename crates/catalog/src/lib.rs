@@ -1,9 +1,9 @@
 //! The catalog: the single source of truth.
 //!
 //! Documents, versions, blobs, collections, snapshots, tokens and the journal live here, and a write has happened
-//! exactly when its transaction has committed. The [`Catalog`] trait is what the rest of the program sees; [`sqlite`]
-//! is its first implementation, and [`suite`] holds the behaviour every implementation must show. No SQL is written
-//! outside this crate.
+//! exactly when its transaction has committed. The [`Catalog`] trait is what the rest of the program sees. Its queries are
+//! written once, in the SQL that two databases share: [`sqlite`] keeps the catalog in a file, [`postgres`] in a database that
+//! many machines use. [`suite`] holds the behaviour both must show. No SQL is written outside this crate.
 //!
 //! Tenancy is a [`Scope`] that every query takes: it is part of the `WHERE`, never a check afterwards.
 
@@ -15,6 +15,8 @@ mod error;
 mod journal;
 mod maps;
 mod model;
+pub mod postgres;
+mod sql;
 pub mod sqlite;
 pub mod suite;
 

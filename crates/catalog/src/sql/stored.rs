@@ -1,17 +1,16 @@
 //! Documents that have a title and an author's type: stored once, changed as a whole.
 
-use rusqlite::{OptionalExtension, params};
 use shelf_base::{
     Digest, Moment,
     ids::{CollectionId, DocumentId},
 };
 
 use super::{
-    books, documents,
+    books, documents, params,
     put::{self, Place},
     rows::{self, Conditions},
     state,
-    writer::Turn,
+    turn::Turn,
 };
 use crate::{
     Actor, Document, DocumentChange, Error, NewContent, Operation, Put, PutDocument, PutState, Result, Scope,
@@ -38,10 +37,7 @@ fn same(turn: &Turn<'_>, place: &Place, document: &PutDocument) -> Result<Option
                AND d.document_type IS NOT NULL
          ORDER BY d.id LIMIT 1",
     )?;
-    let found: Option<Vec<u8>> = find
-        .query_row(params![document.hash.as_bytes(), place.row, document.title], |row| row.get(0))
-        .optional()?;
-    found.map(|id| DocumentId::from_slice(&id).ok_or(Error::Unreadable("a document id"))).transpose()
+    find.first(params![document.hash.as_bytes(), place.row, document.title], |row| rows::document_id(row, 0))
 }
 
 /// What of a document a change needs.
@@ -66,7 +62,7 @@ fn present(turn: &Turn<'_>, scope: &Scope, id: DocumentId) -> Result<Option<Pres
         conditions.sql()
     );
     let mut query = turn.connection.prepare_cached(&sql)?;
-    let found = rows::collect(query.query(conditions.parameters())?, |row| {
+    let found = rows::collect(query.query(&conditions.parameters())?, |row| {
         Ok(Present {
             row: row.get(0)?,
             version: row.get(1)?,
