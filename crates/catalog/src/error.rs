@@ -231,7 +231,8 @@ impl ErrorInfo for Error {
             }
             Self::Away { is_unsure: true, .. } => {
                 return vec![
-                    "it is not known whether the write was made: look, or repeat the call a little later".into(),
+                    "it is not known whether the write was made: look, or repeat the call a little later"
+                        .into(),
                 ];
             }
             Self::Away { is_unsure: false, .. } => {

@@ -141,7 +141,9 @@ fn unescaped(text: &str) -> Result<String> {
         }
         let digits = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
         let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(byte.ok_or_else(|| refused("a percent sign in its address is not followed by two digits"))?);
+        bytes.push(
+            byte.ok_or_else(|| refused("a percent sign in its address is not followed by two digits"))?,
+        );
         rest = &after[2..];
     }
     String::from_utf8(bytes).map_err(|_| refused("a parameter of its address is not UTF-8"))

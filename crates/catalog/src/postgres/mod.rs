@@ -89,11 +89,7 @@ impl PostgresCatalog {
     }
 
     /// Runs a query in a transaction that begins with `begin`, or in none.
-    fn query<T>(
-        &self,
-        begin: Option<&str>,
-        mut query: impl FnMut(Connection<'_>) -> Result<T>,
-    ) -> Result<T> {
+    fn query<T>(&self, begin: Option<&str>, mut query: impl FnMut(Connection<'_>) -> Result<T>) -> Result<T> {
         let until = Instant::now() + AWAY;
         loop {
             let outcome = self.shared.pool.take().and_then(|lent| self.query_on(lent, begin, &mut query));

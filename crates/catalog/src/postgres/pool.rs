@@ -89,7 +89,8 @@ impl Pool {
 
     /// A connection that nobody else counts or uses.
     pub(super) fn connect(&self) -> Result<Session> {
-        let client = self.address.config.connect(self.tls.clone()).map_err(|error| refusal(error, &self.address))?;
+        let client =
+            self.address.config.connect(self.tls.clone()).map_err(|error| refusal(error, &self.address))?;
         let session = Session::new(client);
         session.batch(SETTINGS)?;
         session.batch(&format!("SET search_path TO {}", self.address.schema))?;
@@ -160,7 +161,9 @@ fn refusal(error: postgres::Error, address: &Address) -> Error {
     let failed = failure(error);
     match state(&failed) {
         Some(&SqlState::INVALID_PASSWORD | &SqlState::INVALID_AUTHORIZATION_SPECIFICATION) => {
-            return refused("check user and password of the catalog's address; a password can stand in PGPASSWORD");
+            return refused(
+                "check user and password of the catalog's address; a password can stand in PGPASSWORD",
+            );
         }
         Some(&SqlState::UNDEFINED_DATABASE) => {
             return refused("make the database first: createdb DATABASE, or CREATE DATABASE in psql");

@@ -175,7 +175,8 @@ pub(super) fn failure(error: postgres::Error) -> Error {
         return Error::Nul;
     }
     let Some(told_by_server) = error.as_db_error() else {
-        let is_cut = error.is_closed() || StdError::source(&error).is_some_and(|source| source.is::<std::io::Error>());
+        let is_cut =
+            error.is_closed() || StdError::source(&error).is_some_and(|source| source.is::<std::io::Error>());
         return if is_cut {
             Error::Away { reason: told(&error), is_unsure: false }
         } else {

@@ -288,7 +288,8 @@ fn clean(pool: &Pool, lent: Option<Lent<'_>>, error: &Error) {
 }
 
 fn attempt(session: &Session, keys: &Keys, jobs: &[Arc<dyn Job>]) -> Attempt {
-    let begun = session.batch("BEGIN").and_then(|()| lock(session, keys, jobs.iter().map(|job| job.touches())));
+    let begun =
+        session.batch("BEGIN").and_then(|()| lock(session, keys, jobs.iter().map(|job| job.touches())));
     if let Err(error) = begun {
         return Attempt::Again(error);
     }

@@ -226,7 +226,8 @@ pub(super) fn delete(turn: &Turn<'_>, actor: &Actor, id: AccountId, now: Moment)
 
 pub(super) fn add_session(turn: &Turn<'_>, session: &Session) -> Result<()> {
     // Sessions that have run out are of no use to anybody.
-    turn.connection.execute("DELETE FROM sessions WHERE expires_at <= ?1", params![session.created_at.micros()])?;
+    turn.connection
+        .execute("DELETE FROM sessions WHERE expires_at <= ?1", params![session.created_at.micros()])?;
     turn.connection.execute(
         "INSERT INTO sessions (uuid, account, refresh, created_at, expires_at)
          VALUES (?1, (SELECT id FROM accounts WHERE uuid = ?2), ?3, ?4, ?5)",

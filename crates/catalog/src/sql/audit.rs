@@ -312,10 +312,8 @@ fn accept_documents(turn: &Turn<'_>, actor: &Actor, now: Moment) -> Result<()> {
 }
 
 fn accept_strangers(turn: &Turn<'_>, actor: &Actor, now: Moment) -> Result<()> {
-    let sql = format!(
-        "SELECT uuid, deleted_at IS NULL FROM documents WHERE {}",
-        without_record(turn.connection)
-    );
+    let sql =
+        format!("SELECT uuid, deleted_at IS NULL FROM documents WHERE {}", without_record(turn.connection));
     let mut query = turn.connection.prepare_cached(&sql)?;
     let found: Vec<(Vec<u8>, bool)> = collect(query.query(params![])?, |row| Ok((row.get(0)?, row.get(1)?)))?;
     for (uuid, is_live) in found {

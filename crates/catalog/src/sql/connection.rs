@@ -36,7 +36,9 @@ impl<'c> Connection<'c> {
                 "json_each(?1) wanted CROSS JOIN {table} {name} ON {name}.{column} = unhex(wanted.value)"
             ),
             Self::Postgres(_) => {
-                format!("unnest(CAST(?1 AS BYTEA[])) AS wanted (key) JOIN {table} {name} ON {name}.{column} = wanted.key")
+                format!(
+                    "unnest(CAST(?1 AS BYTEA[])) AS wanted (key) JOIN {table} {name} ON {name}.{column} = wanted.key"
+                )
             }
         }
     }

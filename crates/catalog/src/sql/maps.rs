@@ -37,7 +37,9 @@ impl<B: Backend> Maps for B {
         now: Moment,
     ) -> Result<bool> {
         let (actor, scope, resource_id) = (actor.clone(), scope.clone(), resource_id.to_owned());
-        self.write(Touches::Documents(vec![id]), move |turn| name_resource(turn, &actor, &scope, id, &resource_id, now))
+        self.write(Touches::Documents(vec![id]), move |turn| {
+            name_resource(turn, &actor, &scope, id, &resource_id, now)
+        })
     }
 
     fn map_number(&self, scope: &Scope, id: DocumentId) -> Result<Option<u32>> {

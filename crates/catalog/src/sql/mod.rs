@@ -36,8 +36,8 @@ pub(crate) use value::{AsValue, Cell, OwnedValue, Value, params};
 
 use crate::{
     Actor, BlobRow, Catalog, Changes, Chosen, Chunk, Collection, CollectionSummary, CopyNote, Document,
-    DocumentChange, Filter, Listed, LooseBlock, Page, Position, Purge, Put, PutResult, PutState, Record, Result,
-    Scope, Shelf, Snapshot, SnapshotFilter, Source, TagChange, TypeFigures, Update, Version,
+    DocumentChange, Filter, Listed, LooseBlock, Page, Position, Purge, Put, PutResult, PutState, Record,
+    Result, Scope, Shelf, Snapshot, SnapshotFilter, Source, TagChange, TypeFigures, Update, Version,
 };
 
 /// What a write looks at before it writes, and so what nobody else may change meanwhile.
@@ -158,7 +158,9 @@ impl<B: Backend> Catalog for B {
 
     fn set_model(&self, actor: &Actor, id: CollectionId, model: Option<&str>, now: Moment) -> Result<()> {
         let (actor, model) = (actor.clone(), model.map(str::to_owned));
-        self.write(Touches::Collection(id), move |turn| shelves::set_model(turn, &actor, id, model.as_deref(), now))
+        self.write(Touches::Collection(id), move |turn| {
+            shelves::set_model(turn, &actor, id, model.as_deref(), now)
+        })
     }
 
     fn models(&self, scope: &Scope) -> Result<Vec<(CollectionId, Option<String>)>> {
@@ -182,7 +184,9 @@ impl<B: Backend> Catalog for B {
         now: Moment,
     ) -> Result<Option<Document>> {
         let (actor, scope) = (actor.clone(), scope.clone());
-        self.write(Touches::Documents(vec![id]), move |turn| stored::change(turn, &actor, &scope, id, &change, now))
+        self.write(Touches::Documents(vec![id]), move |turn| {
+            stored::change(turn, &actor, &scope, id, &change, now)
+        })
     }
 
     fn update(
@@ -194,7 +198,9 @@ impl<B: Backend> Catalog for B {
         now: Moment,
     ) -> Result<Option<Vec<TagChange>>> {
         let (actor, scope, update) = (actor.clone(), scope.clone(), update.clone());
-        self.write(Touches::Documents(vec![id]), move |turn| put::update(turn, &actor, &scope, id, &update, now))
+        self.write(Touches::Documents(vec![id]), move |turn| {
+            put::update(turn, &actor, &scope, id, &update, now)
+        })
     }
 
     fn delete(

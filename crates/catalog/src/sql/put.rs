@@ -215,11 +215,7 @@ fn present(turn: &Turn<'_>, collection: i64, path: &str) -> Result<Option<Presen
     read_present(turn.connection, &find, params![collection, path])
 }
 
-fn read_present(
-    connection: Connection<'_>,
-    find: &str,
-    values: &[SqlValue<'_>],
-) -> Result<Option<Present>> {
+fn read_present(connection: Connection<'_>, find: &str, values: &[SqlValue<'_>]) -> Result<Option<Present>> {
     connection.prepare_cached(find)?.first(values, |row| {
         Ok(Present {
             row: row.get(0)?,
@@ -428,8 +424,9 @@ pub(super) fn insert_version(
 }
 
 fn insert_tags(turn: &Turn<'_>, row: i64, tags: &BTreeSet<String>) -> Result<()> {
-    let mut insert =
-        turn.connection.prepare_cached("INSERT INTO tags (tag, document) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?;
+    let mut insert = turn
+        .connection
+        .prepare_cached("INSERT INTO tags (tag, document) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?;
     for tag in tags {
         insert.execute(params![tag, row])?;
     }
@@ -517,7 +514,9 @@ pub(super) fn update(
         return Ok(None);
     }
     let find = format!("{PRESENT} WHERE d.uuid = ?1 AND d.deleted_at IS NULL");
-    let Some(present) = read_present(turn.connection, &find, params![id.as_bytes()])? else { return Ok(None) };
+    let Some(present) = read_present(turn.connection, &find, params![id.as_bytes()])? else {
+        return Ok(None);
+    };
     books::must_be_open(turn, "SELECT collection FROM documents WHERE id = ?1", present.row)?;
     let (metadata, tags, changes) = apply(&present, update);
     check_bounds(&tags, &metadata)?;

@@ -36,8 +36,7 @@ pub(super) fn read_collection(row: &Row<'_>) -> Result<Collection> {
         created_at: moment(row, 4)?,
         model: row.get(5)?,
         title: row.get(6)?,
-        status: BookStatus::from_word(&row.get::<String>(7)?)
-            .ok_or(Error::Unreadable("a book's status"))?,
+        status: BookStatus::from_word(&row.get::<String>(7)?).ok_or(Error::Unreadable("a book's status"))?,
         is_public: row.get(8)?,
     })
 }
@@ -89,7 +88,11 @@ fn summaries(connection: Connection<'_>, conditions: &Conditions) -> Result<Vec<
     })
 }
 
-pub(super) fn collection(connection: Connection<'_>, scope: &Scope, name: &str) -> Result<Option<Collection>> {
+pub(super) fn collection(
+    connection: Connection<'_>,
+    scope: &Scope,
+    name: &str,
+) -> Result<Option<Collection>> {
     let mut conditions = Conditions::in_scope(scope);
     conditions.add("c.name = ?", name.to_owned());
     one_collection(connection, &conditions)
@@ -235,7 +238,11 @@ pub(super) fn loose_after(
 }
 
 /// The conditions over snapshots `s`, by the collections that are in scope.
-fn snapshots_in(connection: Connection<'_>, scope: &Scope, filter: &SnapshotFilter<'_>) -> Result<Conditions> {
+fn snapshots_in(
+    connection: Connection<'_>,
+    scope: &Scope,
+    filter: &SnapshotFilter<'_>,
+) -> Result<Conditions> {
     let mut conditions = Conditions::of_collections(connection, "s.collection", scope, filter.collection)?;
     if let Some(at) = filter.at {
         conditions.add("s.at = ?", at.micros());
@@ -326,8 +333,7 @@ pub(super) fn journal(connection: Connection<'_>, after: u64, most: usize) -> Re
 
 /// A record from the columns of the journal, in their order.
 pub(crate) fn record(row: &Row<'_>) -> Result<Record> {
-    let operation =
-        Operation::from_word(&row.get::<String>(4)?).ok_or(Error::Unreadable("an operation"))?;
+    let operation = Operation::from_word(&row.get::<String>(4)?).ok_or(Error::Unreadable("an operation"))?;
     let present = |at: usize| row.cell(at).is_ok_and(|cell| cell != Cell::Null);
     Ok(Record {
         sequence: row.get(0)?,

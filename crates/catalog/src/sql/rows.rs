@@ -106,10 +106,7 @@ fn noted<T: Default>(damaged: &mut Vec<&'static str>, what: &'static str) -> T {
 }
 
 /// Collects rows with a function that gives this crate's errors.
-pub(crate) fn collect<T>(
-    mut rows: Rows<'_>,
-    read: impl Fn(&Row<'_>) -> Result<T>,
-) -> Result<Vec<T>> {
+pub(crate) fn collect<T>(mut rows: Rows<'_>, read: impl Fn(&Row<'_>) -> Result<T>) -> Result<Vec<T>> {
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
         found.push(read(&row)?);

@@ -20,9 +20,9 @@ pub(super) fn add(turn: &Turn<'_>, actor: &Actor, token: &NewToken) -> Result<()
     };
     let account =
         find("SELECT id FROM accounts WHERE uuid = ?1 AND deleted_at IS NULL", token.account.as_bytes())?;
-    let row = collection.as_ref().map(|id| {
-        find("SELECT id FROM collections WHERE uuid = ?1 AND deleted_at IS NULL", id.as_bytes())
-    });
+    let row = collection
+        .as_ref()
+        .map(|id| find("SELECT id FROM collections WHERE uuid = ?1 AND deleted_at IS NULL", id.as_bytes()));
     turn.connection.execute(
         "INSERT INTO tokens (uuid, account, collection, label, hash, scopes, created_at, expires_at, lifetime)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",

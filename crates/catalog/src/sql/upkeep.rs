@@ -111,7 +111,8 @@ fn forget_deleted(turn: &Turn<'_>, purge: &Purge) -> Result<()> {
 
 fn doomed_blobs(connection: Connection<'_>, purge: &Purge) -> Result<Vec<i64>> {
     let mut query = connection.prepare_cached("SELECT id, hash FROM blobs")?;
-    let blobs: Vec<(i64, Digest)> = collect(query.query(params![])?, |row| Ok((row.get(0)?, digest(row, 1)?)))?;
+    let blobs: Vec<(i64, Digest)> =
+        collect(query.query(params![])?, |row| Ok((row.get(0)?, digest(row, 1)?)))?;
     Ok(blobs.into_iter().filter(|(_, hash)| !purge.keep.contains(hash)).map(|(id, _)| id).collect())
 }
 

@@ -62,7 +62,9 @@ impl<B: Backend> Accounts for B {
         now: Moment,
     ) -> Result<Rotation> {
         let (presented, next) = (*presented, *next);
-        self.write(Touches::Library, move |turn| accounts::rotate_session(turn, id, &presented, &next, expires_at, now))
+        self.write(Touches::Library, move |turn| {
+            accounts::rotate_session(turn, id, &presented, &next, expires_at, now)
+        })
     }
 
     fn end_session(&self, id: SessionId) -> Result<bool> {

@@ -312,11 +312,7 @@ fn integrity(connection: sql::Connection<'_>) -> Result<Vec<String>> {
     found.retain(|line| line != "ok");
     let mut query = connection.prepare_cached("PRAGMA foreign_key_check")?;
     let broken: Vec<String> = sql::rows::collect(query.query(&[])?, |row| {
-        Ok(format!(
-            "a row of {} refers to a missing row of {}",
-            row.get::<String>(0)?,
-            row.get::<String>(2)?
-        ))
+        Ok(format!("a row of {} refers to a missing row of {}", row.get::<String>(0)?, row.get::<String>(2)?))
     })?;
     found.extend(broken);
     Ok(found)
