@@ -19,19 +19,19 @@ pub enum LockMode {
     Exclusive,
 }
 
-/// How often a lock was held by one alone, when it was taken. Whoever has an older number has lost the lock, whatever it
-/// believes.
+/// How often a lock had been held by one alone when it was taken, its present holder included. When the number has grown
+/// since, the lock was lost, whatever its holder believes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fence {
     /// The lock.
     pub name: String,
-    /// The number: 1 for the first holder, and so on.
+    /// The number: 1 for the first who holds it alone, and so on.
     pub number: u64,
 }
 
 /// A lock that can be lost while it is held: its holder is cut off from those who keep it.
 pub trait Lease: Send + Sync {
-    /// The fencing number of a lock that is held alone.
+    /// The fencing number.
     fn fence(&self) -> Option<&Fence>;
     /// Asks whether the lock is still held. A holder asks before it does what nobody else may do meanwhile and what cannot
     /// be refused by its fencing number.

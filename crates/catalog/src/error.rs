@@ -115,6 +115,9 @@ pub enum Error {
         /// What to do about it.
         hint: String,
     },
+    /// Somebody else has held the lock alone under which a write was prepared.
+    #[error("this write was prepared before others took over: nothing was written")]
+    LockLost,
     /// The database cannot hold this text.
     #[error("text with a NUL character cannot be stored")]
     Nul,
@@ -206,7 +209,7 @@ impl ErrorInfo for Error {
             Self::NoAdministrator | Self::ReadOnly => Kind::Denied,
             Self::OverBound { .. } => Kind::TooLarge,
             Self::NoCollection => Kind::NotFound,
-            Self::Closed | Self::Busy | Self::Away { .. } => Kind::Busy,
+            Self::Closed | Self::Busy | Self::LockLost | Self::Away { .. } => Kind::Busy,
             Self::Refused { .. } => Kind::Unavailable,
             Self::Nul => Kind::Invalid,
             Self::Missing(_) => Kind::Corrupt,
@@ -222,7 +225,7 @@ impl ErrorInfo for Error {
                         .into(),
                 ];
             }
-            Self::Busy => return vec!["nothing was written; repeat the call a little later".into()],
+            Self::Busy | Self::LockLost => return vec!["nothing was written; repeat the call a little later".into()],
             Self::Missing(_) => {
                 return vec![
                     "nothing was changed or deleted".into(),

@@ -41,7 +41,7 @@ pub use sqlite::CopyNote;
 use std::path::Path;
 
 use shelf_base::{
-    Digest, Moment,
+    Digest, Fence, Moment,
     ids::{CollectionId, DocumentId},
 };
 
@@ -167,8 +167,8 @@ pub trait Catalog: Accounts + Books + Browse + Maps {
     fn loose_figures(&self) -> Result<(u64, u64)>;
     /// Up to `most` loose blocks whose id is greater than `after`, in the order of their ids.
     fn loose_after(&self, after: Option<[u8; 32]>, most: usize) -> Result<Vec<LooseBlock>>;
-    /// Forgets loose blocks that are in a pack now.
-    fn drop_loose(&self, ids: &[[u8; 32]]) -> Result<()>;
+    /// Forgets loose blocks that are in a pack now, or that nothing needs, as was found under this lock.
+    fn drop_loose(&self, ids: &[[u8; 32]], fence: Option<&Fence>) -> Result<()>;
 
     /// Snapshots in scope, newest first, at most `most`.
     fn snapshots(&self, scope: &Scope, filter: &SnapshotFilter<'_>, most: usize) -> Result<Vec<Snapshot>>;
@@ -178,6 +178,8 @@ pub trait Catalog: Accounts + Books + Browse + Maps {
     /// Gives back memory for a while in which nobody writes and few read.
     fn release_memory(&self);
 
+    /// Whether several machines may use it, each with an index of its own.
+    fn is_shared(&self) -> bool;
     /// Changes when the catalog was replaced by a recovery while it was open: what was learnt from it before is void.
     fn incarnation(&self) -> u64;
     /// The last sequence number of the journal; 0 when it is empty.

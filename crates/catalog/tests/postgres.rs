@@ -16,7 +16,7 @@ use std::{
 use server::Postgres;
 use shelf_base::{Coordination, Digest, ErrorInfo, Kind, LockMode, Moment, Retry};
 use shelf_catalog::{
-    Accounts, Actor, Catalog, Error, Filter, Put, Record, Scope, Shelf,
+    Accounts, Actor, Catalog, Error, Filter, Purge, Put, Record, Scope, Shelf,
     postgres::{Address, PostgresCatalog},
     suite,
 };
@@ -35,6 +35,7 @@ fn put(shelf: &str, path: &str) -> Put {
         loose: Vec::new(),
         snapshot: None,
         upload: None,
+        fence: None,
     }
 }
 
@@ -244,4 +245,56 @@ fn text_that_the_database_cannot_hold_is_refused() {
     assert_eq!(error.kind(), Kind::Invalid);
     catalog.put(put("shared", "ab")).unwrap();
     assert!(catalog.secret("s", [1; 32]).is_ok());
+}
+
+#[test]
+fn who_slept_through_the_end_of_its_lock_is_refused() {
+    let Some(postgres) = Postgres::start() else { return };
+    let catalogs = [open(&postgres, "fenced"), open(&postgres, "fenced")];
+    let [one, two] = catalogs.each_ref().map(PostgresCatalog::locks);
+    let writing = one.attempt("writers", LockMode::Shared).unwrap().expect("shared");
+    let fence = writing.fence().cloned();
+    assert!(two.attempt("writers", LockMode::Exclusive).unwrap().is_none());
+    let fenced = |path: &str| Put { fence: fence.clone(), ..put("shared", path) };
+    catalogs[0].put(fenced("in time")).unwrap();
+    // The connection that holds the lock is cut; its holder has not noticed.
+    let cut = "SELECT COUNT(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'shelf'";
+    postgres.sql("fenced", cut);
+    let until = Instant::now() + Duration::from_secs(10);
+    let collecting = loop {
+        match two.attempt("writers", LockMode::Exclusive).unwrap() {
+            Some(held) => break held,
+            None => assert!(Instant::now() < until, "nobody holds it any more"),
+        }
+    };
+    let error = catalogs[0].put(fenced("too late")).unwrap_err();
+    assert!(matches!(error, Error::LockLost), "{error:?}");
+    assert_eq!((error.kind(), error.retry()), (Kind::Busy, Retry::Later));
+    assert!(catalogs[0].drop_loose(&[[7; 32]], fence.as_ref()).is_err());
+    assert!(!writing.is_current());
+    // Who holds it now may do what it must; whoever comes after it makes its own plan void.
+    let purge = Purge { fence: collecting.fence().cloned(), ..Purge::default() };
+    let keep = catalogs[0].version_hashes().unwrap().into_iter().map(|(hash, _)| hash).collect();
+    let purge = Purge { keep, ..purge };
+    catalogs[1].purge(&Actor::local(), &purge, Moment::from_micros(2)).unwrap();
+    drop(collecting);
+    drop(one.attempt("writers", LockMode::Exclusive).unwrap().expect("alone"));
+    let error = catalogs[1].purge(&Actor::local(), &purge, Moment::from_micros(3)).unwrap_err();
+    assert!(matches!(error, Error::LockLost), "{error:?}");
+    whole_journal(&catalogs[1]);
+}
+
+#[test]
+fn certificates_are_checked() {
+    let Some(mut postgres) = Postgres::start() else { return };
+    let Some((address, certificate)) = postgres.with_tls("tls") else { return };
+    let trusting = format!("{address}&sslrootcert={}", certificate.display());
+    let catalog = PostgresCatalog::open(Address::parse(&trusting, None).unwrap()).unwrap();
+    catalog.put(put("shared", "a")).unwrap();
+    let encrypted = "SELECT bool_and(ssl) FROM pg_stat_ssl s JOIN pg_stat_activity a USING (pid)
+                     WHERE application_name = 'shelf'";
+    assert_eq!(postgres.sql("tls", encrypted), "t");
+    let suspicious = Address::parse(&format!("{address}&sslmode=require"), None).unwrap();
+    let error = PostgresCatalog::open(suspicious).map(drop).unwrap_err();
+    assert!(matches!(&error, Error::Refused { hint, .. } if hint.contains("sslrootcert")), "{error:?}");
 }

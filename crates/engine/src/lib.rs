@@ -11,6 +11,7 @@ mod accounts;
 mod blobs;
 mod books;
 mod budget;
+mod catalog_place;
 mod citations;
 mod collections;
 mod commit;
@@ -52,6 +53,7 @@ pub use books::{
     Archive, Asset, Book, BookError, BookFile, BookMatch, BookVersion, BookWritten, FolderTally, OpenAsset,
     OpenFile, OpenUpload, PathHash, Plan, Ticket, UploadRequest, book_error_name,
 };
+pub use catalog_place::CatalogAddress;
 pub use citations::{
     Citation, CitationError, CitationReport, EvidenceContent, GivenMapReply, ImportedMap, LocationJson,
     MOST_RESOURCES, NodeJson, NodeReply, ResolveRequest, Resolved, ResourceList, Structure, addresses_in,

@@ -20,6 +20,7 @@ pub struct Postgres {
     folder: tempfile::TempDir,
     programs: PathBuf,
     server: Option<Child>,
+    settings: Vec<String>,
 }
 
 impl Postgres {
@@ -34,7 +35,7 @@ impl Postgres {
         if is_root() {
             chown(folder.path(), Some(NOBODY), Some(NOBODY)).expect("the folder's owner");
         }
-        let mut postgres = Self { folder, programs, server: None };
+        let mut postgres = Self { folder, programs, server: None, settings: Vec::new() };
         let data = postgres.data();
         let made = postgres
             .command("initdb")
@@ -59,7 +60,8 @@ impl Postgres {
     }
 
     fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(self.programs.join(program));
+        let own = self.programs.join(program);
+        let mut command = Command::new(if own.exists() { own } else { program.into() });
         command.current_dir(self.folder.path()).stdin(Stdio::null());
         if is_root() {
             command.uid(NOBODY).gid(NOBODY);
@@ -78,6 +80,7 @@ impl Postgres {
             .arg("-k")
             .arg(self.folder.path())
             .args(["-c", "listen_addresses=", "-c", "max_connections=80", "-c", "shared_buffers=32MB"])
+            .args(self.settings.iter().flat_map(|setting| ["-c", setting]))
             .stdout(log.try_clone().expect("a log"))
             .stderr(log)
             .spawn()
@@ -93,7 +96,14 @@ impl Postgres {
     fn answers(&self) -> bool {
         let mut ask = self.command("pg_isready");
         ask.arg("--quiet").arg("-h").arg(self.folder.path());
+        ask.args(self.port());
         ask.status().is_ok_and(|status| status.success())
+    }
+
+    /// How programs are told its port when it is not the usual one.
+    fn port(&self) -> impl Iterator<Item = &str> {
+        let given = self.settings.iter().filter_map(|setting| setting.strip_prefix("port="));
+        given.flat_map(|port| ["-p", port])
     }
 
     /// What the server has said.
@@ -119,6 +129,34 @@ impl Postgres {
         let _ = server.wait();
     }
 
+    /// Starts the server again so that it also listens on loopback, with TLS and a certificate of its own authority; its address
+    /// there, and the file with the certificate. `None` when there is no program to make one.
+    pub fn with_tls(&mut self, schema: &str) -> Option<(String, PathBuf)> {
+        let made = self
+            .command("openssl")
+            .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"])
+            .args(["-addext", "subjectAltName=DNS:localhost", "-keyout", "server.key", "-out", "server.crt"])
+            .output();
+        if !made.is_ok_and(|made| made.status.success()) {
+            let _ = writeln!(io::stderr(), "SKIPPED: TLS of PostgreSQL needs openssl");
+            return None;
+        }
+        let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+        let port = free.expect("a port").port();
+        let file = |name: &str| self.folder.path().join(name).display().to_string();
+        self.settings = vec![
+            "listen_addresses=localhost".into(),
+            format!("port={port}"),
+            "ssl=on".into(),
+            format!("ssl_key_file={}", file("server.key")),
+            format!("ssl_cert_file={}", file("server.crt")),
+        ];
+        let certificate = self.folder.path().join("server.crt");
+        self.stop();
+        self.go();
+        Some((format!("postgres://shelf@localhost:{port}/postgres?schema={schema}"), certificate))
+    }
+
     /// The address of its database, with a schema of its own for each library.
     pub fn address(&self, schema: &str) -> String {
         let socket = self.folder.path().display().to_string().replace('/', "%2F");
@@ -137,6 +175,7 @@ impl Postgres {
             "ON_ERROR_STOP=1",
         ]);
         psql.args(["-q", "-A", "-t", "-c", &format!("SET search_path TO {schema}"), "-c", sql]);
+        psql.args(self.port());
         let ran = psql.output().expect("psql");
         assert!(ran.status.success(), "{sql}: {}", String::from_utf8_lossy(&ran.stderr));
         String::from_utf8_lossy(&ran.stdout).trim().to_owned()

@@ -2,8 +2,8 @@
 //!
 //! They are advisory locks of one connection. The database releases them when the connection ends, whatever the reason: a
 //! process that is killed, a machine that fails, a network that is cut. A holder cannot see the last two at once; what it
-//! does with a lock that it holds alone carries the lock's *fencing number*, and the transaction that matters compares it
-//! with the newest.
+//! does under a lock carries the lock's *fencing number*: how often the lock had been held by one alone. The transaction
+//! that matters compares it with the newest, so that a holder that slept through the end of its lock is refused.
 
 use std::{
     collections::HashMap,
@@ -39,8 +39,8 @@ struct State {
     session: Option<Session>,
     /// Which connection it is, counted from the first: locks of former ones are gone.
     number: u64,
-    /// How many in this process hold each shared lock.
-    holders: HashMap<i64, usize>,
+    /// How many in this process hold each shared lock, and the number that it had when the first of them took it.
+    holders: HashMap<i64, (usize, u64)>,
 }
 
 struct Guard {
@@ -71,7 +71,7 @@ impl Coordination for PostgresLocks {
 }
 
 impl Line {
-    /// Takes a lock; the connection that holds it, and the fencing number of one that is held alone.
+    /// Takes a lock; the connection that holds it, and its fencing number.
     fn take(&self, name: &str, key: i64, mode: LockMode) -> Result<Option<(u64, Option<Fence>)>> {
         let mut state = self.state.lock();
         // A connection that was cut unnoticed is found so here, and another one is made once.
@@ -108,12 +108,13 @@ impl State {
         let ask = |sql: &str| -> Result<bool> { connection.query_row(sql, params![key], |row| row.get(0)) };
         match mode {
             LockMode::Shared => {
-                let holders = self.holders.entry(key).or_default();
-                if *holders == 0 && !ask("SELECT pg_try_advisory_lock_shared(?1)")? {
-                    return Ok(None);
-                }
-                *holders += 1;
-                Ok(Some((self.number, None)))
+                let (holders, number) = match self.holders.get(&key) {
+                    Some(held) => *held,
+                    None if !ask("SELECT pg_try_advisory_lock_shared(?1)")? => return Ok(None),
+                    None => (0, newest(connection, name)?),
+                };
+                self.holders.insert(key, (holders + 1, number));
+                Ok(Some((self.number, Some(Fence { name: name.to_owned(), number }))))
             }
             LockMode::Exclusive => {
                 if !ask("SELECT pg_try_advisory_lock(?1)")? {
@@ -142,7 +143,7 @@ impl State {
         let connection = Connection::Postgres(session);
         let sql = match mode {
             LockMode::Shared => {
-                let Some(holders) = self.holders.get_mut(&key) else { return };
+                let Some((holders, _)) = self.holders.get_mut(&key) else { return };
                 *holders -= 1;
                 if *holders > 0 {
                     return;
@@ -156,6 +157,12 @@ impl State {
             self.lose();
         }
     }
+}
+
+/// How often a lock has been held by one alone.
+fn newest(connection: Connection<'_>, name: &str) -> Result<u64> {
+    let mut find = connection.prepare_cached("SELECT number FROM fences WHERE name = ?1")?;
+    Ok(find.first(params![name], |row| row.get(0))?.unwrap_or(0))
 }
 
 impl Lease for Guard {

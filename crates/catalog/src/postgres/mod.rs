@@ -35,6 +35,9 @@ use writer::Writer;
 const AWAY: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// One state for several queries. Those that go through whole tables take longer than others may.
+const VIEW: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = '10min'";
+
 /// A catalog in a PostgreSQL database.
 pub struct PostgresCatalog {
     shared: Arc<Shared>,
@@ -81,6 +84,11 @@ impl PostgresCatalog {
     /// The locks of all processes that use this catalog.
     pub fn locks(&self) -> PostgresLocks {
         PostgresLocks::new(self.shared.clone())
+    }
+
+    /// The id of the library, made with its tables.
+    pub fn library_id(&self) -> [u8; 16] {
+        self.shared.keys.library
     }
 
     /// The address as it may be shown.
@@ -132,7 +140,7 @@ impl Backend for PostgresCatalog {
     }
 
     fn view<T>(&self, query: impl Fn(Connection<'_>) -> Result<T>) -> Result<T> {
-        self.query(Some("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"), query)
+        self.query(Some(VIEW), query)
     }
 
     fn write<T: Send + 'static>(
@@ -161,6 +169,10 @@ impl Backend for PostgresCatalog {
 
     fn release_memory(&self) {
         self.shared.pool.release_memory();
+    }
+
+    fn is_shared(&self) -> bool {
+        true
     }
 
     /// A database is restored while nobody has it open.

@@ -23,10 +23,12 @@ const WAIT: Duration = Duration::from_secs(30);
 const KEPT_WHEN_IDLE: usize = 1;
 
 /// The settings of every connection: nothing waits without end, and a process that stalls in the middle of a transaction
-/// does not make all others wait with it.
+/// does not make all others wait with it, nor does a machine that is gone keep its locks.
 const SETTINGS: &str = "SET statement_timeout = '60s'; SET lock_timeout = '30s';
     SET idle_in_transaction_session_timeout = '60s'; SET default_transaction_isolation = 'read committed';
-    SET synchronous_commit = on; SET client_min_messages = warning; SET timezone = 'UTC';";
+    SET synchronous_commit = on; SET client_min_messages = warning; SET timezone = 'UTC';
+    SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 2;
+    SET tcp_user_timeout = 20000;";
 
 /// The connections of a process to one database.
 pub(super) struct Pool {

@@ -9,6 +9,7 @@ mod books;
 mod browse;
 mod connection;
 mod documents;
+mod fences;
 mod maps;
 mod put;
 pub(crate) mod read;
@@ -25,7 +26,7 @@ mod who;
 use std::path::Path;
 
 use shelf_base::{
-    Digest, Moment,
+    Digest, Fence, Moment,
     ids::{AccountId, CollectionId, DocumentId},
 };
 
@@ -75,6 +76,8 @@ pub(crate) trait Backend: Send + Sync {
     fn counts(&self) -> &Counts;
     /// See [`Catalog::release_memory`].
     fn release_memory(&self);
+    /// See [`Catalog::is_shared`].
+    fn is_shared(&self) -> bool;
     /// See [`Catalog::incarnation`].
     fn incarnation(&self) -> u64;
     /// See [`Catalog::integrity`].
@@ -297,9 +300,9 @@ impl<B: Backend> Catalog for B {
         self.read(|connection| read::loose_after(connection, after, most))
     }
 
-    fn drop_loose(&self, ids: &[[u8; 32]]) -> Result<()> {
-        let ids = ids.to_vec();
-        self.write(Touches::Nothing, move |turn| upkeep::drop_loose(turn, &ids))
+    fn drop_loose(&self, ids: &[[u8; 32]], fence: Option<&Fence>) -> Result<()> {
+        let (ids, fence) = (ids.to_vec(), fence.cloned());
+        self.write(Touches::Nothing, move |turn| upkeep::drop_loose(turn, &ids, fence.as_ref()))
     }
 
     fn snapshots(&self, scope: &Scope, filter: &SnapshotFilter<'_>, most: usize) -> Result<Vec<Snapshot>> {
@@ -308,6 +311,10 @@ impl<B: Backend> Catalog for B {
 
     fn snapshot_count(&self, scope: &Scope, filter: &SnapshotFilter<'_>) -> Result<u64> {
         self.view(|connection| read::snapshot_count(connection, scope, filter))
+    }
+
+    fn is_shared(&self) -> bool {
+        Backend::is_shared(self)
     }
 
     fn incarnation(&self) -> u64 {

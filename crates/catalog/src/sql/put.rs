@@ -9,7 +9,7 @@ use shelf_base::{
 };
 
 use super::{
-    Connection, Value as SqlValue, books, documents, params, read,
+    Connection, Value as SqlValue, books, documents, fences, params, read,
     rows::{Conditions, collect, digest},
     state,
     turn::Turn,
@@ -76,6 +76,7 @@ pub(super) fn shelf(turn: &Turn<'_>, put: &Put) -> Result<Place> {
 }
 
 pub(super) fn put(turn: &Turn<'_>, put: &Put) -> Result<(Vec<PutResult>, Option<Snapshot>)> {
+    fences::check(turn, put.fence.as_ref())?;
     let place = shelf(turn, put)?;
     if let Some(upload) = &put.upload {
         books::use_upload(turn, upload, put.now)?;

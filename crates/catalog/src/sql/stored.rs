@@ -6,7 +6,7 @@ use shelf_base::{
 };
 
 use super::{
-    books, documents, params,
+    books, documents, fences, params,
     put::{self, Place},
     rows::{self, Conditions},
     state,
@@ -18,6 +18,7 @@ use crate::{
 
 pub(super) fn store(turn: &Turn<'_>, put: &Put) -> Result<(DocumentId, PutState)> {
     let document = put.documents.first().ok_or(Error::Unreadable("a document to store"))?;
+    fences::check(turn, put.fence.as_ref())?;
     let place = put::shelf(turn, put)?;
     put::keep_loose(turn, &put.loose)?;
     if let Some(id) = same(turn, &place, document)? {
@@ -86,6 +87,7 @@ pub(super) fn change(
     change: &DocumentChange,
     now: Moment,
 ) -> Result<Option<Document>> {
+    fences::check(turn, change.content.as_ref().and_then(|content| content.fence.as_ref()))?;
     let Some(present) = present(turn, scope, id)? else { return Ok(None) };
     if change.expected.is_some_and(|expected| expected != present.hash) {
         return Err(Error::ContentChanged { current: Some(present.hash) });

@@ -1,9 +1,9 @@
 //! Upkeep: what a garbage collection keeps and forgets.
 
-use shelf_base::{Digest, Moment, ids::CollectionId};
+use shelf_base::{Digest, Fence, Moment, ids::CollectionId};
 
 use super::{
-    Connection, params, put,
+    Connection, fences, params, put,
     rows::{CHUNK, chunk, collect, collection_id, digest},
     turn::Turn,
 };
@@ -12,7 +12,8 @@ use crate::{Actor, BlocksOf, Chunk, Operation, Position, Purge, Result};
 /// Rows that one statement removes at most.
 const AT_ONCE: usize = 4_096;
 
-pub(super) fn drop_loose(turn: &Turn<'_>, ids: &[[u8; 32]]) -> Result<()> {
+pub(super) fn drop_loose(turn: &Turn<'_>, ids: &[[u8; 32]], fence: Option<&Fence>) -> Result<()> {
+    fences::check(turn, fence)?;
     let mut delete = turn.connection.prepare_cached("DELETE FROM loose_blocks WHERE id = ?1")?;
     for id in ids {
         delete.execute(params![id])?;
@@ -44,6 +45,7 @@ pub(super) fn version_count(connection: Connection<'_>) -> Result<u64> {
 
 pub(super) fn purge(turn: &Turn<'_>, actor: &Actor, purge: &Purge, now: Moment) -> Result<()> {
     let connection = turn.connection;
+    fences::check(turn, purge.fence.as_ref())?;
     for at in &purge.snapshots {
         let collection = collection_of_snapshot(connection, *at)?;
         connection.prepare_cached("DELETE FROM snapshots WHERE at = ?1")?.execute(params![at.micros()])?;

@@ -278,6 +278,10 @@ impl Backend for SqliteCatalog {
         self.readers.lock().truncate(1);
     }
 
+    fn is_shared(&self) -> bool {
+        false
+    }
+
     fn incarnation(&self) -> u64 {
         self.incarnation.load(Ordering::Relaxed)
     }

@@ -6,6 +6,7 @@ mod books;
 mod cite;
 mod cli;
 mod console;
+mod database;
 mod deepen;
 mod disk;
 mod first_day;
