@@ -225,7 +225,9 @@ impl ErrorInfo for Error {
                         .into(),
                 ];
             }
-            Self::Busy | Self::LockLost => return vec!["nothing was written; repeat the call a little later".into()],
+            Self::Busy | Self::LockLost => {
+                return vec!["nothing was written; repeat the call a little later".into()];
+            }
             Self::Missing(_) => {
                 return vec![
                     "nothing was changed or deleted".into(),

@@ -258,7 +258,8 @@ fn who_slept_through_the_end_of_its_lock_is_refused() {
     let fenced = |path: &str| Put { fence: fence.clone(), ..put("shared", path) };
     catalogs[0].put(fenced("in time")).unwrap();
     // The connection that holds the lock is cut; its holder has not noticed.
-    let cut = "SELECT COUNT(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'shelf'";
+    let cut =
+        "SELECT COUNT(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'shelf'";
     postgres.sql("fenced", cut);
     let until = Instant::now() + Duration::from_secs(10);
     let collecting = loop {

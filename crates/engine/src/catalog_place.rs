@@ -11,9 +11,9 @@ use std::{
     sync::Arc,
 };
 
-pub use shelf_catalog::postgres::Address as CatalogAddress;
 use shelf_base::{Coordination, Held, LockMode, hex};
 use shelf_blocks::objects::Objects;
+pub use shelf_catalog::postgres::Address as CatalogAddress;
 use shelf_catalog::{
     Catalog,
     postgres::{PostgresCatalog, PostgresLocks},
@@ -92,7 +92,8 @@ fn claim(folder: &Path, objects: &dyn Objects, catalog: &PostgresCatalog) -> Res
         Some((_, address)) => {
             return Err(Error::Unavailable {
                 what: format!("this folder belongs to another library: {address}"),
-                hint: "use a folder of its own for each library, or the address that belongs to this one".into(),
+                hint: "use a folder of its own for each library, or the address that belongs to this one"
+                    .into(),
             });
         }
         None => {}
@@ -137,10 +138,6 @@ struct SharedLocks {
 
 impl Coordination for SharedLocks {
     fn attempt(&self, name: &str, mode: LockMode) -> io::Result<Option<Held>> {
-        if LOCAL.contains(&name) {
-            self.local.attempt(name, mode)
-        } else {
-            self.shared.attempt(name, mode)
-        }
+        if LOCAL.contains(&name) { self.local.attempt(name, mode) } else { self.shared.attempt(name, mode) }
     }
 }

@@ -206,16 +206,15 @@ const MAKING: i64 = 0x7368_656c_6600;
 
 /// Brings the schema to the newest version, making it when it is not there; the library's id.
 pub(super) fn open(session: &Session, schema: &str) -> Result<[u8; 16]> {
-    let found = match version(session) {
-        Err(error) if is_missing(&error) => 0,
-        found => found?,
-    };
+    let connection = Connection::Postgres(session);
+    let is_there =
+        connection.query_row("SELECT to_regclass('migrations') IS NOT NULL", params![], |row| row.get(0))?;
+    let found = if is_there { version(session)? } else { 0 };
     match found {
         found if found > KNOWN => return Err(Error::TooNew { found, known: KNOWN }),
         KNOWN => {}
         _ => walk(session, schema)?,
     }
-    let connection = Connection::Postgres(session);
     let id: Vec<u8> = connection.query_row("SELECT id FROM library", params![], |row| row.get(0))?;
     id.try_into().map_err(|_| Error::Unreadable("the library's id"))
 }
@@ -226,10 +225,6 @@ pub(super) fn version(session: &Session) -> Result<u32> {
     let newest: Option<u32> =
         connection.query_row("SELECT MAX(version) FROM migrations", params![], |row| row.get(0))?;
     Ok(newest.unwrap_or(0))
-}
-
-fn is_missing(error: &Error) -> bool {
-    matches!(state(error), Some(&SqlState::UNDEFINED_TABLE | &SqlState::INVALID_SCHEMA_NAME))
 }
 
 /// All missing steps in one transaction: it has happened whole or not at all.

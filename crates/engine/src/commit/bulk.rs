@@ -14,7 +14,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use shelf_base::{CallContext, Fence, Digest};
+use shelf_base::{CallContext, Digest, Fence};
 use shelf_blocks::{Batch, PackWriter, Store, Trust, cut};
 use shelf_catalog::{Actor, Put, PutDocument, PutResult, Snapshot, Source as Known};
 

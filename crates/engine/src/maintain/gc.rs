@@ -164,7 +164,8 @@ impl Library {
         let is_copied = self.forget_unneeded(&plan, alone.fence(), call)?;
         if !alone.is_current() {
             return Err(Error::Busy(
-                "the lock was lost before packs were deleted; they go with the next garbage collection".into(),
+                "the lock was lost before packs were deleted; they go with the next garbage collection"
+                    .into(),
             ));
         }
         plan.packs.run(&self.blocks, &plan.live)?;

@@ -36,7 +36,8 @@ use std::{
 use serde_json::{Map, Value, json};
 use shelf_base::{CallContext, Kind, Secret, bounds};
 use shelf_engine::{
-    Caller, CatalogAddress, Deepen, DownloadSettings, EndpointSettings, Library, LinkSettings, Options, WorkspaceSettings,
+    Caller, CatalogAddress, Deepen, DownloadSettings, EndpointSettings, Library, LinkSettings, Options,
+    WorkspaceSettings,
 };
 use shelf_tools::{
     Context, Limits,
