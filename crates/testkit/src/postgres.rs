@@ -135,7 +135,16 @@ impl Postgres {
         let made = self
             .command("openssl")
             .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"])
-            .args(["-addext", "subjectAltName=DNS:localhost", "-keyout", "server.key", "-out", "server.crt"])
+            .args([
+                "-addext",
+                "subjectAltName=DNS:localhost",
+                "-addext",
+                "basicConstraints=critical,CA:FALSE",
+                "-keyout",
+                "server.key",
+                "-out",
+                "server.crt",
+            ])
             .output();
         if !made.is_ok_and(|made| made.status.success()) {
             let _ = writeln!(io::stderr(), "SKIPPED: TLS of PostgreSQL needs openssl");

@@ -175,14 +175,13 @@ fn refusal(error: postgres::Error, address: &Address) -> Error {
         }
         _ => {}
     }
-    match failed {
-        Error::Away { reason, .. } => Error::Away { reason: format!("{shown}: {reason}"), is_unsure: false },
-        // What is neither the server's word nor the network's is TLS that could not be agreed on.
-        Error::Engine(_) if reason.contains("TLS") => refused(
+    let is_distrust = reason.contains("certificate") || reason.contains("does not support TLS");
+    if reason.contains("TLS") && is_distrust {
+        return refused(
             "give the certificate of its authority (sslrootcert=FILE), or say sslmode=disable for a network that you trust",
-        ),
-        _ => Error::Away { reason: format!("{shown}: {reason}"), is_unsure: false },
+        );
     }
+    Error::Away { reason: format!("{shown}: {reason}"), is_unsure: false }
 }
 
 fn client_config(address: &Address) -> Result<ClientConfig> {

@@ -19,12 +19,13 @@ use std::{
 };
 
 use parking_lot::{Condvar, Mutex};
+use postgres::error::SqlState;
 use shelf_base::Digest;
 
 use super::{
     Keys,
     pool::{Lent, Pool},
-    session::{Session, is_away, is_collision},
+    session::{Session, is_away, is_collision, state},
 };
 use crate::{
     Error, Result,
@@ -396,17 +397,27 @@ fn is_there(session: &Session, sequence: u64, seal: &Digest) -> Result<bool> {
     Ok(is_there)
 }
 
-/// Runs long work in a transaction beside which nobody writes.
+/// Runs long work in a transaction beside which nobody writes; once more when the connection turns out to have been cut.
 pub(super) fn alone<T>(pool: &Pool, keys: &Keys, work: impl Fn(&Turn<'_>) -> Result<T>) -> Result<T> {
-    let lent = pool.take()?;
-    let outcome = alone_on(lent.session()?, keys, work);
-    if let Err(error) = &outcome {
-        clean(pool, Some(lent), error);
+    let until = Instant::now() + AWAY;
+    loop {
+        let outcome = pool.take().and_then(|lent| {
+            let outcome = alone_on(lent.session()?, keys, &work);
+            if let Err(error) = &outcome {
+                clean(pool, Some(lent), error);
+            }
+            outcome
+        });
+        match outcome {
+            Err(Error::Away { is_unsure: false, .. }) if Instant::now() < until => thread::sleep(PAUSE),
+            // What it was about to forget is needed by somebody who wrote meanwhile.
+            Err(error) if state(&error) == Some(&SqlState::FOREIGN_KEY_VIOLATION) => return Err(Error::Busy),
+            outcome => return outcome,
+        }
     }
-    outcome
 }
 
-fn alone_on<T>(session: &Session, keys: &Keys, work: impl Fn(&Turn<'_>) -> Result<T>) -> Result<T> {
+fn alone_on<T>(session: &Session, keys: &Keys, work: &impl Fn(&Turn<'_>) -> Result<T>) -> Result<T> {
     session.batch(
         "BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = '15min'",
     )?;
