@@ -273,6 +273,7 @@ fn who_slept_through_the_end_of_its_lock_is_refused() {
     assert_eq!((error.kind(), error.retry()), (Kind::Busy, Retry::Later));
     assert!(catalogs[0].drop_loose(&[[7; 32]], fence.as_ref()).is_err());
     assert!(!writing.is_current());
+    drop(writing);
     // Who holds it now may do what it must; whoever comes after it makes its own plan void.
     let purge = Purge { fence: collecting.fence().cloned(), ..Purge::default() };
     let keep = catalogs[0].version_hashes().unwrap().into_iter().map(|(hash, _)| hash).collect();

@@ -143,7 +143,7 @@ fn insert(connection: Connection<'_>, records: &[Record]) -> Result<()> {
     let sql = match records.len() {
         1 => Cow::Borrowed(INSERT_ONE),
         count => {
-            let row = format!(", ({})", vec!["?"; COLUMNS].join(", "));
+            let row = format!(", ({})", ["?"; COLUMNS].join(", "));
             Cow::Owned(format!("{INSERT_ONE}{}", row.repeat(count - 1)))
         }
     };
