@@ -3,6 +3,7 @@
 //! A database brings a [`Connection`] and the [`Backend`] that hands it out; everything that the [`Catalog`] promises is
 //! written here once.
 
+mod account_blocks;
 mod accounts;
 mod audit;
 mod books;

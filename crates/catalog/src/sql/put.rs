@@ -1,6 +1,6 @@
 //! Writes: documents, versions, snapshots, changes and deletions, each with its journal record.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 use shelf_base::{
@@ -9,7 +9,7 @@ use shelf_base::{
 };
 
 use super::{
-    Connection, Value as SqlValue, books, documents, fences, params, read,
+    Connection, Value as SqlValue, account_blocks, books, documents, fences, params, read,
     rows::{Conditions, collect, digest},
     state,
     turn::Turn,
@@ -127,7 +127,7 @@ pub(super) fn put_document(
 ) -> Result<PutResult> {
     books::must_take(turn, place, &document.path)?;
     let blob = ensure_blob(turn, &document.hash, document.size, &document.manifest)?;
-    let (stored, deduplicated) = account_blocks(turn, place.account, &document.blocks)?;
+    let (stored, deduplicated) = account_blocks::add(turn, place.account, &document.blocks)?;
     let present = present(turn, place.row, &document.path)?;
     if let Expected::Content(expected) = document.expected
         && present.as_ref().is_none_or(|present| present.hash != expected)
@@ -161,49 +161,6 @@ pub(super) fn ensure_blob(turn: &Turn<'_>, hash: &Digest, size: u64, manifest: &
         "INSERT INTO blobs (hash, size, manifest) VALUES (?1, ?2, ?3)",
         params![hash.as_bytes(), size, manifest],
     )
-}
-
-/// Adds the blocks to the account's own and tells new bytes from known ones.
-pub(super) fn account_blocks(turn: &Turn<'_>, account: i64, blocks: &[(i64, u32)]) -> Result<(u64, u64)> {
-    let (mut stored, mut deduplicated) = (0, 0);
-    let names: Vec<i64> = blocks.iter().map(|(block, _)| *block).collect();
-    add_blocks(turn.connection, account, &names, |at, is_new| {
-        let length = u64::from(blocks[at].1);
-        if is_new {
-            stored += length;
-        } else {
-            deduplicated += length;
-        }
-    })?;
-    Ok((stored, deduplicated))
-}
-
-/// Adds blocks to an account's own. `told` hears of each of them, by its place in the list, whether it is new.
-pub(super) fn add_blocks(
-    connection: Connection<'_>,
-    account: i64,
-    blocks: &[i64],
-    mut told: impl FnMut(usize, bool),
-) -> Result<()> {
-    if let Connection::Postgres(_) = connection {
-        // All in one statement: each would be a way to the database and back.
-        let mut insert = connection.prepare_cached(
-            "INSERT INTO account_blocks (account, block)
-             SELECT CAST(?1 AS BIGINT), b.block FROM unnest(CAST(?2 AS BIGINT[])) AS b (block)
-             ON CONFLICT DO NOTHING RETURNING block",
-        )?;
-        let new = collect(insert.query(params![account, blocks])?, |row| row.get(0))?;
-        let mut new: HashSet<i64> = new.into_iter().collect();
-        blocks.iter().enumerate().for_each(|(at, block)| told(at, new.remove(block)));
-        return Ok(());
-    }
-    let mut insert = connection.prepare_cached(
-        "INSERT INTO account_blocks (account, block) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
-    )?;
-    for (at, block) in blocks.iter().enumerate() {
-        told(at, insert.execute(params![account, block])? > 0);
-    }
-    Ok(())
 }
 
 const PRESENT: &str =

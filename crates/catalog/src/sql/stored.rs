@@ -6,7 +6,7 @@ use shelf_base::{
 };
 
 use super::{
-    books, documents, fences, params,
+    account_blocks, books, documents, fences, params,
     put::{self, Place},
     rows::{self, Conditions},
     state,
@@ -145,7 +145,7 @@ fn replace_content(turn: &Turn<'_>, present: &Present, content: &NewContent, now
     put::keep_loose(turn, &content.loose)?;
     let place = put::place(turn, present.collection)?;
     let blob = put::ensure_blob(turn, &content.hash, content.size, &content.manifest)?;
-    put::account_blocks(turn, place.account, &content.blocks)?;
+    account_blocks::add(turn, place.account, &content.blocks)?;
     let version = present.version + 1;
     turn.connection.execute(
         "UPDATE documents SET blob = ?2, size = ?3, version = ?4, modified_at = ?5, indexed_at = ?6, checked_at = ?6,

@@ -3,7 +3,7 @@
 use shelf_base::{Digest, Fence, Moment, ids::CollectionId};
 
 use super::{
-    Connection, fences, params, put,
+    Connection, account_blocks, fences, params,
     rows::{CHUNK, chunk, collect, collection_id, digest},
     turn::Turn,
 };
@@ -128,7 +128,7 @@ pub(crate) fn rebuild_account_blocks(connection: Connection<'_>, blocks_of: Bloc
     let mut rows = query.query(params![])?;
     while let Some(row) = rows.next()? {
         let account: i64 = row.get(0)?;
-        put::add_blocks(connection, account, &blocks_of(row.cell(2)?.blob()), |_, _| {})?;
+        account_blocks::add_named(connection, account, &blocks_of(row.cell(2)?.blob()), |_, _| {})?;
     }
     Ok(())
 }
