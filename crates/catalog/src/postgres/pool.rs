@@ -13,7 +13,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{
     address::{Address, told},
-    session::{Session, failure, state},
+    session::{Session, failure, outside_runtimes, state},
 };
 use crate::{Error, Result};
 
@@ -69,7 +69,7 @@ impl Pool {
                 if session.is_closed() {
                     state.open -= 1;
                     drop(state);
-                    drop_elsewhere(vec![session]);
+                    drop(session);
                     state = self.state.lock();
                     continue;
                 }
@@ -91,8 +91,9 @@ impl Pool {
 
     /// A connection that nobody else counts or uses.
     pub(super) fn connect(&self) -> Result<Session> {
-        let client =
-            self.address.config.connect(self.tls.clone()).map_err(|error| refusal(error, &self.address))?;
+        let tls = self.tls.clone();
+        let made = outside_runtimes(|| self.address.config.connect(tls));
+        let client = made.map_err(|error| refusal(error, &self.address))?;
         let session = Session::new(client);
         session.batch(SETTINGS)?;
         session.batch(&format!("SET search_path TO {}", self.address.schema))?;
@@ -106,7 +107,7 @@ impl Pool {
         let closed = state.idle.split_off(kept);
         state.open -= closed.len();
         drop(state);
-        drop_elsewhere(closed);
+        drop(closed);
     }
 
     pub(super) fn release_memory(&self) {
@@ -120,14 +121,6 @@ impl Drop for Pool {
     }
 }
 
-/// Closing a connection waits for a moment, which the thread that drops the last one may not be allowed to.
-fn drop_elsewhere(sessions: Vec<Session>) {
-    if !sessions.is_empty() {
-        let closing = std::thread::Builder::new().name("catalog-close".into()).spawn(move || drop(sessions));
-        let _ = closing.map(std::thread::JoinHandle::join);
-    }
-}
-
 impl Lent<'_> {
     /// The connection itself.
     pub(super) fn session(&self) -> Result<&Session> {
@@ -136,7 +129,7 @@ impl Lent<'_> {
 
     /// Closes the connection instead of giving it back: it may be in the middle of something.
     pub(super) fn discard(mut self) {
-        drop_elsewhere(self.session.take().into_iter().collect());
+        drop(self.session.take());
     }
 }
 
@@ -148,7 +141,7 @@ impl Drop for Lent<'_> {
             broken => {
                 state.open -= 1;
                 drop(state);
-                drop_elsewhere(broken.into_iter().collect());
+                drop(broken);
             }
         }
         self.pool.freed.notify_one();

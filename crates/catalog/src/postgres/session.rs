@@ -22,18 +22,19 @@ const KEPT: usize = 256;
 
 /// A connection, for one thread at a time.
 pub(crate) struct Session {
-    client: RefCell<Client>,
+    /// There until the session is dropped.
+    client: RefCell<Option<Client>>,
     statements: RefCell<HashMap<String, Statement>>,
 }
 
 impl Session {
     pub(super) fn new(client: Client) -> Self {
-        Self { client: RefCell::new(client), statements: RefCell::default() }
+        Self { client: RefCell::new(Some(client)), statements: RefCell::default() }
     }
 
     /// Whether the connection is known to be gone.
     pub(super) fn is_closed(&self) -> bool {
-        self.client.borrow().is_closed()
+        self.client.borrow().as_ref().is_none_or(Client::is_closed)
     }
 
     /// A statement, parsed when it is not known yet.
@@ -41,7 +42,8 @@ impl Session {
         if let Some(known) = self.statements.borrow().get(sql) {
             return Ok(known.clone());
         }
-        let statement = self.client.borrow_mut().prepare(&translated(sql)).map_err(failure)?;
+        let text = translated(sql);
+        let statement = self.run(|client| client.prepare(&text))?;
         let mut kept = self.statements.borrow_mut();
         if kept.len() >= KEPT {
             kept.clear();
@@ -51,18 +53,46 @@ impl Session {
     }
 
     pub(crate) fn query(&self, statement: &Statement, values: &[Value<'_>]) -> Result<Vec<Row>> {
-        self.client.borrow_mut().query(statement, &as_parameters(values)).map_err(failure)
+        let values = as_parameters(values);
+        self.run(|client| client.query(statement, &values))
     }
 
     pub(crate) fn execute(&self, statement: &Statement, values: &[Value<'_>]) -> Result<usize> {
-        let touched = self.client.borrow_mut().execute(statement, &as_parameters(values)).map_err(failure)?;
+        let values = as_parameters(values);
+        let touched = self.run(|client| client.execute(statement, &values))?;
         Ok(usize::try_from(touched).unwrap_or(usize::MAX))
     }
 
     /// Runs several statements without values.
     pub(crate) fn batch(&self, sql: &str) -> Result<()> {
-        self.client.borrow_mut().batch_execute(sql).map_err(failure)
+        self.run(|client| client.batch_execute(sql))
     }
+
+    fn run<T: Send>(
+        &self,
+        work: impl FnOnce(&mut Client) -> std::result::Result<T, postgres::Error> + Send,
+    ) -> Result<T> {
+        let mut client = self.client.borrow_mut();
+        let client = client.as_mut().ok_or(Error::Closed)?;
+        outside_runtimes(|| work(client)).map_err(failure)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let client = self.client.get_mut().take();
+        outside_runtimes(|| drop(client));
+    }
+}
+
+/// Runs work of the client, which has a runtime of its own and refuses to start it on a thread that belongs to another one: a
+/// server that answers one caller reads on the thread that it listens on.
+pub(super) fn outside_runtimes<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    if tokio::runtime::Handle::try_current().is_err() {
+        return work();
+    }
+    let ran = std::thread::scope(|scope| scope.spawn(work).join());
+    ran.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 fn as_parameters<'v>(values: &'v [Value<'v>]) -> Vec<&'v (dyn ToSql + Sync)> {
