@@ -24,8 +24,12 @@ const NEEDS: [Need; 4] = [
     Need { what: "pdftoppm", present: has_pdftoppm, packages: &["poppler-utils"] },
 ];
 
+/// What some tests need that say so and do nothing when it is missing.
+const WANTS: [Need; 1] = [Need { what: "PostgreSQL", present: has_postgresql, packages: &["postgresql"] }];
+
 /// Ensures that all requirements are met: installs missing packages as root with apt, or fails with a list of them.
 pub fn ensure() -> Result<()> {
+    provide_wants();
     let missing = missing();
     if missing.is_empty() {
         return Ok(());
@@ -46,6 +50,17 @@ pub fn ensure() -> Result<()> {
 /// is there then.
 pub fn offer(present: impl Fn() -> bool, packages: &[&str]) -> bool {
     present() || (can_install() && install(packages).is_ok() && present())
+}
+
+/// Installs what some tests want, if possible; otherwise says which tests will be skipped.
+fn provide_wants() {
+    for want in WANTS.iter().filter(|want| !(want.present)()) {
+        if can_install() && install(want.packages).is_ok() && (want.present)() {
+            continue;
+        }
+        let packages = want.packages.join(" ");
+        println!("SKIPPED: tests that need {}. Install: {packages}", want.what);
+    }
 }
 
 fn missing() -> Vec<&'static Need> {
@@ -74,6 +89,12 @@ fn apt() -> Command {
 
 fn has_compiler() -> bool {
     step::succeeds("cc", &["--version"])
+}
+
+fn has_postgresql() -> bool {
+    let debian = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    step::succeeds("initdb", &["--version"])
+        || debian.map(|version| version.path().join("bin/initdb")).any(|program| program.exists())
 }
 
 fn has_ffmpeg() -> bool {

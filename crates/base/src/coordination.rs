@@ -19,13 +19,59 @@ pub enum LockMode {
     Exclusive,
 }
 
+/// How often a lock had been held by one alone when it was taken, its present holder included. When the number has grown
+/// since, the lock was lost, whatever its holder believes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fence {
+    /// The lock.
+    pub name: String,
+    /// The number: 1 for the first who holds it alone, and so on.
+    pub number: u64,
+}
+
+/// A lock that can be lost while it is held: its holder is cut off from those who keep it.
+pub trait Lease: Send + Sync {
+    /// The fencing number.
+    fn fence(&self) -> Option<&Fence>;
+    /// Asks whether the lock is still held. A holder asks before it does what nobody else may do meanwhile and what cannot
+    /// be refused by its fencing number.
+    fn is_current(&self) -> bool;
+}
+
 /// A lock that is held until this is dropped.
-pub struct Held(#[expect(dead_code, reason = "held, not read")] Box<dyn Any + Send + Sync>);
+pub struct Held(Guard);
+
+enum Guard {
+    /// Cannot be lost.
+    Firm(#[expect(dead_code, reason = "held, not read")] Box<dyn Any + Send + Sync>),
+    Leased(Box<dyn Lease>),
+}
 
 impl Held {
     /// Wraps what releases the lock when it is dropped.
     pub fn new(guard: impl Any + Send + Sync) -> Self {
-        Self(Box::new(guard))
+        Self(Guard::Firm(Box::new(guard)))
+    }
+
+    /// Wraps what releases the lock when it is dropped, and knows when it is lost.
+    pub fn leased(lease: impl Lease + 'static) -> Self {
+        Self(Guard::Leased(Box::new(lease)))
+    }
+
+    /// The fencing number, where locks have one.
+    pub fn fence(&self) -> Option<&Fence> {
+        match &self.0 {
+            Guard::Firm(_) => None,
+            Guard::Leased(lease) => lease.fence(),
+        }
+    }
+
+    /// Whether the lock is still held. Those of one machine cannot be lost.
+    pub fn is_current(&self) -> bool {
+        match &self.0 {
+            Guard::Firm(_) => true,
+            Guard::Leased(lease) => lease.is_current(),
+        }
     }
 }
 

@@ -23,7 +23,7 @@ mod secret;
 
 pub use address::{Address, NotAnAddress, Place};
 pub use call_context::{CallContext, Progress, Slot, Stopped};
-pub use coordination::{Coordination, Held, LockMode, MemoryLocks};
+pub use coordination::{Coordination, Fence, Held, Lease, LockMode, MemoryLocks};
 pub use digest::{Digest, DigestWriter, NotADigest};
 pub use error_info::{ErrorInfo, Kind, Retry};
 pub use moment::{Clock, ManualClock, Moment, NotAMoment, SystemClock};

@@ -99,6 +99,28 @@ pub enum Error {
     /// The upload was completed before.
     #[error("this upload was completed before")]
     UploadUsed,
+    /// The database cannot be reached. The text says why, without a password.
+    #[error("the catalog's database is not available: {reason}")]
+    Away {
+        /// What happened.
+        reason: String,
+        /// Whether a write may have been made all the same.
+        is_unsure: bool,
+    },
+    /// The database refuses to work with us, and will until somebody changes something.
+    #[error("the catalog's database cannot be used: {what}")]
+    Refused {
+        /// What is wrong.
+        what: String,
+        /// What to do about it.
+        hint: String,
+    },
+    /// Somebody else has held the lock alone under which a write was prepared.
+    #[error("this write was prepared before others took over: nothing was written")]
+    LockLost,
+    /// The database cannot hold this text.
+    #[error("text with a NUL character cannot be stored")]
+    Nul,
     /// The writer has stopped.
     #[error("the catalog is shutting down")]
     Closed,
@@ -106,33 +128,38 @@ pub enum Error {
 
 /// An error of the database engine. What it is stays within this crate; outside, its [`Kind`] counts.
 #[derive(Debug)]
-pub struct EngineError(pub(crate) rusqlite::Error);
+pub struct EngineError(pub(crate) Engine);
+
+/// The engines and their errors.
+#[derive(Debug)]
+pub(crate) enum Engine {
+    Sqlite(rusqlite::Error),
+    Postgres(postgres::Error),
+}
 
 impl fmt::Display for EngineError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.sqlite_error_code() {
-            Some(code) => write!(formatter, "{code:?}"),
-            None => formatter.write_str("an unexpected value"),
+        match &self.0 {
+            Engine::Sqlite(error) => match error.sqlite_error_code() {
+                Some(code) => write!(formatter, "{code:?}"),
+                None => formatter.write_str("an unexpected value"),
+            },
+            Engine::Postgres(error) => match error.as_db_error() {
+                Some(told) => write!(formatter, "{} ({})", told.message(), told.code().code()),
+                None => formatter.write_str("an unexpected answer of the database"),
+            },
         }
     }
 }
 
 impl std::error::Error for EngineError {}
 
-impl From<rusqlite::Error> for Error {
-    fn from(error: rusqlite::Error) -> Self {
-        match error.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::ReadOnly) => Self::ReadOnly,
-            _ => Self::Engine(EngineError(error)),
-        }
-    }
-}
-
-impl ErrorInfo for Error {
+impl EngineError {
     fn kind(&self) -> Kind {
+        use postgres::error::SqlState;
         use rusqlite::ErrorCode as Code;
-        match self {
-            Self::Engine(error) => match error.0.sqlite_error_code() {
+        match &self.0 {
+            Engine::Sqlite(error) => match error.sqlite_error_code() {
                 Some(Code::DiskFull) => Kind::StorageFull,
                 Some(Code::DatabaseBusy | Code::DatabaseLocked) => Kind::Busy,
                 Some(Code::DatabaseCorrupt | Code::NotADatabase) => Kind::Corrupt,
@@ -140,6 +167,31 @@ impl ErrorInfo for Error {
                 Some(Code::SystemIoFailure | Code::CannotOpen) => Kind::Io,
                 _ => Kind::Internal,
             },
+            Engine::Postgres(error) => match error.code() {
+                Some(&SqlState::DISK_FULL) => Kind::StorageFull,
+                Some(&SqlState::INSUFFICIENT_PRIVILEGE) => Kind::Denied,
+                Some(&SqlState::DATA_CORRUPTED | &SqlState::INDEX_CORRUPTED) => Kind::Corrupt,
+                Some(&SqlState::IO_ERROR) => Kind::Io,
+                Some(&SqlState::OUT_OF_MEMORY) => Kind::Busy,
+                _ => Kind::Internal,
+            },
+        }
+    }
+}
+
+impl From<rusqlite::Error> for Error {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::ReadOnly) => Self::ReadOnly,
+            _ => Self::Engine(EngineError(Engine::Sqlite(error))),
+        }
+    }
+}
+
+impl ErrorInfo for Error {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Engine(error) => error.kind(),
             Self::Files(error) => Kind::of_io(error),
             Self::TooNew { .. } => Kind::Unavailable,
             Self::Unreadable(_) => Kind::Corrupt,
@@ -157,7 +209,9 @@ impl ErrorInfo for Error {
             Self::NoAdministrator | Self::ReadOnly => Kind::Denied,
             Self::OverBound { .. } => Kind::TooLarge,
             Self::NoCollection => Kind::NotFound,
-            Self::Closed | Self::Busy => Kind::Busy,
+            Self::Closed | Self::Busy | Self::LockLost | Self::Away { .. } => Kind::Busy,
+            Self::Refused { .. } => Kind::Unavailable,
+            Self::Nul => Kind::Invalid,
             Self::Missing(_) => Kind::Corrupt,
         }
     }
@@ -171,13 +225,25 @@ impl ErrorInfo for Error {
                         .into(),
                 ];
             }
-            Self::Busy => return vec!["nothing was written; repeat the call a little later".into()],
+            Self::Busy | Self::LockLost => {
+                return vec!["nothing was written; repeat the call a little later".into()];
+            }
             Self::Missing(_) => {
                 return vec![
                     "nothing was changed or deleted".into(),
                     "put catalog.db back from a backup, or run `shelf recover` to rebuild it from the library's own copy".into(),
                 ];
             }
+            Self::Away { is_unsure: true, .. } => {
+                return vec![
+                    "it is not known whether the write was made: look, or repeat the call a little later"
+                        .into(),
+                ];
+            }
+            Self::Away { is_unsure: false, .. } => {
+                return vec!["nothing was written; repeat the call a little later".into()];
+            }
+            Self::Refused { hint, .. } => return vec![hint.clone()],
             Self::BookClosed { book, .. } => {
                 return vec![format!("`shelf books set {book} --status active` lets it take writes again")];
             }

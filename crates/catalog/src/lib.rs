@@ -1,9 +1,9 @@
 //! The catalog: the single source of truth.
 //!
 //! Documents, versions, blobs, collections, snapshots, tokens and the journal live here, and a write has happened
-//! exactly when its transaction has committed. The [`Catalog`] trait is what the rest of the program sees; [`sqlite`]
-//! is its first implementation, and [`suite`] holds the behaviour every implementation must show. No SQL is written
-//! outside this crate.
+//! exactly when its transaction has committed. The [`Catalog`] trait is what the rest of the program sees. Its queries are
+//! written once, in the SQL that two databases share: [`sqlite`] keeps the catalog in a file, [`postgres`] in a database that
+//! many machines use. [`suite`] holds the behaviour both must show. No SQL is written outside this crate.
 //!
 //! Tenancy is a [`Scope`] that every query takes: it is part of the `WHERE`, never a check afterwards.
 
@@ -15,6 +15,8 @@ mod error;
 mod journal;
 mod maps;
 mod model;
+pub mod postgres;
+mod sql;
 pub mod sqlite;
 pub mod suite;
 
@@ -39,7 +41,7 @@ pub use sqlite::CopyNote;
 use std::path::Path;
 
 use shelf_base::{
-    Digest, Moment,
+    Digest, Fence, Moment,
     ids::{CollectionId, DocumentId},
 };
 
@@ -165,8 +167,8 @@ pub trait Catalog: Accounts + Books + Browse + Maps {
     fn loose_figures(&self) -> Result<(u64, u64)>;
     /// Up to `most` loose blocks whose id is greater than `after`, in the order of their ids.
     fn loose_after(&self, after: Option<[u8; 32]>, most: usize) -> Result<Vec<LooseBlock>>;
-    /// Forgets loose blocks that are in a pack now.
-    fn drop_loose(&self, ids: &[[u8; 32]]) -> Result<()>;
+    /// Forgets loose blocks that are in a pack now, or that nothing needs, as was found under this lock.
+    fn drop_loose(&self, ids: &[[u8; 32]], fence: Option<&Fence>) -> Result<()>;
 
     /// Snapshots in scope, newest first, at most `most`.
     fn snapshots(&self, scope: &Scope, filter: &SnapshotFilter<'_>, most: usize) -> Result<Vec<Snapshot>>;
@@ -176,6 +178,8 @@ pub trait Catalog: Accounts + Books + Browse + Maps {
     /// Gives back memory for a while in which nobody writes and few read.
     fn release_memory(&self);
 
+    /// Whether several machines may use it, each with an index of its own.
+    fn is_shared(&self) -> bool;
     /// Changes when the catalog was replaced by a recovery while it was open: what was learnt from it before is void.
     fn incarnation(&self) -> u64;
     /// The last sequence number of the journal; 0 when it is empty.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 use shelf_base::{
-    Digest, Moment,
+    Digest, Fence, Moment,
     ids::{AccountId, CollectionId, DocumentId, LOCAL_ACCOUNT},
 };
 
@@ -207,6 +207,8 @@ pub struct NewContent {
     pub blocks: Vec<(i64, u32)>,
     /// Blocks kept in the catalog for now.
     pub loose: Vec<LooseBlock>,
+    /// The lock under which it was stored; the change fails when somebody has held the lock alone since.
+    pub fence: Option<Fence>,
 }
 
 /// How a document's bytes are to be understood.
@@ -275,6 +277,8 @@ pub struct Put {
     pub snapshot: Option<SnapshotDraft>,
     /// The upload that this completes; it fails when the upload was completed before.
     pub upload: Option<UploadUse>,
+    /// The lock under which the content was stored; it fails when somebody has held the lock alone since.
+    pub fence: Option<Fence>,
 }
 
 /// What became of a written document.
@@ -578,4 +582,6 @@ pub struct Purge {
     /// Every follower of the journal has come at least this far: what it had to know of documents that were forgotten
     /// before may go too.
     pub followed: u64,
+    /// The lock under which the plan was made; nothing is forgotten when somebody else has held the lock alone since.
+    pub fence: Option<Fence>,
 }

@@ -104,6 +104,7 @@ fn put(
         loose: Vec::new(),
         snapshot: None,
         upload: None,
+        fence: None,
     };
     catalog.put(put).expect("a put").0
 }
@@ -153,6 +154,7 @@ fn a_failed_put_leaves_nothing(catalog: &dyn Catalog) {
         loose: Vec::new(),
         snapshot: None,
         upload: None,
+        fence: None,
     });
     assert!(matches!(failed, Err(Error::ResourceIdTaken(_))));
     assert!(catalog.named(&scope(), None, "b", 9).expect("a read").is_empty(), "the whole put is undone");
@@ -165,6 +167,7 @@ fn a_failed_put_leaves_nothing(catalog: &dyn Catalog) {
         loose: Vec::new(),
         snapshot: None,
         upload: None,
+        fence: None,
     };
     assert!(matches!(catalog.put(missing), Err(Error::NoCollection)));
 }
@@ -323,6 +326,7 @@ fn snapshot(catalog: &dyn Catalog, collection: CollectionId, second: i64, listin
         loose: Vec::new(),
         snapshot: Some(draft(Some("l"), listing)),
         upload: None,
+        fence: None,
     };
     catalog.put(put).expect("a put").1.expect("a snapshot").at
 }
@@ -411,6 +415,7 @@ fn a_purge_keeps_what_it_must(catalog: &dyn Catalog) {
         keep,
         blocks_of: Some(|manifest| vec![manifest.len() as i64]),
         followed: 0,
+        fence: None,
     };
     let before = catalog.sequence().expect("a number");
     let numbers = catalog.changes(0, before).expect("changes").documents;
@@ -450,11 +455,12 @@ fn secrets_and_loose_blocks_stay(catalog: &dyn Catalog) {
         loose: loose.clone(),
         snapshot: None,
         upload: None,
+        fence: None,
     };
     catalog.put(put).expect("a put");
     assert_eq!(catalog.loose_figures().expect("figures"), (2, 3));
     assert_eq!(catalog.loose(&[[8; 32], [9; 32]]).expect("a read"), [loose[1].clone()]);
-    catalog.drop_loose(&[[7; 32]]).expect("a drop");
+    catalog.drop_loose(&[[7; 32]], None).expect("a drop");
     assert_eq!(catalog.loose_after(None, 9).expect("a read"), [loose[1].clone()]);
 }
 

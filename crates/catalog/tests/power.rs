@@ -290,6 +290,7 @@ fn add(catalog: &dyn Catalog, path: &str) {
         loose: vec![block],
         snapshot: None,
         upload: None,
+        fence: None,
     };
     catalog.put(put).unwrap();
     note(Event::Acknowledged(path.to_owned()));

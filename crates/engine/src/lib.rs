@@ -12,6 +12,7 @@ mod blobs;
 mod books;
 mod budget;
 mod changes;
+mod catalog_place;
 mod citations;
 mod collections;
 mod commit;
@@ -57,6 +58,7 @@ pub use books::{
     OpenFile, OpenUpload, PathHash, Plan, Ticket, UploadRequest, book_error_name,
 };
 pub use changes::Changes;
+pub use catalog_place::CatalogAddress;
 pub use citations::{
     Citation, CitationError, CitationReport, EvidenceContent, GivenMapReply, ImportedMap, LocationJson,
     MOST_RESOURCES, NodeJson, NodeReply, ResolveRequest, Resolved, ResourceList, Structure, addresses_in,

@@ -14,7 +14,7 @@ use shelf_blocks::{
     Store,
     objects::{Folder, Objects},
 };
-use shelf_catalog::{Catalog, Scope, sqlite::SqliteCatalog};
+use shelf_catalog::{Catalog, Scope};
 use shelf_fetch::UnderWay;
 use shelf_workspace::Workspace;
 
@@ -24,12 +24,13 @@ use crate::{
     blobs::Blobs,
     books::BookPaths,
     budget::Budget,
+    catalog_place::{self, CatalogAddress},
     citations::{EvidenceStore, MapCache},
     commit::Folding,
     download::DownloadSettings,
     indexing::{Deepen, EndpointSettings, Indexing},
-    locks::{FolderLocks, Locks},
-    maintain::{Copying, Reserve, must_have_catalog},
+    locks::Locks,
+    maintain::{Copying, Reserve},
     readings::Readings,
     status::Figures,
     workspace::{self, WorkspaceSettings},
@@ -54,6 +55,8 @@ pub struct Options {
     pub download: DownloadSettings,
     /// Where addresses in replies lead, and how long they work.
     pub links: LinkSettings,
+    /// The database that holds the catalog; the library's own folder does when it is not given.
+    pub catalog: Option<CatalogAddress>,
 }
 
 /// Addresses in replies: where they lead, and how long they work.
@@ -223,7 +226,7 @@ impl Library {
 
     /// Whether `folder` holds a library, whatever its state.
     pub fn is_in(folder: &Path) -> bool {
-        ["catalog.db", "packs", "recovery"].iter().any(|name| folder.join(name).exists())
+        ["catalog.db", "catalog.address", "packs", "recovery"].iter().any(|name| folder.join(name).exists())
     }
 
     /// Opens a library whatever its state: for those who look at it or mend it.
@@ -246,9 +249,8 @@ impl Library {
         clock: Arc<dyn Clock>,
         options: Options,
     ) -> Result<Self> {
-        must_have_catalog(folder, &*objects)?;
-        let catalog = Arc::new(SqliteCatalog::open(folder)?);
-        let ports = Ports { catalog, objects, coordination: Arc::new(FolderLocks::new(folder)) };
+        let (catalog, coordination) = catalog_place::open(folder, &*objects, options.catalog.as_ref())?;
+        let ports = Ports { catalog, objects, coordination };
         Self::over(folder, ports, clock, options)
     }
 

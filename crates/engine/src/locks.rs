@@ -157,7 +157,11 @@ impl Locks {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
                 Error::Catalog(shelf_catalog::Error::ReadOnly)
             }
-            _ => Error::Lock(error),
+            // Locks that lie in the catalog's database fail as the catalog does.
+            _ => match error.downcast::<shelf_catalog::Error>() {
+                Ok(error) => Error::Catalog(error),
+                Err(error) => Error::Lock(error),
+            },
         })
     }
 }

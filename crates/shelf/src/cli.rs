@@ -43,6 +43,9 @@ pub(crate) struct Global {
     /// Library folder [env: SHELF_DATA_DIR]
     #[arg(long, global = true, help_heading = GLOBAL, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
+    /// Database that holds the catalog, such as postgres://shelf@db/shelf [env: SHELF_CATALOG]
+    #[arg(long, global = true, help_heading = GLOBAL, value_name = "ADDRESS")]
+    pub catalog: Option<String>,
     /// Settings file [env: SHELF_CONFIG]
     #[arg(long, global = true, help_heading = GLOBAL, value_name = "FILE")]
     pub config: Option<PathBuf>,

@@ -4,10 +4,12 @@
 pub mod fuzzing;
 mod library;
 mod people;
+mod postgres;
 mod programs;
 mod stdio;
 
 pub use library::{TestLibrary, error_of, tree};
 pub use people::PASSWORD;
+pub use postgres::Postgres;
 pub use programs::can_run;
 pub use stdio::StdioClient;

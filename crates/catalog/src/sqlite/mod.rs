@@ -3,23 +3,8 @@
 //! Writers of all processes line up at a lock file before they begin a transaction, so that nobody polls and no
 //! "database is locked" ever reaches a caller. Readers never wait.
 
-mod accounts;
-mod audit;
-mod books;
-mod browse;
-mod documents;
-mod maps;
-mod put;
-mod read;
 mod recovery;
-mod rows;
 mod schema;
-mod shelves;
-mod state;
-mod stored;
-mod tokens;
-mod upkeep;
-mod who;
 mod writer;
 
 use std::{
@@ -41,17 +26,13 @@ use rusqlite::{
     config::DbConfig,
     trace::{TraceEvent, TraceEventCodes},
 };
-use shelf_base::{
-    Digest, Moment,
-    ids::{CollectionId, DocumentId},
-};
+use writer::Writer;
 
 use crate::{
-    Actor, BlobRow, Catalog, Changes, Chosen, Chunk, Collection, CollectionSummary, Document, DocumentChange,
-    Error, Filter, Listed, LooseBlock, Page, Position, Purge, Put, PutResult, PutState, Record, Result,
-    Scope, Snapshot, SnapshotFilter, Source, TagChange, TypeFigures, Update, Version,
+    Error, Result,
+    error::Engine,
+    sql::{self, Backend, Counts, Touches, Turn},
 };
-use writer::Writer;
 
 /// Idle read connections that are kept.
 const KEPT_READERS: usize = 8;
@@ -66,7 +47,7 @@ pub struct SqliteCatalog {
     readers: Mutex<Vec<Connection>>,
     /// How often another file was found in the place of the one that was open.
     incarnation: AtomicU64,
-    counts: documents::Counts,
+    counts: Counts,
     /// Counts the statements of queries.
     counter: Option<Arc<AtomicU64>>,
 }
@@ -93,7 +74,7 @@ impl SqliteCatalog {
             readers: Mutex::new(vec![reader]),
             writer,
             incarnation: AtomicU64::new(0),
-            counts: documents::Counts::default(),
+            counts: Counts::default(),
             counter: None,
         })
     }
@@ -116,36 +97,6 @@ impl SqliteCatalog {
             connection.trace_v2(TraceEventCodes::SQLITE_TRACE_STMT, Some(count))?;
         }
         Ok(connection)
-    }
-
-    /// Runs a query on a read connection.
-    fn read<T>(&self, mut query: impl FnMut(&Connection) -> Result<T>) -> Result<T> {
-        let kept = self.readers.lock().pop();
-        let kept = if kept.as_ref().is_some_and(has_moved) {
-            self.readers.lock().clear();
-            self.incarnation.fetch_add(1, Ordering::Relaxed);
-            self.counts.clear();
-            None
-        } else {
-            kept
-        };
-        let connection = kept.map_or_else(|| self.reader(), Ok)?;
-        let outcome = patiently(|| query(&connection));
-        let mut readers = self.readers.lock();
-        if readers.len() < KEPT_READERS {
-            readers.push(connection);
-        }
-        outcome
-    }
-
-    /// Runs several queries that must see one state.
-    fn view<T>(&self, query: impl Fn(&Connection) -> Result<T>) -> Result<T> {
-        self.read(|connection| {
-            let transaction = connection.unchecked_transaction()?;
-            let outcome = query(&transaction)?;
-            transaction.finish()?;
-            Ok(outcome)
-        })
     }
 }
 
@@ -181,7 +132,8 @@ fn patiently<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
 fn is_momentary(error: &Error) -> bool {
     use rusqlite::ErrorCode as Code;
     let Error::Engine(error) = error else { return false };
-    let code = error.0.sqlite_error_code();
+    let Engine::Sqlite(error) = &error.0 else { return false };
+    let code = error.sqlite_error_code();
     matches!(code, Some(Code::DatabaseBusy | Code::DatabaseLocked | Code::FileLockingProtocolFailed))
 }
 
@@ -270,258 +222,72 @@ fn try_connect(path: &Path) -> Result<Connection> {
     Ok(connection)
 }
 
-impl Catalog for SqliteCatalog {
+impl Backend for SqliteCatalog {
+    fn read<T>(&self, mut query: impl FnMut(sql::Connection<'_>) -> Result<T>) -> Result<T> {
+        let kept = self.readers.lock().pop();
+        let kept = if kept.as_ref().is_some_and(has_moved) {
+            self.readers.lock().clear();
+            self.incarnation.fetch_add(1, Ordering::Relaxed);
+            self.counts.clear();
+            None
+        } else {
+            kept
+        };
+        let connection = kept.map_or_else(|| self.reader(), Ok)?;
+        let outcome = patiently(|| query(sql::Connection::Sqlite(&connection)));
+        let mut readers = self.readers.lock();
+        if readers.len() < KEPT_READERS {
+            readers.push(connection);
+        }
+        outcome
+    }
+
+    fn view<T>(&self, query: impl Fn(sql::Connection<'_>) -> Result<T>) -> Result<T> {
+        self.read(|connection| {
+            let sql::Connection::Sqlite(raw) = connection else { return Err(Error::Closed) };
+            let transaction = raw.unchecked_transaction()?;
+            let outcome = query(connection)?;
+            transaction.finish()?;
+            Ok(outcome)
+        })
+    }
+
+    fn write<T: Send + 'static>(
+        &self,
+        _touches: Touches,
+        work: impl Fn(&Turn<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.writer.write(work)
+    }
+
+    fn post(&self, work: impl Fn(&Turn<'_>) -> Result<()> + Send + 'static) -> Result<()> {
+        self.writer.post(work)
+    }
+
+    fn alone<T>(&self, work: impl Fn(&Turn<'_>) -> Result<T>) -> Result<T> {
+        self.writer.alone(work)
+    }
+
+    fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
     fn release_memory(&self) {
         self.writer.release_memory();
         // What the other connections remember goes with them.
         self.readers.lock().truncate(1);
     }
 
-    fn collections(&self, scope: &Scope) -> Result<Vec<CollectionSummary>> {
-        self.view(|connection| read::collections(connection, scope))
-    }
-
-    fn collection(&self, scope: &Scope, name: &str) -> Result<Option<Collection>> {
-        self.read(|connection| read::collection(connection, scope, name))
-    }
-
-    fn collection_ids(&self, scope: &Scope, name: Option<&str>) -> Result<Vec<CollectionId>> {
-        self.read(|connection| read::collection_ids(connection, scope, name))
-    }
-
-    fn ensure_collection(&self, actor: &Actor, name: &str, now: Moment) -> Result<Collection> {
-        if let Some(found) = self.collection(&Scope::Account(actor.account), name)? {
-            return Ok(found);
-        }
-        let (actor, name) = (actor.clone(), name.to_owned());
-        self.writer.write(move |turn| put::make_collection(turn, &actor, &name, now))
-    }
-
-    fn known_collection(&self, scope: &Scope, id: CollectionId) -> Result<Option<Collection>> {
-        self.read(|connection| read::known_collection(connection, scope, id))
-    }
-
-    fn collection_by_id(&self, scope: &Scope, id: CollectionId) -> Result<Option<CollectionSummary>> {
-        self.read(|connection| read::collection_by_id(connection, scope, id))
-    }
-
-    fn active_tokens(&self, id: CollectionId, now: Moment) -> Result<u64> {
-        self.read(|connection| shelves::active_tokens(connection, id, now))
-    }
-
-    fn create_collection(&self, actor: &Actor, name: &str, now: Moment) -> Result<Collection> {
-        let (actor, name) = (actor.clone(), name.to_owned());
-        self.writer.write(move |turn| shelves::create(turn, &actor, &name, now))
-    }
-
-    fn rename_collection(
-        &self,
-        actor: &Actor,
-        scope: &Scope,
-        id: CollectionId,
-        name: &str,
-        now: Moment,
-    ) -> Result<Option<Collection>> {
-        let (actor, scope, name) = (actor.clone(), scope.clone(), name.to_owned());
-        self.writer.write(move |turn| shelves::rename(turn, &actor, &scope, id, &name, now))
-    }
-
-    fn delete_collection(&self, actor: &Actor, scope: &Scope, id: CollectionId, now: Moment) -> Result<bool> {
-        let (actor, scope) = (actor.clone(), scope.clone());
-        self.writer.write(move |turn| shelves::delete(turn, &actor, &scope, id, now))
-    }
-
-    fn set_model(&self, actor: &Actor, id: CollectionId, model: Option<&str>, now: Moment) -> Result<()> {
-        let (actor, model) = (actor.clone(), model.map(str::to_owned));
-        self.writer.write(move |turn| shelves::set_model(turn, &actor, id, model.as_deref(), now))
-    }
-
-    fn models(&self, scope: &Scope) -> Result<Vec<(CollectionId, Option<String>)>> {
-        self.read(|connection| read::models(connection, scope))
-    }
-
-    fn put(&self, put: Put) -> Result<(Vec<PutResult>, Option<Snapshot>)> {
-        self.writer.write(move |turn| put::put(turn, &put))
-    }
-
-    fn store(&self, put: Put) -> Result<(DocumentId, PutState)> {
-        self.writer.write(move |turn| stored::store(turn, &put))
-    }
-
-    fn change(
-        &self,
-        actor: &Actor,
-        scope: &Scope,
-        id: DocumentId,
-        change: DocumentChange,
-        now: Moment,
-    ) -> Result<Option<Document>> {
-        let (actor, scope) = (actor.clone(), scope.clone());
-        self.writer.write(move |turn| stored::change(turn, &actor, &scope, id, &change, now))
-    }
-
-    fn update(
-        &self,
-        actor: &Actor,
-        scope: &Scope,
-        id: DocumentId,
-        update: &Update,
-        now: Moment,
-    ) -> Result<Option<Vec<TagChange>>> {
-        let (actor, scope, update) = (actor.clone(), scope.clone(), update.clone());
-        self.writer.write(move |turn| put::update(turn, &actor, &scope, id, &update, now))
-    }
-
-    fn delete(
-        &self,
-        actor: &Actor,
-        scope: &Scope,
-        ids: &[DocumentId],
-        now: Moment,
-    ) -> Result<Vec<DocumentId>> {
-        let (actor, scope, ids) = (actor.clone(), scope.clone(), ids.to_vec());
-        self.writer.write(move |turn| put::delete(turn, &actor, &scope, &ids, now))
-    }
-
-    fn document(&self, scope: &Scope, id: DocumentId) -> Result<Option<Document>> {
-        self.read(|connection| documents::by_id(connection, scope, id))
-    }
-
-    fn named(
-        &self,
-        scope: &Scope,
-        collection: Option<&str>,
-        name: &str,
-        most: usize,
-    ) -> Result<Vec<Document>> {
-        self.view(|connection| documents::named(connection, scope, collection, name, most))
-    }
-
-    fn hashed(&self, scope: &Scope, prefix: &str, most: usize) -> Result<Vec<(Document, Version)>> {
-        self.view(|connection| documents::hashed(connection, scope, prefix, most))
-    }
-
-    fn list(&self, scope: &Scope, filter: &Filter, page: &Page) -> Result<Listed> {
-        self.view(|connection| documents::list(connection, scope, filter, page, &self.counts))
-    }
-
-    fn choose_from(&self, scope: &Scope, filter: &Filter, position: &Position) -> Result<Chunk<Chosen>> {
-        self.view(|connection| documents::choose(connection, scope, filter, position))
-    }
-
-    fn paths_from(&self, scope: &Scope, filter: &Filter, position: &Position) -> Result<Chunk<String>> {
-        self.view(|connection| documents::paths(connection, scope, filter, position))
-    }
-
-    fn numbers_from(&self, scope: &Scope, filter: &Filter, position: &Position) -> Result<Chunk<i64>> {
-        self.view(|connection| documents::numbers(connection, scope, filter, position))
-    }
-
-    fn numbered(&self, scope: &Scope, numbers: &[i64]) -> Result<Vec<Document>> {
-        self.read(|connection| documents::numbered(connection, scope, numbers))
-    }
-
-    fn sources_from(
-        &self,
-        collection: CollectionId,
-        folder: &str,
-        position: &Position,
-    ) -> Result<Chunk<Source>> {
-        self.read(|connection| documents::sources(connection, collection, folder, position))
-    }
-
-    fn versions(&self, scope: &Scope, id: DocumentId) -> Result<Vec<Version>> {
-        self.read(|connection| documents::versions(connection, scope, id))
-    }
-
-    fn type_figures(&self, scope: &Scope) -> Result<Vec<TypeFigures>> {
-        self.read(|connection| read::type_figures(connection, scope))
-    }
-
-    fn live_manifests_from(&self, scope: &Scope, position: &Position) -> Result<Chunk<BlobRow>> {
-        self.view(|connection| read::live_manifests(connection, scope, position))
-    }
-
-    fn blob(&self, hash: &Digest) -> Result<Option<BlobRow>> {
-        self.read(|connection| read::blob(connection, hash))
-    }
-
-    fn blobs(&self, hashes: &[Digest]) -> Result<Vec<(Digest, BlobRow)>> {
-        self.read(|connection| read::blobs_of(connection, hashes))
-    }
-
-    fn blobs_from(&self, position: &Position) -> Result<Chunk<(Digest, BlobRow)>> {
-        self.read(|connection| read::blobs(connection, position))
-    }
-
-    fn loose(&self, ids: &[[u8; 32]]) -> Result<Vec<LooseBlock>> {
-        self.read(|connection| read::loose(connection, ids))
-    }
-
-    fn loose_figures(&self) -> Result<(u64, u64)> {
-        self.read(read::loose_figures)
-    }
-
-    fn loose_after(&self, after: Option<[u8; 32]>, most: usize) -> Result<Vec<LooseBlock>> {
-        self.read(|connection| read::loose_after(connection, after, most))
-    }
-
-    fn drop_loose(&self, ids: &[[u8; 32]]) -> Result<()> {
-        let ids = ids.to_vec();
-        self.writer.write(move |turn| upkeep::drop_loose(turn, &ids))
-    }
-
-    fn snapshots(&self, scope: &Scope, filter: &SnapshotFilter<'_>, most: usize) -> Result<Vec<Snapshot>> {
-        self.view(|connection| read::snapshots(connection, scope, filter, most))
-    }
-
-    fn snapshot_count(&self, scope: &Scope, filter: &SnapshotFilter<'_>) -> Result<u64> {
-        self.view(|connection| read::snapshot_count(connection, scope, filter))
+    fn is_shared(&self) -> bool {
+        false
     }
 
     fn incarnation(&self) -> u64 {
         self.incarnation.load(Ordering::Relaxed)
     }
 
-    fn sequence(&self) -> Result<u64> {
-        self.read(read::sequence)
-    }
-
-    fn journal(&self, after: u64, most: usize) -> Result<Vec<Record>> {
-        self.read(|connection| read::journal(connection, after, most))
-    }
-
-    fn changes(&self, after: u64, until: u64) -> Result<Changes> {
-        self.view(|connection| documents::changes(connection, after, until))
-    }
-
-    fn version_hashes_from(&self, position: &Position) -> Result<Chunk<(Digest, bool)>> {
-        self.read(|connection| upkeep::version_hashes(connection, position))
-    }
-
-    fn version_count(&self) -> Result<u64> {
-        self.read(upkeep::version_count)
-    }
-
-    fn purge(&self, actor: &Actor, purge: &Purge, now: Moment) -> Result<()> {
-        self.writer.alone(|turn| upkeep::purge(turn, actor, purge, now))
-    }
-
-    fn forget_stats(&self) -> Result<()> {
-        self.writer
-            .write(|turn| Ok(turn.connection.execute("UPDATE documents SET stat = NULL", []).map(drop)?))
-    }
-
     fn integrity(&self) -> Result<Vec<String>> {
-        self.read(upkeep::integrity)
-    }
-
-    fn audit(&self) -> Result<Vec<String>> {
-        self.view(audit::audit)
-    }
-
-    fn accept(&self, actor: &Actor, now: Moment) -> Result<u64> {
-        self.writer.alone(|turn| audit::accept(turn, actor, now))
+        self.read(integrity)
     }
 
     fn write_copy(&self, target: &Path) -> Result<CopyNote> {
@@ -536,6 +302,22 @@ impl Catalog for SqliteCatalog {
     }
 
     fn schema_version(&self) -> Result<u32> {
-        self.read(schema::version)
+        self.read(|connection| match connection {
+            sql::Connection::Sqlite(raw) => schema::version(raw),
+            sql::Connection::Postgres(_) => Err(Error::Closed),
+        })
     }
+}
+
+/// What the database's own check finds.
+fn integrity(connection: sql::Connection<'_>) -> Result<Vec<String>> {
+    let mut query = connection.prepare_cached("PRAGMA quick_check(100)")?;
+    let mut found: Vec<String> = sql::rows::collect(query.query(&[])?, |row| row.get(0))?;
+    found.retain(|line| line != "ok");
+    let mut query = connection.prepare_cached("PRAGMA foreign_key_check")?;
+    let broken: Vec<String> = sql::rows::collect(query.query(&[])?, |row| {
+        Ok(format!("a row of {} refers to a missing row of {}", row.get::<String>(0)?, row.get::<String>(2)?))
+    })?;
+    found.extend(broken);
+    Ok(found)
 }

@@ -14,10 +14,15 @@ use std::{
 use rusqlite::{Connection, params};
 use shelf_base::{Digest, Moment};
 
-use super::{SqliteCatalog, connect, read, schema, upkeep, writer};
-use crate::{Actor, BlocksOf, Error, Operation, Record, Result};
+use super::{SqliteCatalog, connect, schema, writer};
+use crate::{
+    Actor, BlocksOf, Error, Operation, Record, Result,
+    sql::{self, Turn, read, upkeep},
+};
 
 const MAGIC: &[u8; 8] = b"SHELFRC1";
+/// A note without a copy behind it: how far the journal of a database that is backed up elsewhere had come.
+const MAGIC_ALONE: &[u8; 8] = b"SHELFRN1";
 const HEADER: usize = 8 + 4 + 8 + 32;
 /// Matches are looked for this far back: a hash stands in several tables.
 const WINDOW_LOG: u32 = 24;
@@ -71,12 +76,21 @@ impl CopyNote {
         let number = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| head[at + byte]));
         let seal = Digest::from_slice(&head[20..]).ok_or_else(unreadable)?;
         let note = Self { schema: (number(8) & 0xFFFF_FFFF) as u32, sequence: number(12), seal };
-        if head[..8] == *MAGIC { Ok((note, file)) } else { Err(unreadable()) }
+        let is_known = head[..8] == *MAGIC || head[..8] == *MAGIC_ALONE;
+        if is_known { Ok((note, file)) } else { Err(unreadable()) }
     }
 
-    fn encode(&self) -> Vec<u8> {
+    /// Writes the note without a copy, replacing what is there when the new one is durable: the second witness of how far
+    /// a journal had come whose database lies elsewhere.
+    pub(crate) fn write_alone(&self, target: &Path) -> Result<()> {
+        let (scratch, mut file) = Scratch::beside(target, ".part")?;
+        file.write_all(&self.encode(MAGIC_ALONE)).and_then(|()| file.sync_all()).map_err(Error::Files)?;
+        put_in_place(&scratch, target)
+    }
+
+    fn encode(&self, magic: &[u8; 8]) -> Vec<u8> {
         let mut head = Vec::with_capacity(HEADER);
-        head.extend_from_slice(MAGIC);
+        head.extend_from_slice(magic);
         head.extend_from_slice(&self.schema.to_le_bytes());
         head.extend_from_slice(&self.sequence.to_le_bytes());
         head.extend_from_slice(self.seal.as_bytes());
@@ -105,6 +119,12 @@ impl Drop for Scratch {
     }
 }
 
+fn put_in_place(scratch: &Scratch, target: &Path) -> Result<()> {
+    fs::rename(&scratch.0, target).map_err(Error::Files)?;
+    let folder = target.parent().unwrap_or(Path::new("."));
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(Error::Files)
+}
+
 impl SqliteCatalog {
     /// Writes a copy of the catalog as it is now to `target`, replacing it when the new one is durable.
     pub(super) fn write_copy(&self, target: &Path) -> Result<CopyNote> {
@@ -112,9 +132,7 @@ impl SqliteCatalog {
         let note = copy_tables(&self.path, &plain.0)?;
         let (packed, file) = Scratch::beside(target, ".part")?;
         compress(&plain.0, &file, &note).and_then(|()| file.sync_all()).map_err(Error::Files)?;
-        fs::rename(&packed.0, target).map_err(Error::Files)?;
-        let folder = target.parent().unwrap_or(Path::new("."));
-        File::open(folder).and_then(|folder| folder.sync_all()).map_err(Error::Files)?;
+        put_in_place(&packed, target)?;
         Ok(note)
     }
 
@@ -157,7 +175,7 @@ fn copy_tables(catalog: &Path, plain: &Path) -> Result<CopyNote> {
     let connection = connect(catalog)?;
     attach(&connection, plain)?;
     let transaction = connection.unchecked_transaction()?;
-    let (sequence, seal) = read::journal_end(&transaction)?;
+    let (sequence, seal) = read::journal_end(sql::Connection::Sqlite(&transaction))?;
     for (table, columns) in TABLES {
         transaction
             .execute_batch(&format!("CREATE TABLE copy.{table} AS SELECT {columns} FROM main.{table}"))?;
@@ -170,7 +188,7 @@ fn copy_tables(catalog: &Path, plain: &Path) -> Result<CopyNote> {
 
 fn compress(plain: &Path, target: &File, note: &CopyNote) -> io::Result<()> {
     let mut target = target;
-    target.write_all(&note.encode())?;
+    target.write_all(&note.encode(MAGIC))?;
     let mut encoder = zstd::Encoder::new(target, 3)?;
     encoder.include_checksum(true)?;
     encoder.long_distance_matching(true)?;
@@ -214,7 +232,7 @@ fn fill(fresh: &Path, plain: &Path, note: &CopyNote, now: Moment, blocks_of: Blo
     connection.execute_batch("DETACH copy")?;
     schema::migrate(&mut connection)?;
     writer::append(&connection, |turn| {
-        let mut record = writer::Turn::blank(&Actor::local(), now, Operation::Recover);
+        let mut record = Turn::blank(&Actor::local(), now, Operation::Recover);
         record.path = format!("rebuilt from the recovery copy at {}", note.sequence);
         turn.record(record)?;
         upkeep::rebuild_account_blocks(turn.connection, blocks_of)
@@ -241,7 +259,7 @@ fn seal_again(connection: &Connection) -> Result<Digest> {
     let mut seal = Record::genesis();
     let mut rows = query.query([])?;
     while let Some(row) = rows.next()? {
-        let record = read::record(row)?;
+        let record = read::record(&sql::Row::Sqlite(row))?;
         seal = record.expected_seal(&seal);
         insert.execute(params![record.sequence, seal.as_bytes()])?;
     }

@@ -193,7 +193,18 @@ const STEPS: &[&str] = &[
     CREATE INDEX collections_by_book ON collections (name) WHERE kind = 'book' AND deleted_at IS NULL;
     CREATE TABLE used_uploads (id BLOB PRIMARY KEY, expires_at INTEGER NOT NULL) WITHOUT ROWID;
     ",
-    super::maps::STEP,
+    // 7: maps that people and models gave documents.
+    "
+    CREATE TABLE maps (
+        document INTEGER NOT NULL REFERENCES documents (id),
+        number INTEGER NOT NULL,
+        source BLOB NOT NULL,
+        origin TEXT NOT NULL,
+        map BLOB NOT NULL,
+        created_at INTEGER NOT NULL,
+        PRIMARY KEY (document, number)
+    );
+    ",
 ];
 
 /// The newest version that this program knows.

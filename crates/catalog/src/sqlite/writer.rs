@@ -3,7 +3,6 @@
 //! to a writer thread and share the next one: a group commit.
 
 use std::{
-    cell::RefCell,
     fs::{File, OpenOptions},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
@@ -21,74 +20,18 @@ use rustix::{
     fs::{FlockOperation, flock},
     io::Errno,
 };
-use shelf_base::Digest;
 
-use super::{PATIENCE, connect, has_moved, is_read_only, patiently, read};
-use crate::{Actor, EngineError, Error, Record, Result};
+use super::{PATIENCE, connect, has_moved, is_read_only, patiently};
+use crate::{
+    Error, Result,
+    error::Engine,
+    sql::{self, Turn, read},
+};
 
 /// The most jobs that share one commit.
 const GROUP: usize = 128;
 /// Page cache of the writer, in KiB: enough that the random inserts of a large ingest stay in memory.
 const CACHE_KIB: i64 = 24 * 1_024;
-
-/// A transaction under way: the connection and the end of the journal.
-pub(super) struct Turn<'a> {
-    pub connection: &'a Connection,
-    end: RefCell<(u64, Digest)>,
-}
-
-impl Turn<'_> {
-    /// Appends a record; its sequence and seal are filled in here.
-    pub(super) fn record(&self, mut record: Record) -> Result<u64> {
-        let mut end = self.end.borrow_mut();
-        record.sequence = end.0 + 1;
-        record.seal = record.expected_seal(&end.1);
-        let mut insert = self.connection.prepare_cached(
-            "INSERT INTO journal (sequence, at, account, token, operation, collection, document, path, previous, new,
-                 state, seal)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
-        )?;
-        insert.execute(rusqlite::params![
-            record.sequence,
-            record.at.micros(),
-            record.account.as_bytes(),
-            record.token,
-            record.operation.word(),
-            record.collection.as_ref().map(|id| id.as_bytes()),
-            record.document.as_ref().map(|id| id.as_bytes()),
-            record.path,
-            record.previous.as_ref().map(|hash| hash.as_bytes()),
-            record.new.as_ref().map(|hash| hash.as_bytes()),
-            record.state.as_ref().map(|hash| hash.as_bytes()),
-            record.seal.as_bytes(),
-        ])?;
-        *end = (record.sequence, record.seal);
-        Ok(record.sequence)
-    }
-
-    /// The number that the next record will have.
-    pub(super) fn next_sequence(&self) -> u64 {
-        self.end.borrow().0 + 1
-    }
-
-    /// The fields of a record that are the same for all of a call's records.
-    pub(super) fn blank(actor: &Actor, at: shelf_base::Moment, operation: crate::Operation) -> Record {
-        Record {
-            sequence: 0,
-            at,
-            account: actor.account,
-            token: actor.token.clone(),
-            operation,
-            collection: None,
-            document: None,
-            path: String::new(),
-            previous: None,
-            new: None,
-            state: None,
-            seal: Record::genesis(),
-        }
-    }
-}
 
 type Deliver = Box<dyn FnOnce(Option<ffi::Error>) + Send>;
 /// Runs in the turn it is given, or not at all when there is none; gives back what tells its caller.
@@ -343,21 +286,23 @@ fn still_open(connection: &Connection) -> std::result::Result<(), ffi::Error> {
 }
 
 fn in_savepoint<T>(turn: &Turn<'_>, work: impl FnOnce(&Turn<'_>) -> Result<T>) -> Result<T> {
-    let end = *turn.end.borrow();
-    run_cached(turn.connection, "SAVEPOINT job")?;
+    let mark = turn.mark();
+    let run = |statement: &str| turn.connection.prepare_cached(statement)?.execute(&[]).map(drop);
+    run("SAVEPOINT job")?;
     let result = work(turn);
     if result.is_err() {
-        *turn.end.borrow_mut() = end;
-        run_cached(turn.connection, "ROLLBACK TO job")?;
+        turn.go_back(&mark);
+        run("ROLLBACK TO job")?;
     }
-    run_cached(turn.connection, "RELEASE job")?;
+    run("RELEASE job")?;
     result
 }
 
 fn begin(connection: &Connection) -> Result<Turn<'_>> {
     run_cached(connection, "BEGIN IMMEDIATE")?;
-    match read::journal_end(connection) {
-        Ok(end) => Ok(Turn { connection, end: RefCell::new(end) }),
+    let shared = sql::Connection::Sqlite(connection);
+    match read::journal_end(shared) {
+        Ok(end) => Ok(Turn::alone(shared, end)),
         Err(error) => {
             connection.execute_batch("ROLLBACK")?;
             Err(error)
@@ -367,7 +312,10 @@ fn begin(connection: &Connection) -> Result<Turn<'_>> {
 
 fn code_of(error: &Error) -> ffi::Error {
     match error {
-        Error::Engine(EngineError(rusqlite::Error::SqliteFailure(code, _))) => *code,
+        Error::Engine(error) => match &error.0 {
+            Engine::Sqlite(rusqlite::Error::SqliteFailure(code, _)) => *code,
+            _ => ffi::Error { code: ErrorCode::SystemIoFailure, extended_code: ffi::SQLITE_IOERR },
+        },
         _ => ffi::Error { code: ErrorCode::SystemIoFailure, extended_code: ffi::SQLITE_IOERR },
     }
 }

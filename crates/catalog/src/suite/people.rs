@@ -190,6 +190,7 @@ fn titled(title: &str, content: &str) -> Put {
         loose: Vec::new(),
         snapshot: None,
         upload: None,
+        fence: None,
     }
 }
 
@@ -216,6 +217,7 @@ pub(super) fn titled_documents_are_stored_once_and_change_whole(catalog: &dyn Ca
             manifest: new.manifest,
             blocks: new.blocks,
             loose: Vec::new(),
+            fence: None,
         }),
     };
     let stranger = Scope::Account(AccountId::fresh());

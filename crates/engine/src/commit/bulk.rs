@@ -14,7 +14,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use shelf_base::{CallContext, Digest};
+use shelf_base::{CallContext, Digest, Fence};
 use shelf_blocks::{Batch, PackWriter, Store, Trust, cut};
 use shelf_catalog::{Actor, Put, PutDocument, PutResult, Snapshot, Source as Known};
 
@@ -163,10 +163,11 @@ impl FolderDraft<'_> {
         tally: &mut Tally,
     ) -> Result<()> {
         let (library, call) = (writing.library, writing.call);
+        let fence = writing.fence.clone();
         let committed = Mutex::new(Vec::new());
         let outcome = thread::scope(|scope| {
             let (rounds, incoming) = mpsc::sync_channel::<Vec<PutDocument>>(1);
-            let committer = scope.spawn(|| self.commit_rounds(library, incoming, &committed));
+            let committer = scope.spawn(|| self.commit_rounds(library, fence.as_ref(), incoming, &committed));
             let mut rest = files;
             let stored = (|| {
                 while !rest.is_empty() {
@@ -201,6 +202,7 @@ impl FolderDraft<'_> {
     fn commit_rounds(
         &self,
         library: &Library,
+        fence: Option<&Fence>,
         rounds: mpsc::Receiver<Vec<PutDocument>>,
         committed: &Mutex<Vec<PutResult>>,
     ) -> Result<()> {
@@ -213,6 +215,7 @@ impl FolderDraft<'_> {
                 loose: Vec::new(),
                 snapshot: None,
                 upload: None,
+                fence: fence.cloned(),
             };
             let (results, _) = library.catalog.put(put)?;
             committed.lock().extend(results);

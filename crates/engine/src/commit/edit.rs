@@ -39,6 +39,7 @@ impl Draft for EditDraft<'_> {
                     manifest: cut.manifest.encode(),
                     blocks: blocks(&cut),
                     loose: writing.take_inline(),
+                    fence: writing.fence.clone(),
                 })
             }
         };

@@ -80,7 +80,7 @@ fn fold_all(catalog: &dyn Catalog, blocks: &Store, locks: &Locks) -> Result<u64>
 /// One fold: the pack is durable before the rows go. A block that does not decode stays where it is: `check` names it,
 /// and whoever sends its content again heals it.
 fn fold(catalog: &dyn Catalog, blocks: &Store, locks: &Locks, loose: &[LooseBlock]) -> Result<u64> {
-    let _writing = locks.write(&CallContext::new().within(PATIENCE))?;
+    let writing = locks.write(&CallContext::new().within(PATIENCE))?;
     // The row is the good copy as long as the pack's has not been read.
     let batch = blocks.batch(Trust::Bytes);
     let mut writer = batch.writer()?;
@@ -97,6 +97,6 @@ fn fold(catalog: &dyn Catalog, blocks: &Store, locks: &Locks, loose: &[LooseBloc
     }
     writer.finish()?;
     let _sealed = batch.seal()?;
-    catalog.drop_loose(&folded)?;
+    catalog.drop_loose(&folded, writing.fence())?;
     Ok(folded.len() as u64)
 }

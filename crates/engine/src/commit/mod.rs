@@ -17,7 +17,7 @@ mod import;
 mod put;
 mod undelete;
 
-use shelf_base::{CallContext, Moment};
+use shelf_base::{CallContext, Fence, Moment};
 use shelf_blocks::Store;
 use shelf_catalog::{
     Actor, Catalog, LooseBlock, Put, PutDocument, PutResult, Shelf, Snapshot, SnapshotDraft, UploadUse,
@@ -54,13 +54,22 @@ pub(crate) struct Writing<'a> {
     inline_bytes: usize,
     /// Documents that the index has to look at.
     documents: u64,
+    /// The writers' lock as it was when it was taken: a transaction that comes when it was lost is refused.
+    fence: Option<Fence>,
 }
 
 impl Library {
     /// Carries a draft out.
     pub(crate) fn commit<D: Draft>(&self, draft: D, call: &CallContext) -> Result<D::Receipt> {
         let guard = self.locks.write(call)?;
-        let mut writing = Writing { library: self, call, inline: Vec::new(), inline_bytes: 0, documents: 0 };
+        let mut writing = Writing {
+            library: self,
+            call,
+            inline: Vec::new(),
+            inline_bytes: 0,
+            documents: 0,
+            fence: guard.fence().cloned(),
+        };
         let receipt = draft.write(&mut writing);
         drop(guard);
         // A draft of several transactions may have failed after the first of them.
@@ -108,7 +117,16 @@ impl Writing<'_> {
         snapshot: Option<SnapshotDraft>,
     ) -> Put {
         let loose = self.take_inline();
-        Put { actor: actor.clone(), collection, now: self.now(), documents, loose, snapshot, upload: None }
+        Put {
+            actor: actor.clone(),
+            collection,
+            now: self.now(),
+            documents,
+            loose,
+            snapshot,
+            upload: None,
+            fence: self.fence.clone(),
+        }
     }
 
     /// Writes a document of a book and, with it, completes the upload that it came by.

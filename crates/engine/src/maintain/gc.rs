@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use shelf_base::{CallContext, Digest, ErrorInfo, Kind, Moment};
+use shelf_base::{CallContext, Digest, ErrorInfo, Fence, Kind, Moment};
 use shelf_blocks::{BlockId, Manifest, gc};
 use shelf_catalog::{Actor, Purge, Snapshot, chunks};
 
@@ -154,14 +154,20 @@ impl Library {
             Err(error) if error.kind() == Kind::StorageFull => true,
             other => other.map(|_| false)?,
         };
-        let _alone = self.locks.exclusive(patience, call)?;
+        let (_gate, alone) = self.locks.exclusive(patience, call)?;
         let mut plan = self.plan_after(first, retention, call)?;
         if is_cramped {
             plan.packs.rewrite.clear();
         }
         call.check()?;
         call.report(2, None, "deleting");
-        let is_copied = self.forget_unneeded(&plan, call)?;
+        let is_copied = self.forget_unneeded(&plan, alone.fence(), call)?;
+        if !alone.is_current() {
+            return Err(Error::Busy(
+                "the lock was lost before packs were deleted; they go with the next garbage collection"
+                    .into(),
+            ));
+        }
         plan.packs.run(&self.blocks, &plan.live)?;
         // On a full disk the readings that nothing needs stay until there is room to write the others anew.
         if let Err(error) = self.blobs.readings.retain(|content| plan.keep.contains(content)) {
@@ -176,15 +182,17 @@ impl Library {
 
     /// The catalog's part: from here on nothing refers to what is about to be deleted. Whether the copy from which a lost
     /// catalog would be rebuilt does not either: on a full disk it can be written only afterwards.
-    fn forget_unneeded(&self, plan: &GcPlan, call: &CallContext) -> Result<bool> {
+    fn forget_unneeded(&self, plan: &GcPlan, fence: Option<&Fence>, call: &CallContext) -> Result<bool> {
         let purge = Purge {
             snapshots: plan.snapshots.iter().map(|snapshot| snapshot.at).collect(),
             keep: plan.keep.clone(),
             blocks_of: Some(short_blocks),
-            followed: self.followed(),
+            // Nobody knows how far the indexes of other machines have come.
+            followed: if self.catalog.is_shared() { 0 } else { self.followed() },
+            fence: fence.cloned(),
         };
         self.catalog.purge(&Actor::local(), &purge, self.now())?;
-        self.drop_dead_loose(&plan.live)?;
+        self.drop_dead_loose(&plan.live, fence)?;
         Ok(self.copy_for_gc(call))
     }
 
@@ -214,7 +222,7 @@ impl Library {
         Ok(())
     }
 
-    fn drop_dead_loose(&self, live: &HashSet<BlockId>) -> Result<()> {
+    fn drop_dead_loose(&self, live: &HashSet<BlockId>, fence: Option<&Fence>) -> Result<()> {
         let mut after = None;
         loop {
             let loose = self.catalog.loose_after(after, LOOSE_AT_ONCE)?;
@@ -222,7 +230,7 @@ impl Library {
             after = Some(last.id);
             let dead: Vec<[u8; 32]> =
                 loose.iter().map(|block| block.id).filter(|id| !live.contains(&BlockId::new(*id))).collect();
-            self.catalog.drop_loose(&dead)?;
+            self.catalog.drop_loose(&dead, fence)?;
         }
     }
 }

@@ -10,5 +10,5 @@ pub use check::{CheckReport, Finding};
 pub use doctor::{Advice, Diagnosis};
 pub use gc::{GcPlan, Retention};
 pub use recovery::Recovered;
-pub(crate) use recovery::{Copying, must_have_catalog};
+pub(crate) use recovery::{Copying, has_packs, must_have_catalog};
 pub(crate) use reserve::Reserve;

@@ -15,6 +15,7 @@ use shelf_catalog::{CopyNote, sqlite::SqliteCatalog};
 
 use crate::{
     Error, Library, Result,
+    catalog_place::is_elsewhere,
     locks::{FolderLocks, Locks},
 };
 
@@ -63,14 +64,22 @@ pub(crate) fn must_have_catalog(folder: &Path, objects: &dyn Objects) -> Result<
         Ok(_) => "empty",
         Err(_) => "missing",
     };
-    let has_packs = shelf_blocks::objects::pages(objects)
-        .map_while(io::Result::ok)
-        .flatten()
-        .any(|object| object.name.ends_with(".pack"));
-    if has_packs || copy_path(folder).exists() {
+    // Where that cannot be found out, because a bucket does not answer, nothing is begun.
+    if copy_path(folder).exists() || has_packs(objects)? {
         return Err(shelf_catalog::Error::Missing(state).into());
     }
     Ok(())
+}
+
+/// Whether anything is stored.
+pub(crate) fn has_packs(objects: &dyn Objects) -> Result<bool> {
+    for page in shelf_blocks::objects::pages(objects) {
+        let failed = |source| shelf_blocks::Error::Storage { action: "list", object: "packs".into(), source };
+        if page.map_err(failed)?.iter().any(|object| object.name.ends_with(".pack")) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 impl Library {
@@ -126,8 +135,9 @@ impl Library {
         if self.lost_records()?.is_some() {
             return Ok(());
         }
-        // The last good copy must not give way to one of a damaged catalog.
-        if let Some(damage) = self.catalog.integrity()?.first() {
+        // The last good copy must not give way to one of a damaged catalog. A catalog elsewhere leaves only a note here.
+        let damage = if self.catalog.is_shared() { Vec::new() } else { self.catalog.integrity()? };
+        if let Some(damage) = damage.first() {
             return Err(Error::Busy(format!(
                 "the catalog is damaged ({damage}); its last good copy is kept"
             )));
@@ -214,6 +224,12 @@ impl Library {
     /// Rebuilds the catalog of the library in `folder` from its recovery copy. A catalog that is there is set aside, not
     /// deleted. One that is whole and newer than the copy is left alone, unless `force`.
     pub fn recover(folder: &Path, force: bool) -> Result<Recovered> {
+        if is_elsewhere(folder) {
+            return Err(Error::Unavailable {
+                what: "the catalog of this library is in a database, which has no recovery copy here".into(),
+                hint: "restore the database from its own backup".into(),
+            });
+        }
         let copy = copy_path(folder);
         let Some(note) = CopyNote::read(&copy)? else {
             return Err(Error::Unavailable {

@@ -60,7 +60,7 @@ fn view(line: &Diagnosis) -> Value {
 
 fn look_at_library(settings: &Settings) -> Outcome<Vec<Diagnosis>> {
     let folder = settings.data_dir()?;
-    if Library::is_in(&folder) {
+    if Library::is_in(&folder) || !settings.text("library.catalog").is_empty() {
         return Ok(existing_anyway(settings)?.diagnose()?);
     }
     let text = format!("{}: no library yet; `shelf add FILE` makes one", folder.display());

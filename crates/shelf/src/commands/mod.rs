@@ -36,7 +36,8 @@ use std::{
 use serde_json::{Map, Value, json};
 use shelf_base::{CallContext, Kind, Secret, bounds};
 use shelf_engine::{
-    Caller, Deepen, DownloadSettings, EndpointSettings, Library, LinkSettings, Options, WorkspaceSettings,
+    Caller, CatalogAddress, Deepen, DownloadSettings, EndpointSettings, Library, LinkSettings, Options,
+    WorkspaceSettings,
 };
 use shelf_tools::{
     Context, Limits,
@@ -118,6 +119,7 @@ fn flags(arguments: &Arguments) -> BTreeMap<&'static str, toml::Value> {
         }
     };
     text("data_dir", arguments.global.data_dir.as_ref().map(|path| path.display().to_string()));
+    text("library.catalog", arguments.global.catalog.clone());
     text("log.level", arguments.global.log_level.clone());
     let workspace = match &arguments.command {
         Command::Serve(serve) => &serve.workspace,
@@ -218,7 +220,8 @@ fn existing_anyway(settings: &Settings) -> Outcome<Library> {
 
 fn must_exist(settings: &Settings) -> Outcome {
     let folder = settings.data_dir()?;
-    if Library::is_in(&folder) {
+    // A machine without a folder yet may well have a library in a database.
+    if Library::is_in(&folder) || !settings.text("library.catalog").is_empty() {
         return Ok(());
     }
     let error = CliError::new(Kind::NotFound, format!("there is no library in {}", folder.display()));
@@ -256,7 +259,23 @@ fn options(settings: &Settings, folder: Option<PathBuf>) -> Outcome<Options> {
             upload_bytes: none_or(settings.number("books.upload_megabytes")).saturating_mul(1 << 20),
             seconds: settings.number("books.url_seconds").clamp(1, MOST_URL_SECONDS),
         },
+        catalog: catalog(settings)?,
     })
+}
+
+/// The database that holds the catalog, if it is not a file in the library folder.
+fn catalog(settings: &Settings) -> Outcome<Option<CatalogAddress>> {
+    let text = settings.text("library.catalog");
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let password = std::env::var(settings::DATABASE_PASSWORD_VARIABLE).ok();
+    let address = CatalogAddress::parse(text, password.as_deref()).map_err(|error| {
+        let origin = settings.origin("library.catalog");
+        CliError::new(Kind::Invalid, format!("library.catalog ({origin}): {error}"))
+            .hint("use postgres://USER@HOST/DATABASE, or nothing for a file in the library folder")
+    })?;
+    Ok(Some(address))
 }
 
 /// The longest time that a URL of an upload or archive may work: a week.

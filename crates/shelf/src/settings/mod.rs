@@ -12,7 +12,7 @@ use anyhow::{Context, anyhow, bail};
 use directories::ProjectDirs;
 use toml::{Table, Value};
 
-pub(crate) use table::{CONFIG_VARIABLE, SETTINGS, TOKEN_VARIABLE};
+pub(crate) use table::{CONFIG_VARIABLE, DATABASE_PASSWORD_VARIABLE, SETTINGS, TOKEN_VARIABLE};
 
 /// The commented default file, which also defines the default values.
 pub(crate) const DEFAULT: &str = include_str!("default.toml");
@@ -86,8 +86,13 @@ impl Settings {
     /// Every key with its value and origin, secrets masked.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&'static str, Value, &Origin)> {
         self.values.iter().map(|(key, (value, origin))| {
-            let is_secret = *key == "embedding.key" && value.as_str() != Some("");
-            (*key, if is_secret { Value::String("***".into()) } else { value.clone() }, origin)
+            let text = value.as_str().unwrap_or_default();
+            let shown = match *key {
+                "embedding.key" if !text.is_empty() => Value::String("***".into()),
+                "library.catalog" => Value::String(without_password(text)),
+                _ => value.clone(),
+            };
+            (*key, shown, origin)
         })
     }
 
@@ -138,6 +143,17 @@ impl Settings {
             path => std::path::absolute(path).context("data_dir"),
         }
     }
+}
+
+/// An address of a database, its password masked.
+fn without_password(address: &str) -> String {
+    let masked = || {
+        let (scheme, rest) = address.split_once("://")?;
+        let (user, place) = rest.rsplit_once('@')?;
+        let (name, _) = user.split_once(':')?;
+        Some(format!("{scheme}://{name}:***@{place}"))
+    };
+    masked().unwrap_or_else(|| address.to_owned())
 }
 
 /// Reads an address. A port alone means this machine, and so does the name `localhost`.

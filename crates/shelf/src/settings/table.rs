@@ -15,6 +15,9 @@ pub(crate) const CONFIG_VARIABLE: &str = "SHELF_CONFIG";
 /// The environment variable that gives a stdio server the identity of a token.
 pub(crate) const TOKEN_VARIABLE: &str = "SHELF_TOKEN";
 
+/// The environment variable with the password of the catalog's database, as other programs for PostgreSQL read it.
+pub(crate) const DATABASE_PASSWORD_VARIABLE: &str = "PGPASSWORD";
+
 const fn setting(key: &'static str, variable: &'static str, about: &'static str) -> Setting {
     Setting { key, variable, about }
 }
@@ -22,6 +25,11 @@ const fn setting(key: &'static str, variable: &'static str, about: &'static str)
 /// Every setting.
 pub(crate) const SETTINGS: &[Setting] = &[
     setting("data_dir", "SHELF_DATA_DIR", "Library folder; empty for the platform's data folder"),
+    setting(
+        "library.catalog",
+        "SHELF_CATALOG",
+        "Database that holds the catalog, such as postgres://shelf@db.example.org/shelf; empty for a file in the library folder",
+    ),
     setting("http.listen", "SHELF_HTTP_LISTEN", "Address that `shelf serve --http` listens on"),
     setting(
         "http.admin_listen",

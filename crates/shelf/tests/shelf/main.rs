@@ -7,6 +7,7 @@ mod cite;
 mod cli;
 mod console;
 mod console_work;
+mod database;
 mod deepen;
 mod disk;
 mod first_day;

@@ -1,17 +1,16 @@
 //! Documents that have a title and an author's type: stored once, changed as a whole.
 
-use rusqlite::{OptionalExtension, params};
 use shelf_base::{
     Digest, Moment,
     ids::{CollectionId, DocumentId},
 };
 
 use super::{
-    books, documents,
+    account_blocks, books, documents, fences, params,
     put::{self, Place},
     rows::{self, Conditions},
     state,
-    writer::Turn,
+    turn::Turn,
 };
 use crate::{
     Actor, Document, DocumentChange, Error, NewContent, Operation, Put, PutDocument, PutState, Result, Scope,
@@ -19,6 +18,7 @@ use crate::{
 
 pub(super) fn store(turn: &Turn<'_>, put: &Put) -> Result<(DocumentId, PutState)> {
     let document = put.documents.first().ok_or(Error::Unreadable("a document to store"))?;
+    fences::check(turn, put.fence.as_ref())?;
     let place = put::shelf(turn, put)?;
     put::keep_loose(turn, &put.loose)?;
     if let Some(id) = same(turn, &place, document)? {
@@ -38,10 +38,7 @@ fn same(turn: &Turn<'_>, place: &Place, document: &PutDocument) -> Result<Option
                AND d.document_type IS NOT NULL
          ORDER BY d.id LIMIT 1",
     )?;
-    let found: Option<Vec<u8>> = find
-        .query_row(params![document.hash.as_bytes(), place.row, document.title], |row| row.get(0))
-        .optional()?;
-    found.map(|id| DocumentId::from_slice(&id).ok_or(Error::Unreadable("a document id"))).transpose()
+    find.first(params![document.hash.as_bytes(), place.row, document.title], |row| rows::document_id(row, 0))
 }
 
 /// What of a document a change needs.
@@ -66,7 +63,7 @@ fn present(turn: &Turn<'_>, scope: &Scope, id: DocumentId) -> Result<Option<Pres
         conditions.sql()
     );
     let mut query = turn.connection.prepare_cached(&sql)?;
-    let found = rows::collect(query.query(conditions.parameters())?, |row| {
+    let found = rows::collect(query.query(&conditions.parameters())?, |row| {
         Ok(Present {
             row: row.get(0)?,
             version: row.get(1)?,
@@ -90,6 +87,7 @@ pub(super) fn change(
     change: &DocumentChange,
     now: Moment,
 ) -> Result<Option<Document>> {
+    fences::check(turn, change.content.as_ref().and_then(|content| content.fence.as_ref()))?;
     let Some(present) = present(turn, scope, id)? else { return Ok(None) };
     if change.expected.is_some_and(|expected| expected != present.hash) {
         return Err(Error::ContentChanged { current: Some(present.hash) });
@@ -147,7 +145,7 @@ fn replace_content(turn: &Turn<'_>, present: &Present, content: &NewContent, now
     put::keep_loose(turn, &content.loose)?;
     let place = put::place(turn, present.collection)?;
     let blob = put::ensure_blob(turn, &content.hash, content.size, &content.manifest)?;
-    put::account_blocks(turn, place.account, &content.blocks)?;
+    account_blocks::add(turn, place.account, &content.blocks)?;
     let version = present.version + 1;
     turn.connection.execute(
         "UPDATE documents SET blob = ?2, size = ?3, version = ?4, modified_at = ?5, indexed_at = ?6, checked_at = ?6,

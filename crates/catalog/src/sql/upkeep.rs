@@ -1,52 +1,65 @@
-//! Upkeep: what a collection keeps and forgets, and the database's own check.
+//! Upkeep: what a garbage collection keeps and forgets.
 
-use rusqlite::{Connection, params};
-use shelf_base::{Digest, Moment, ids::CollectionId};
+use shelf_base::{Digest, Fence, Moment, ids::CollectionId};
 
 use super::{
+    Connection, account_blocks, fences, params,
     rows::{CHUNK, chunk, collect, collection_id, digest},
-    writer::Turn,
+    turn::Turn,
 };
 use crate::{Actor, BlocksOf, Chunk, Operation, Position, Purge, Result};
 
-pub(super) fn drop_loose(turn: &Turn<'_>, ids: &[[u8; 32]]) -> Result<()> {
+/// Rows that one statement removes at most.
+const AT_ONCE: usize = 4_096;
+
+pub(super) fn drop_loose(turn: &Turn<'_>, ids: &[[u8; 32]], fence: Option<&Fence>) -> Result<()> {
+    fences::check(turn, fence)?;
     let mut delete = turn.connection.prepare_cached("DELETE FROM loose_blocks WHERE id = ?1")?;
     for id in ids {
-        delete.execute([id])?;
+        delete.execute(params![id])?;
     }
     Ok(())
 }
 
-pub(super) fn version_hashes(connection: &Connection, position: &Position) -> Result<Chunk<(Digest, bool)>> {
-    let mut query = connection.prepare_cached(
-        "SELECT v.blob, b.hash, MAX(d.deleted_at IS NULL) FROM versions v
+pub(super) fn version_hashes(
+    connection: Connection<'_>,
+    position: &Position,
+) -> Result<Chunk<(Digest, bool)>> {
+    // A blob has one hash; SQLite knows this and reads on in the order of the index.
+    let group = connection.pick("v.blob", "v.blob, b.hash");
+    let sql = format!(
+        "SELECT v.blob, b.hash, MAX(CASE WHEN d.deleted_at IS NULL THEN 1 ELSE 0 END) FROM versions v
          CROSS JOIN blobs b ON b.id = v.blob CROSS JOIN documents d ON d.id = v.document
-         WHERE v.blob > ?1 GROUP BY v.blob ORDER BY v.blob LIMIT ?2",
-    )?;
+         WHERE v.blob > ?1 GROUP BY {group} ORDER BY v.blob LIMIT ?2",
+    );
+    let mut query = connection.prepare_cached(&sql)?;
     let found = collect(query.query(params![position.number, CHUNK as i64])?, |row| {
         Ok((Position::at(row.get(0)?), (digest(row, 1)?, row.get(2)?)))
     })?;
     Ok(chunk(found, CHUNK))
 }
 
-pub(super) fn version_count(connection: &Connection) -> Result<u64> {
-    Ok(connection.query_row("SELECT COUNT(*) FROM versions", [], |row| row.get(0))?)
+pub(super) fn version_count(connection: Connection<'_>) -> Result<u64> {
+    connection.query_row("SELECT COUNT(*) FROM versions", params![], |row| row.get(0))
 }
 
 pub(super) fn purge(turn: &Turn<'_>, actor: &Actor, purge: &Purge, now: Moment) -> Result<()> {
     let connection = turn.connection;
+    fences::check(turn, purge.fence.as_ref())?;
     for at in &purge.snapshots {
         let collection = collection_of_snapshot(connection, *at)?;
-        connection.prepare_cached("DELETE FROM snapshots WHERE at = ?1")?.execute([at.micros()])?;
+        connection.prepare_cached("DELETE FROM snapshots WHERE at = ?1")?.execute(params![at.micros()])?;
         let mut record = Turn::blank(actor, now, Operation::DropSnapshot);
         (record.collection, record.path) = (collection, at.with_micros());
         turn.record(record)?;
     }
-    connection.execute("DELETE FROM buried WHERE sequence <= ?1", [purge.followed as i64])?;
+    connection.execute("DELETE FROM buried WHERE sequence <= ?1", params![purge.followed])?;
     forget_deleted(turn, purge)?;
     let doomed = doomed_blobs(connection, purge)?;
-    for id in &doomed {
-        connection.prepare_cached("DELETE FROM blobs WHERE id = ?1")?.execute([id])?;
+    let mut delete =
+        connection.prepare_cached(&format!("DELETE FROM blobs WHERE {}", connection.among("id")))?;
+    for some in doomed.chunks(AT_ONCE) {
+        delete.execute(params![some])?;
     }
     if let Some(blocks_of) = purge.blocks_of {
         rebuild_account_blocks(connection, blocks_of)?;
@@ -57,31 +70,32 @@ pub(super) fn purge(turn: &Turn<'_>, actor: &Actor, purge: &Purge, now: Moment) 
     Ok(())
 }
 
-fn collection_of_snapshot(connection: &Connection, at: Moment) -> Result<Option<CollectionId>> {
+fn collection_of_snapshot(connection: Connection<'_>, at: Moment) -> Result<Option<CollectionId>> {
     let mut query = connection.prepare_cached(
         "SELECT c.uuid FROM snapshots s JOIN collections c ON c.id = s.collection WHERE s.at = ?1",
     )?;
-    Ok(collect(query.query([at.micros()])?, |row| collection_id(row, 0))?.pop())
+    Ok(collect(query.query(params![at.micros()])?, |row| collection_id(row, 0))?.pop())
 }
 
 /// Forgets deleted documents none of whose versions is kept. Their numbers stay until every index has heard of them.
 fn forget_deleted(turn: &Turn<'_>, purge: &Purge) -> Result<()> {
     let connection = turn.connection;
-    let mut query = connection.prepare(
+    let mut query = connection.prepare_cached(
         "SELECT v.document, v.number, b.hash FROM versions v JOIN blobs b ON b.id = v.blob
          JOIN documents d ON d.id = v.document WHERE d.deleted_at IS NOT NULL",
     )?;
     let versions: Vec<(i64, i64, Digest)> =
-        collect(query.query([])?, |row| Ok((row.get(0)?, row.get(1)?, digest(row, 2)?)))?;
+        collect(query.query(params![])?, |row| Ok((row.get(0)?, row.get(1)?, digest(row, 2)?)))?;
     for (document, number, _) in versions.iter().filter(|(_, _, hash)| !purge.keep.contains(hash)) {
         connection
             .prepare_cached("DELETE FROM versions WHERE document = ?1 AND number = ?2")?
             .execute(params![document, number])?;
     }
     connection.execute(
-        "INSERT OR REPLACE INTO buried (number, sequence) SELECT d.id, ?1 FROM documents d
-         WHERE d.deleted_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.document = d.id)",
-        [turn.next_sequence() as i64],
+        "INSERT INTO buried (number, sequence) SELECT d.id, CAST(?1 AS BIGINT) FROM documents d
+         WHERE d.deleted_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.document = d.id)
+         ON CONFLICT (number) DO UPDATE SET sequence = excluded.sequence",
+        params![turn.next_sequence()?],
     )?;
     connection.execute_batch(
         "DELETE FROM tags WHERE document IN (SELECT d.id FROM documents d WHERE d.deleted_at IS NOT NULL
@@ -97,43 +111,24 @@ fn forget_deleted(turn: &Turn<'_>, purge: &Purge) -> Result<()> {
     Ok(())
 }
 
-fn doomed_blobs(connection: &Connection, purge: &Purge) -> Result<Vec<i64>> {
-    let mut query = connection.prepare("SELECT id, hash FROM blobs")?;
-    let blobs: Vec<(i64, Digest)> = collect(query.query([])?, |row| Ok((row.get(0)?, digest(row, 1)?)))?;
+fn doomed_blobs(connection: Connection<'_>, purge: &Purge) -> Result<Vec<i64>> {
+    let mut query = connection.prepare_cached("SELECT id, hash FROM blobs")?;
+    let blobs: Vec<(i64, Digest)> =
+        collect(query.query(params![])?, |row| Ok((row.get(0)?, digest(row, 1)?)))?;
     Ok(blobs.into_iter().filter(|(_, hash)| !purge.keep.contains(hash)).map(|(id, _)| id).collect())
 }
 
 /// The accounts' own blocks are made anew from the versions that are left.
-pub(super) fn rebuild_account_blocks(connection: &Connection, blocks_of: BlocksOf) -> Result<()> {
-    connection.execute("DELETE FROM account_blocks", [])?;
-    let mut query = connection.prepare(
+pub(crate) fn rebuild_account_blocks(connection: Connection<'_>, blocks_of: BlocksOf) -> Result<()> {
+    connection.execute("DELETE FROM account_blocks", params![])?;
+    let mut query = connection.prepare_cached(
         "SELECT DISTINCT c.account, b.id, b.manifest FROM versions v JOIN blobs b ON b.id = v.blob
          JOIN documents d ON d.id = v.document JOIN collections c ON c.id = d.collection",
     )?;
-    let mut insert =
-        connection.prepare_cached("INSERT OR IGNORE INTO account_blocks (account, block) VALUES (?1, ?2)")?;
-    let mut rows = query.query([])?;
+    let mut rows = query.query(params![])?;
     while let Some(row) = rows.next()? {
         let account: i64 = row.get(0)?;
-        for block in blocks_of(row.get_ref(2)?.as_blob().unwrap_or_default()) {
-            insert.execute(params![account, block])?;
-        }
+        account_blocks::add_named(connection, account, &blocks_of(row.cell(2)?.blob()), |_, _| {})?;
     }
     Ok(())
-}
-
-pub(super) fn integrity(connection: &Connection) -> Result<Vec<String>> {
-    let mut query = connection.prepare("PRAGMA quick_check(100)")?;
-    let mut found: Vec<String> = collect(query.query([])?, |row| Ok(row.get(0)?))?;
-    found.retain(|line| line != "ok");
-    let mut query = connection.prepare("PRAGMA foreign_key_check")?;
-    let broken: Vec<String> = collect(query.query([])?, |row| {
-        Ok(format!(
-            "a row of {} refers to a missing row of {}",
-            row.get::<_, String>(0)?,
-            row.get::<_, String>(2)?
-        ))
-    })?;
-    found.extend(broken);
-    Ok(found)
 }

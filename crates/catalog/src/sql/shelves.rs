@@ -1,21 +1,20 @@
 //! Collections as such: made, renamed, deleted with everything in them.
 
-use rusqlite::{Connection, params};
 use shelf_base::{Moment, ids::CollectionId};
 
 use super::{
-    books, put, read,
+    Connection, books, params, put, read,
     rows::{collect, digest, document_id},
-    writer::Turn,
+    turn::Turn,
 };
 use crate::{Actor, Collection, CollectionKind, Error, Operation, Result, Scope};
 
-pub(super) fn active_tokens(connection: &Connection, id: CollectionId, now: Moment) -> Result<u64> {
+pub(super) fn active_tokens(connection: Connection<'_>, id: CollectionId, now: Moment) -> Result<u64> {
     let mut query = connection.prepare_cached(
         "SELECT COUNT(*) FROM tokens t JOIN collections c ON c.id = t.collection
          WHERE c.uuid = ?1 AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > ?2)",
     )?;
-    Ok(query.query_row(params![id.as_bytes(), now.micros()], |row| row.get(0))?)
+    query.query_row(params![id.as_bytes(), now.micros()], |row| row.get(0))
 }
 
 pub(super) fn create(turn: &Turn<'_>, actor: &Actor, name: &str, now: Moment) -> Result<Collection> {
@@ -65,7 +64,7 @@ pub(super) fn delete(
     if active_tokens(turn.connection, id, now)? > 0 {
         return Err(Error::ActiveTokens);
     }
-    books::must_be_open(turn, "SELECT ?1", put::place(turn, id)?.row)?;
+    books::must_be_open(turn, "SELECT CAST(?1 AS BIGINT)", put::place(turn, id)?.row)?;
     remove(turn, actor, &found.collection, now)?;
     Ok(true)
 }
@@ -78,8 +77,8 @@ pub(super) fn remove(turn: &Turn<'_>, actor: &Actor, collection: &Collection, no
         "SELECT d.uuid, d.path, b.hash FROM documents d JOIN blobs b ON b.id = d.blob
          WHERE d.collection = ?1 AND d.deleted_at IS NULL ORDER BY d.id",
     )?;
-    let documents = collect(query.query([place.row])?, |row| {
-        Ok((document_id(row, 0)?, row.get::<_, String>(1)?, digest(row, 2)?))
+    let documents = collect(query.query(params![place.row])?, |row| {
+        Ok((document_id(row, 0)?, row.get::<String>(1)?, digest(row, 2)?))
     })?;
     turn.connection.execute(
         "UPDATE documents SET deleted_at = ?2 WHERE collection = ?1 AND deleted_at IS NULL",
@@ -93,8 +92,8 @@ pub(super) fn remove(turn: &Turn<'_>, actor: &Actor, collection: &Collection, no
         record.previous = Some(hash);
         turn.record(record)?;
     }
-    turn.connection.execute("DELETE FROM snapshots WHERE collection = ?1", [place.row])?;
-    turn.connection.execute("DELETE FROM tokens WHERE collection = ?1", [place.row])?;
+    turn.connection.execute("DELETE FROM snapshots WHERE collection = ?1", params![place.row])?;
+    turn.connection.execute("DELETE FROM tokens WHERE collection = ?1", params![place.row])?;
     turn.connection.execute(
         "UPDATE collections SET deleted_at = ?2, name = ?3 WHERE id = ?1",
         params![place.row, now.micros(), format!("\u{1}{}", collection.id)],
@@ -122,5 +121,5 @@ pub(super) fn set_model(
     let mut record = Turn::blank(actor, now, Operation::SetModel);
     record.collection = Some(id);
     record.path = model.unwrap_or_default().to_owned();
-    turn.record(record).map(drop)
+    turn.record(record)
 }

@@ -1,13 +1,13 @@
 //! Tokens and the library's own secrets.
 
-use rusqlite::{Connection, OptionalExtension, Row, params, types::ToSql};
 use shelf_base::{Digest, Moment, ids::TokenId};
 
 use super::{
-    rows::{account_id, collect, collection_id, digest, moment, optional_moment},
-    writer::Turn,
+    Connection, Row, params,
+    rows::{Conditions, account_id, collect, collection_id, digest, moment, optional_moment},
+    turn::Turn,
 };
-use crate::{Actor, Error, Holder, NewToken, Operation, Result, Scope, Token, TokenKind};
+use crate::{Actor, Error, Holder, NewToken, Operation, Result, Token, TokenKind};
 
 pub(super) fn add(turn: &Turn<'_>, actor: &Actor, token: &NewToken) -> Result<()> {
     let collection = match token.kind {
@@ -15,16 +15,21 @@ pub(super) fn add(turn: &Turn<'_>, actor: &Actor, token: &NewToken) -> Result<()
         TokenKind::Collection(id) => Some(id),
     };
     let lifetime = token.expires_at.map(|expiry| expiry.micros() - token.created_at.micros());
-    let written = turn.connection.execute(
+    let find = |sql: &str, id: &[u8]| -> Result<i64> {
+        turn.connection.prepare_cached(sql)?.first(params![id], |row| row.get(0))?.ok_or(Error::NoCollection)
+    };
+    let account =
+        find("SELECT id FROM accounts WHERE uuid = ?1 AND deleted_at IS NULL", token.account.as_bytes())?;
+    let row = collection
+        .as_ref()
+        .map(|id| find("SELECT id FROM collections WHERE uuid = ?1 AND deleted_at IS NULL", id.as_bytes()));
+    turn.connection.execute(
         "INSERT INTO tokens (uuid, account, collection, label, hash, scopes, created_at, expires_at, lifetime)
-         SELECT ?1, a.id, (SELECT c.id FROM collections c WHERE c.uuid = ?3 AND c.deleted_at IS NULL), ?4, ?5, ?6, ?7,
-                ?8, ?9
-         FROM accounts a WHERE a.uuid = ?2 AND a.deleted_at IS NULL
-              AND (?3 IS NULL OR EXISTS (SELECT 1 FROM collections c WHERE c.uuid = ?3 AND c.deleted_at IS NULL))",
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         params![
             token.id.as_bytes(),
-            token.account.as_bytes(),
-            collection.as_ref().map(|id| id.as_bytes()),
+            account,
+            row.transpose()?,
             token.label,
             token.hash.as_bytes(),
             token.scopes,
@@ -33,9 +38,6 @@ pub(super) fn add(turn: &Turn<'_>, actor: &Actor, token: &NewToken) -> Result<()
             lifetime,
         ],
     )?;
-    if written == 0 {
-        return Err(Error::NoCollection);
-    }
     let mut record = Turn::blank(actor, token.created_at, Operation::CreateToken);
     record.path = format!("{} {}", token.id, token.label);
     record.collection = collection;
@@ -49,11 +51,11 @@ const TOKEN: &str =
      FROM tokens t JOIN accounts a ON a.id = t.account LEFT JOIN collections c ON c.id = t.collection";
 
 fn token(row: &Row<'_>) -> Result<Token> {
-    let kind = match row.get::<_, Option<Vec<u8>>>(2)? {
+    let kind = match row.get::<Option<Vec<u8>>>(2)? {
         None => TokenKind::Personal,
         Some(_) => TokenKind::Collection(collection_id(row, 2)?),
     };
-    let id = TokenId::from_slice(&row.get::<_, Vec<u8>>(0)?).ok_or(Error::Unreadable("a token id"))?;
+    let id = TokenId::from_slice(&row.get::<Vec<u8>>(0)?).ok_or(Error::Unreadable("a token id"))?;
     Ok(Token {
         token: NewToken {
             id,
@@ -73,40 +75,39 @@ fn token(row: &Row<'_>) -> Result<Token> {
     })
 }
 
-pub(super) fn by_hash(connection: &Connection, hash: &Digest) -> Result<Option<Token>> {
+pub(super) fn by_hash(connection: Connection<'_>, hash: &Digest) -> Result<Option<Token>> {
     let mut query = connection.prepare_cached(&format!("{TOKEN} WHERE t.hash = ?1"))?;
-    Ok(collect(query.query([hash.as_bytes()])?, token)?.into_iter().next())
+    Ok(collect(query.query(params![hash.as_bytes()])?, token)?.into_iter().next())
 }
 
-/// The condition of a holder and its value.
-fn held_by(holder: &Holder) -> (&'static str, Vec<u8>) {
+/// The tokens of a holder.
+fn held_by(holder: &Holder) -> Conditions {
     match holder {
-        Holder::Personal(id) => ("t.collection IS NULL AND a.uuid = ?1", id.as_bytes().to_vec()),
-        Holder::Collections(Scope::Account(id)) => (
-            "c.account = (SELECT o.id FROM accounts o WHERE o.uuid = ?1) AND c.deleted_at IS NULL",
-            id.as_bytes().to_vec(),
-        ),
-        Holder::Collections(Scope::Collection(id)) => {
-            ("c.uuid = ?1 AND c.deleted_at IS NULL", id.as_bytes().to_vec())
+        Holder::Personal(id) => {
+            let mut conditions = Conditions::default();
+            conditions.add("t.collection IS NULL AND a.uuid = ?", id.as_bytes().to_vec());
+            conditions
         }
-        Holder::Collections(Scope::Library) => {
-            ("c.deleted_at IS NULL AND c.id IS NOT NULL AND ?1 = X''", Vec::new())
+        Holder::Collections(scope) => {
+            let mut conditions = Conditions::in_scope(scope);
+            conditions.add_many("c.id IS NOT NULL".into(), Vec::<String>::new());
+            conditions
         }
     }
 }
 
-pub(super) fn of_holder(connection: &Connection, holder: &Holder) -> Result<Vec<Token>> {
-    let (condition, value) = held_by(holder);
-    let mut query = connection
-        .prepare_cached(&format!("{TOKEN} WHERE {condition} ORDER BY t.created_at DESC, t.id DESC"))?;
-    collect(query.query([value])?, token)
+pub(super) fn of_holder(connection: Connection<'_>, holder: &Holder) -> Result<Vec<Token>> {
+    let conditions = held_by(holder);
+    let sql = format!("{TOKEN} WHERE {} ORDER BY t.created_at DESC, t.id DESC", conditions.sql());
+    let mut query = connection.prepare_cached(&sql)?;
+    collect(query.query(&conditions.parameters())?, token)
 }
 
-fn one(connection: &Connection, holder: &Holder, id: TokenId) -> Result<Option<Token>> {
-    let (condition, value) = held_by(holder);
-    let mut query = connection.prepare_cached(&format!("{TOKEN} WHERE {condition} AND t.uuid = ?2"))?;
-    let parameters: [&dyn ToSql; 2] = [&value, id.as_bytes()];
-    Ok(collect(query.query(&parameters[..])?, token)?.into_iter().next())
+fn one(connection: Connection<'_>, holder: &Holder, id: TokenId) -> Result<Option<Token>> {
+    let mut conditions = held_by(holder);
+    conditions.add("t.uuid = ?", id.as_bytes().to_vec());
+    let mut query = connection.prepare_cached(&format!("{TOKEN} WHERE {}", conditions.sql()))?;
+    query.first(&conditions.parameters(), token)
 }
 
 pub(super) fn revoke(
@@ -148,30 +149,35 @@ fn note(turn: &Turn<'_>, actor: &Actor, operation: Operation, found: &Token, now
     if let TokenKind::Collection(id) = found.token.kind {
         record.collection = Some(id);
     }
-    turn.record(record).map(drop)
+    turn.record(record)
 }
 
 pub(super) fn used(turn: &Turn<'_>, id: TokenId, now: Moment) -> Result<()> {
     turn.connection.execute(
-        "UPDATE tokens SET last_used_at = MAX(COALESCE(last_used_at, 0), ?2) WHERE uuid = ?1",
+        "UPDATE tokens SET last_used_at = ?2 WHERE uuid = ?1 AND COALESCE(last_used_at, 0) < ?2",
         params![id.as_bytes(), now.micros()],
     )?;
     Ok(())
 }
 
-pub(super) fn secret(connection: &Connection, name: &str) -> Result<Option<[u8; 32]>> {
-    let value: Option<Vec<u8>> = connection
-        .query_row("SELECT value FROM secrets WHERE name = ?1", [name], |row| row.get(0))
-        .optional()?;
+pub(super) fn secret(connection: Connection<'_>, name: &str) -> Result<Option<[u8; 32]>> {
+    let mut find = connection.prepare_cached("SELECT value FROM secrets WHERE name = ?1")?;
+    let value: Option<Vec<u8>> = find.first(params![name], |row| row.get(0))?;
     value.map(|value| value.try_into().map_err(|_| Error::Unreadable("a secret"))).transpose()
 }
 
 pub(super) fn make_secret(turn: &Turn<'_>, name: &str, fresh: [u8; 32]) -> Result<[u8; 32]> {
-    turn.connection.execute("INSERT OR IGNORE INTO secrets (name, value) VALUES (?1, ?2)", (name, fresh))?;
+    turn.connection.execute(
+        "INSERT INTO secrets (name, value) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+        params![name, fresh],
+    )?;
     secret(turn.connection, name)?.ok_or(Error::Unreadable("a secret"))
 }
 
 pub(super) fn set_secret(turn: &Turn<'_>, name: &str, value: [u8; 32]) -> Result<()> {
-    turn.connection.execute("INSERT OR REPLACE INTO secrets (name, value) VALUES (?1, ?2)", (name, value))?;
+    turn.connection.execute(
+        "INSERT INTO secrets (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        params![name, value],
+    )?;
     Ok(())
 }

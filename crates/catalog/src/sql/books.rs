@@ -1,6 +1,5 @@
 //! Books: unique in the library, open or closed to writes, with paths of their own form.
 
-use rusqlite::{OptionalExtension, params};
 use shelf_base::{
     Moment,
     book_names::{is_book_id, is_book_path},
@@ -8,15 +7,15 @@ use shelf_base::{
 };
 
 use super::{
-    SqliteCatalog, put, read,
+    Backend, Touches, params, put, read,
     rows::{Conditions, collect},
-    writer::Turn,
+    turn::Turn,
 };
 use crate::{
     Actor, BookChange, Books, Collection, CollectionKind, Error, Operation, Record, Result, Scope, UploadUse,
 };
 
-impl Books for SqliteCatalog {
+impl<B: Backend> Books for B {
     fn books(&self, scope: &Scope) -> Result<Vec<Collection>> {
         self.read(|connection| {
             let conditions = Conditions::in_scope(scope);
@@ -27,18 +26,19 @@ impl Books for SqliteCatalog {
                 conditions.sql()
             );
             let mut query = connection.prepare_cached(&sql)?;
-            collect(query.query(conditions.parameters())?, read::read_collection)
+            collect(query.query(&conditions.parameters())?, read::read_collection)
         })
     }
 
     fn set_book(&self, actor: &Actor, id: &str, change: &BookChange, now: Moment) -> Result<Collection> {
         let (actor, id, change) = (actor.clone(), id.to_owned(), change.clone());
-        self.writer.write(move |turn| set(turn, &actor, &id, &change, now))
+        // The id of a book is unique in the library.
+        self.write(Touches::Library, move |turn| set(turn, &actor, &id, &change, now))
     }
 
     fn is_upload_used(&self, id: &[u8; 16]) -> Result<bool> {
         self.read(|connection| {
-            Ok(connection.prepare_cached("SELECT 1 FROM used_uploads WHERE id = ?1")?.exists([id])?)
+            connection.prepare_cached("SELECT 1 FROM used_uploads WHERE id = ?1")?.exists(params![id])
         })
     }
 
@@ -53,7 +53,7 @@ impl Books for SqliteCatalog {
             let mut query = connection.prepare_cached(
                 "SELECT sequence, at, account, token, operation, collection, document, path, previous, new, state, seal
                  FROM journal
-                 WHERE collection = ?1 AND (?2 IS NULL OR path = ?2) AND sequence < ?3
+                 WHERE collection = ?1 AND (CAST(?2 AS TEXT) IS NULL OR path = ?2) AND sequence < ?3
                  ORDER BY sequence DESC LIMIT ?4",
             )?;
             let before = before.map_or(i64::MAX, |before| i64::try_from(before).unwrap_or(i64::MAX));
@@ -84,7 +84,7 @@ pub(super) fn must_be_free(turn: &Turn<'_>, name: &str) -> Result<()> {
     let mut find = turn.connection.prepare_cached(
         "SELECT 1 FROM collections WHERE name = ?1 AND kind = 'book' AND deleted_at IS NULL",
     )?;
-    if find.exists([name])? { Err(Error::BookTaken) } else { Ok(()) }
+    if find.exists(params![name])? { Err(Error::BookTaken) } else { Ok(()) }
 }
 
 /// Refuses a document that the collection cannot take because it is a book.
@@ -95,17 +95,14 @@ pub(super) fn must_take(turn: &Turn<'_>, place: &put::Place, path: &str) -> Resu
     if !is_book_path(path) {
         return Err(Error::BookPath(path.to_owned()));
     }
-    must_be_open(turn, "SELECT ?1", place.row)
+    must_be_open(turn, "SELECT CAST(?1 AS BIGINT)", place.row)
 }
 
 /// Refuses to change what is in a book that takes no writes. `which` selects the collection for `row`.
 pub(super) fn must_be_open(turn: &Turn<'_>, which: &str, row: i64) -> Result<()> {
     let sql = format!("SELECT name, status FROM collections WHERE id = ({which}) AND status <> 'active'");
-    let closed: Option<(String, String)> = turn
-        .connection
-        .prepare_cached(&sql)?
-        .query_row([row], |row| Ok((row.get(0)?, row.get(1)?)))
-        .optional()?;
+    let closed: Option<(String, String)> =
+        turn.connection.prepare_cached(&sql)?.first(params![row], |row| Ok((row.get(0)?, row.get(1)?)))?;
     closed.map_or(Ok(()), |(book, status)| {
         let status = crate::BookStatus::from_word(&status).ok_or(Error::Unreadable("a book's status"))?;
         Err(Error::BookClosed { book, status: status.word() })
@@ -116,10 +113,10 @@ pub(super) fn must_be_open(turn: &Turn<'_>, which: &str, row: i64) -> Result<()>
 pub(super) fn use_upload(turn: &Turn<'_>, upload: &UploadUse, now: Moment) -> Result<()> {
     turn.connection
         .prepare_cached("DELETE FROM used_uploads WHERE expires_at < ?1")?
-        .execute([now.micros()])?;
+        .execute(params![now.micros()])?;
     let added = turn
         .connection
-        .prepare_cached("INSERT OR IGNORE INTO used_uploads (id, expires_at) VALUES (?1, ?2)")?
+        .prepare_cached("INSERT INTO used_uploads (id, expires_at) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?
         .execute(params![upload.id, upload.expires_at.micros()])?;
     if added == 0 { Err(Error::UploadUsed) } else { Ok(()) }
 }

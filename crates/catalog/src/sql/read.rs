@@ -1,10 +1,11 @@
 //! Reads that are not about single documents: collections, snapshots, blobs, the journal.
 
-use rusqlite::{Connection, OptionalExtension, params};
-use shelf_base::{Digest, hex};
+use shelf_base::Digest;
 
 use super::{
+    Cell, Connection, Row,
     documents::position_values,
+    params,
     rows::{
         CHUNK, Conditions, account_id, chunk, collect, collection_id, digest, document_id, moment,
         optional_digest, optional_moment,
@@ -21,8 +22,8 @@ const AT_ONCE: usize = 256;
 pub(super) const COLLECTION: &str =
     "c.uuid, a.uuid, c.name, c.kind, c.created_at, c.model, c.title, c.status, c.is_public";
 
-pub(super) fn read_collection(row: &rusqlite::Row<'_>) -> Result<Collection> {
-    let kind = match row.get::<_, String>(3)?.as_str() {
+pub(super) fn read_collection(row: &Row<'_>) -> Result<Collection> {
+    let kind = match row.get::<String>(3)?.as_str() {
         "plain" => CollectionKind::Plain,
         "book" => CollectionKind::Book,
         _ => return Err(Error::Unreadable("a collection's kind")),
@@ -35,18 +36,17 @@ pub(super) fn read_collection(row: &rusqlite::Row<'_>) -> Result<Collection> {
         created_at: moment(row, 4)?,
         model: row.get(5)?,
         title: row.get(6)?,
-        status: BookStatus::from_word(&row.get::<_, String>(7)?)
-            .ok_or(Error::Unreadable("a book's status"))?,
+        status: BookStatus::from_word(&row.get::<String>(7)?).ok_or(Error::Unreadable("a book's status"))?,
         is_public: row.get(8)?,
     })
 }
 
-pub(super) fn collections(connection: &Connection, scope: &Scope) -> Result<Vec<CollectionSummary>> {
+pub(super) fn collections(connection: Connection<'_>, scope: &Scope) -> Result<Vec<CollectionSummary>> {
     summaries(connection, &Conditions::in_scope(scope))
 }
 
 pub(super) fn known_collection(
-    connection: &Connection,
+    connection: Connection<'_>,
     scope: &Scope,
     id: shelf_base::ids::CollectionId,
 ) -> Result<Option<Collection>> {
@@ -56,7 +56,7 @@ pub(super) fn known_collection(
 }
 
 pub(super) fn collection_by_id(
-    connection: &Connection,
+    connection: Connection<'_>,
     scope: &Scope,
     id: shelf_base::ids::CollectionId,
 ) -> Result<Option<CollectionSummary>> {
@@ -65,18 +65,19 @@ pub(super) fn collection_by_id(
     Ok(summaries(connection, &conditions)?.into_iter().next())
 }
 
-fn summaries(connection: &Connection, conditions: &Conditions) -> Result<Vec<CollectionSummary>> {
+fn summaries(connection: Connection<'_>, conditions: &Conditions) -> Result<Vec<CollectionSummary>> {
     let sql = format!(
         "SELECT {COLLECTION},
              (SELECT COUNT(*) FROM documents d WHERE d.collection = c.id AND d.deleted_at IS NULL),
-             (SELECT COALESCE(SUM(d.size), 0) FROM documents d WHERE d.collection = c.id AND d.deleted_at IS NULL),
+             (SELECT CAST(COALESCE(SUM(d.size), 0) AS BIGINT) FROM documents d
+                 WHERE d.collection = c.id AND d.deleted_at IS NULL),
              (SELECT COUNT(*) FROM snapshots s WHERE s.collection = c.id),
              (SELECT MAX(d.indexed_at) FROM documents d WHERE d.collection = c.id AND d.deleted_at IS NULL)
          FROM collections c JOIN accounts a ON a.id = c.account WHERE {} ORDER BY c.name, c.id",
         conditions.sql()
     );
     let mut query = connection.prepare_cached(&sql)?;
-    collect(query.query(conditions.parameters())?, |row| {
+    collect(query.query(&conditions.parameters())?, |row| {
         Ok(CollectionSummary {
             collection: read_collection(row)?,
             documents: row.get(9)?,
@@ -87,23 +88,27 @@ fn summaries(connection: &Connection, conditions: &Conditions) -> Result<Vec<Col
     })
 }
 
-pub(super) fn collection(connection: &Connection, scope: &Scope, name: &str) -> Result<Option<Collection>> {
+pub(super) fn collection(
+    connection: Connection<'_>,
+    scope: &Scope,
+    name: &str,
+) -> Result<Option<Collection>> {
     let mut conditions = Conditions::in_scope(scope);
     conditions.add("c.name = ?", name.to_owned());
     one_collection(connection, &conditions)
 }
 
-fn one_collection(connection: &Connection, conditions: &Conditions) -> Result<Option<Collection>> {
+fn one_collection(connection: Connection<'_>, conditions: &Conditions) -> Result<Option<Collection>> {
     let sql = format!(
         "SELECT {COLLECTION} FROM collections c JOIN accounts a ON a.id = c.account WHERE {} ORDER BY c.id LIMIT 1",
         conditions.sql()
     );
     let mut query = connection.prepare_cached(&sql)?;
-    Ok(collect(query.query(conditions.parameters())?, read_collection)?.into_iter().next())
+    Ok(collect(query.query(&conditions.parameters())?, read_collection)?.into_iter().next())
 }
 
 pub(super) fn collection_ids(
-    connection: &Connection,
+    connection: Connection<'_>,
     scope: &Scope,
     name: Option<&str>,
 ) -> Result<Vec<shelf_base::ids::CollectionId>> {
@@ -113,29 +118,29 @@ pub(super) fn collection_ids(
     }
     let sql = format!("SELECT c.uuid FROM collections c WHERE {}", conditions.sql());
     let mut query = connection.prepare_cached(&sql)?;
-    collect(query.query(conditions.parameters())?, |row| collection_id(row, 0))
+    collect(query.query(&conditions.parameters())?, |row| collection_id(row, 0))
 }
 
 pub(super) fn models(
-    connection: &Connection,
+    connection: Connection<'_>,
     scope: &Scope,
 ) -> Result<Vec<(shelf_base::ids::CollectionId, Option<String>)>> {
     let conditions = Conditions::in_scope(scope);
     let sql = format!("SELECT c.uuid, c.model FROM collections c WHERE {}", conditions.sql());
     let mut query = connection.prepare_cached(&sql)?;
-    collect(query.query(conditions.parameters())?, |row| Ok((collection_id(row, 0)?, row.get(1)?)))
+    collect(query.query(&conditions.parameters())?, |row| Ok((collection_id(row, 0)?, row.get(1)?)))
 }
 
-pub(super) fn type_figures(connection: &Connection, scope: &Scope) -> Result<Vec<TypeFigures>> {
+pub(super) fn type_figures(connection: Connection<'_>, scope: &Scope) -> Result<Vec<TypeFigures>> {
     let conditions = Conditions::live(connection, scope, None)?;
     let sql = format!(
-        "SELECT d.extension, d.mime, d.is_text, COUNT(*), SUM(d.size)
+        "SELECT d.extension, d.mime, d.is_text, COUNT(*), CAST(SUM(d.size) AS BIGINT)
          FROM documents d WHERE {}
          GROUP BY d.extension, d.mime, d.is_text ORDER BY COUNT(*) DESC, d.extension, d.mime",
         conditions.sql()
     );
     let mut query = connection.prepare_cached(&sql)?;
-    collect(query.query(conditions.parameters())?, |row| {
+    collect(query.query(&conditions.parameters())?, |row| {
         Ok(TypeFigures {
             extension: row.get(0)?,
             mime: row.get(1)?,
@@ -147,7 +152,7 @@ pub(super) fn type_figures(connection: &Connection, scope: &Scope) -> Result<Vec
 }
 
 pub(super) fn live_manifests(
-    connection: &Connection,
+    connection: Connection<'_>,
     scope: &Scope,
     position: &Position,
 ) -> Result<Chunk<BlobRow>> {
@@ -159,40 +164,32 @@ pub(super) fn live_manifests(
         conditions.sql()
     );
     let mut query = connection.prepare_cached(&sql)?;
-    let found = collect(query.query(conditions.parameters())?, |row| {
+    let found = collect(query.query(&conditions.parameters())?, |row| {
         let position = Position { number: row.get(0)?, text: row.get(1)? };
         Ok((position, BlobRow { size: row.get(2)?, manifest: row.get(3)? }))
     })?;
     Ok(chunk(found, CHUNK))
 }
 
-pub(super) fn blob(connection: &Connection, hash: &Digest) -> Result<Option<BlobRow>> {
+pub(super) fn blob(connection: Connection<'_>, hash: &Digest) -> Result<Option<BlobRow>> {
     let mut query = connection.prepare_cached("SELECT size, manifest FROM blobs WHERE hash = ?1")?;
-    let row =
-        query.query_row([hash.as_bytes()], |row| Ok(BlobRow { size: row.get(0)?, manifest: row.get(1)? }));
-    Ok(row.optional()?)
+    query.first(params![hash.as_bytes()], |row| Ok(BlobRow { size: row.get(0)?, manifest: row.get(1)? }))
 }
 
-pub(super) fn blobs_of(connection: &Connection, hashes: &[Digest]) -> Result<Vec<(Digest, BlobRow)>> {
-    let mut query = connection.prepare_cached(
-        "SELECT b.hash, b.size, b.manifest FROM json_each(?1) wanted CROSS JOIN blobs b ON b.hash = unhex(wanted.value)",
-    )?;
+pub(super) fn blobs_of(connection: Connection<'_>, hashes: &[Digest]) -> Result<Vec<(Digest, BlobRow)>> {
+    let sql = format!("SELECT b.hash, b.size, b.manifest FROM {}", connection.keyed("blobs", "b", "hash"));
+    let mut query = connection.prepare_cached(&sql)?;
     let mut found = Vec::with_capacity(hashes.len());
     for hashes in hashes.chunks(AT_ONCE) {
-        found.extend(collect(query.query([keys(hashes.iter().map(Digest::as_bytes))])?, |row| {
+        let keys: Vec<[u8; 32]> = hashes.iter().map(|hash| *hash.as_bytes()).collect();
+        found.extend(collect(query.query(params![keys[..]])?, |row| {
             Ok((digest(row, 0)?, BlobRow { size: row.get(1)?, manifest: row.get(2)? }))
         })?);
     }
     Ok(found)
 }
 
-/// Keys of one query, as SQLite takes a list.
-fn keys<'a>(keys: impl Iterator<Item = &'a [u8; 32]>) -> String {
-    let keys: Vec<String> = keys.map(|key| format!("\"{}\"", hex::encode(key))).collect();
-    format!("[{}]", keys.join(","))
-}
-
-pub(super) fn blobs(connection: &Connection, position: &Position) -> Result<Chunk<(Digest, BlobRow)>> {
+pub(super) fn blobs(connection: Connection<'_>, position: &Position) -> Result<Chunk<(Digest, BlobRow)>> {
     let mut query = connection
         .prepare_cached("SELECT id, hash, size, manifest FROM blobs WHERE id > ?1 ORDER BY id LIMIT ?2")?;
     let found = collect(query.query(params![position.number, CHUNK as i64])?, |row| {
@@ -202,37 +199,35 @@ pub(super) fn blobs(connection: &Connection, position: &Position) -> Result<Chun
     Ok(chunk(found, CHUNK))
 }
 
-fn read_loose(row: &rusqlite::Row<'_>) -> Result<LooseBlock> {
+fn read_loose(row: &Row<'_>) -> Result<LooseBlock> {
     let id: Vec<u8> = row.get(0)?;
     Ok(LooseBlock { id: id.try_into().map_err(|_| Error::Unreadable("a loose block"))?, bytes: row.get(1)? })
 }
 
-pub(super) fn loose(connection: &Connection, ids: &[[u8; 32]]) -> Result<Vec<LooseBlock>> {
+pub(super) fn loose(connection: Connection<'_>, ids: &[[u8; 32]]) -> Result<Vec<LooseBlock>> {
     if let [id] = ids {
         let mut query = connection.prepare_cached("SELECT id, bytes FROM loose_blocks WHERE id = ?1")?;
-        return collect(query.query([id])?, read_loose);
+        return collect(query.query(params![id])?, read_loose);
     }
-    let mut query = connection.prepare_cached(
-        "SELECT l.id, l.bytes FROM json_each(?1) wanted CROSS JOIN loose_blocks l ON l.id = unhex(wanted.value)",
-    )?;
+    let sql = format!("SELECT l.id, l.bytes FROM {}", connection.keyed("loose_blocks", "l", "id"));
+    let mut query = connection.prepare_cached(&sql)?;
     let mut found = Vec::new();
     for ids in ids.chunks(AT_ONCE) {
-        found.extend(collect(query.query([keys(ids.iter())])?, read_loose)?);
+        found.extend(collect(query.query(params![ids])?, read_loose)?);
     }
     Ok(found)
 }
 
-pub(super) fn loose_figures(connection: &Connection) -> Result<(u64, u64)> {
-    let figures = connection.query_row(
+pub(super) fn loose_figures(connection: Connection<'_>) -> Result<(u64, u64)> {
+    connection.query_row(
         "SELECT COUNT(*), COALESCE(SUM(LENGTH(bytes)), 0) FROM loose_blocks",
-        [],
+        params![],
         |row| Ok((row.get(0)?, row.get(1)?)),
-    )?;
-    Ok(figures)
+    )
 }
 
 pub(super) fn loose_after(
-    connection: &Connection,
+    connection: Connection<'_>,
     after: Option<[u8; 32]>,
     most: usize,
 ) -> Result<Vec<LooseBlock>> {
@@ -243,7 +238,11 @@ pub(super) fn loose_after(
 }
 
 /// The conditions over snapshots `s`, by the collections that are in scope.
-fn snapshots_in(connection: &Connection, scope: &Scope, filter: &SnapshotFilter<'_>) -> Result<Conditions> {
+fn snapshots_in(
+    connection: Connection<'_>,
+    scope: &Scope,
+    filter: &SnapshotFilter<'_>,
+) -> Result<Conditions> {
     let mut conditions = Conditions::of_collections(connection, "s.collection", scope, filter.collection)?;
     if let Some(at) = filter.at {
         conditions.add("s.at = ?", at.micros());
@@ -258,17 +257,17 @@ fn snapshots_in(connection: &Connection, scope: &Scope, filter: &SnapshotFilter<
 }
 
 pub(super) fn snapshot_count(
-    connection: &Connection,
+    connection: Connection<'_>,
     scope: &Scope,
     filter: &SnapshotFilter<'_>,
 ) -> Result<u64> {
     let conditions = snapshots_in(connection, scope, filter)?;
     let sql = format!("SELECT COUNT(*) FROM snapshots s WHERE {}", conditions.sql());
-    Ok(connection.prepare_cached(&sql)?.query_row(conditions.parameters(), |row| row.get(0))?)
+    connection.prepare_cached(&sql)?.query_row(&conditions.parameters(), |row| row.get(0))
 }
 
 pub(super) fn snapshots(
-    connection: &Connection,
+    connection: Connection<'_>,
     scope: &Scope,
     filter: &SnapshotFilter<'_>,
     most: usize,
@@ -283,7 +282,7 @@ pub(super) fn snapshots(
         most.min(i64::MAX as usize)
     );
     let mut query = connection.prepare_cached(&sql)?;
-    collect(query.query(conditions.parameters())?, |row| {
+    collect(query.query(&conditions.parameters())?, |row| {
         Ok(Snapshot {
             at: moment(row, 0)?,
             collection: collection_id(row, 1)?,
@@ -304,19 +303,27 @@ pub(super) fn snapshots(
     })
 }
 
-pub(super) fn sequence(connection: &Connection) -> Result<u64> {
+pub(super) fn sequence(connection: Connection<'_>) -> Result<u64> {
     Ok(journal_end(connection)?.0)
 }
 
 /// The last sequence number and its seal.
-pub(super) fn journal_end(connection: &Connection) -> Result<(u64, Digest)> {
-    let mut query =
-        connection.prepare_cached("SELECT sequence, seal FROM journal ORDER BY sequence DESC LIMIT 1")?;
-    let last = collect(query.query([])?, |row| Ok((row.get(0)?, digest(row, 1)?)))?;
+pub(crate) fn journal_end(connection: Connection<'_>) -> Result<(u64, Digest)> {
+    last_record(connection, "SELECT sequence, seal FROM journal ORDER BY sequence DESC LIMIT 1")
+}
+
+/// The last sequence number and its seal, which nobody else changes before this transaction ends.
+pub(super) fn lock_journal(connection: Connection<'_>) -> Result<(u64, Digest)> {
+    last_record(connection, "SELECT sequence, seal FROM journal_head FOR UPDATE")
+}
+
+fn last_record(connection: Connection<'_>, sql: &str) -> Result<(u64, Digest)> {
+    let mut query = connection.prepare_cached(sql)?;
+    let last = collect(query.query(params![])?, |row| Ok((row.get(0)?, digest(row, 1)?)))?;
     Ok(last.into_iter().next().unwrap_or((0, Record::genesis())))
 }
 
-pub(super) fn journal(connection: &Connection, after: u64, most: usize) -> Result<Vec<Record>> {
+pub(super) fn journal(connection: Connection<'_>, after: u64, most: usize) -> Result<Vec<Record>> {
     let mut query = connection.prepare_cached(
         "SELECT sequence, at, account, token, operation, collection, document, path, previous, new, state, seal
          FROM journal WHERE sequence > ?1 ORDER BY sequence LIMIT ?2",
@@ -325,10 +332,9 @@ pub(super) fn journal(connection: &Connection, after: u64, most: usize) -> Resul
 }
 
 /// A record from the columns of the journal, in their order.
-pub(super) fn record(row: &rusqlite::Row<'_>) -> Result<Record> {
-    let operation =
-        Operation::from_word(&row.get::<_, String>(4)?).ok_or(Error::Unreadable("an operation"))?;
-    let present = |at: usize| row.get_ref(at).is_ok_and(|value| value != rusqlite::types::ValueRef::Null);
+pub(crate) fn record(row: &Row<'_>) -> Result<Record> {
+    let operation = Operation::from_word(&row.get::<String>(4)?).ok_or(Error::Unreadable("an operation"))?;
+    let present = |at: usize| row.cell(at).is_ok_and(|cell| cell != Cell::Null);
     Ok(Record {
         sequence: row.get(0)?,
         at: moment(row, 1)?,

@@ -1,30 +1,16 @@
 //! Resource ids and the maps of documents.
 
-use rusqlite::{Connection, OptionalExtension, params};
 use shelf_base::{Digest, Moment, ids::DocumentId};
 
 use super::{
-    SqliteCatalog, documents, put,
+    Backend, Connection, Touches, documents, params, put,
     rows::{Conditions, FROM, collect, digest, moment},
     state,
-    writer::Turn,
+    turn::Turn,
 };
 use crate::{Actor, Document, Error, GivenMap, Maps, NewMap, Operation, Result, Scope};
 
-/// The step of the schema that made room for maps.
-pub(super) const STEP: &str = "
-    CREATE TABLE maps (
-        document INTEGER NOT NULL REFERENCES documents (id),
-        number INTEGER NOT NULL,
-        source BLOB NOT NULL,
-        origin TEXT NOT NULL,
-        map BLOB NOT NULL,
-        created_at INTEGER NOT NULL,
-        PRIMARY KEY (document, number)
-    );
-    ";
-
-impl Maps for SqliteCatalog {
+impl<B: Backend> Maps for B {
     fn resource_ids(&self, scope: &Scope, most: usize) -> Result<Vec<String>> {
         self.read(|connection| {
             let mut conditions = Conditions::live(connection, scope, None)?;
@@ -34,7 +20,7 @@ impl Maps for SqliteCatalog {
                 conditions.sql()
             );
             let mut query = connection.prepare_cached(&sql)?;
-            collect(query.query(conditions.parameters())?, |row| Ok(row.get(0)?))
+            collect(query.query(&conditions.parameters())?, |row| row.get(0))
         })
     }
 
@@ -51,7 +37,9 @@ impl Maps for SqliteCatalog {
         now: Moment,
     ) -> Result<bool> {
         let (actor, scope, resource_id) = (actor.clone(), scope.clone(), resource_id.to_owned());
-        self.writer.write(move |turn| name_resource(turn, &actor, &scope, id, &resource_id, now))
+        self.write(Touches::Documents(vec![id]), move |turn| {
+            name_resource(turn, &actor, &scope, id, &resource_id, now)
+        })
     }
 
     fn map_number(&self, scope: &Scope, id: DocumentId) -> Result<Option<u32>> {
@@ -91,13 +79,13 @@ impl Maps for SqliteCatalog {
         now: Moment,
     ) -> Result<Option<u32>> {
         let (actor, scope) = (actor.clone(), scope.clone());
-        self.writer.write(move |turn| set_map(turn, &actor, &scope, id, &map, now))
+        self.write(Touches::Documents(vec![id]), move |turn| set_map(turn, &actor, &scope, id, &map, now))
     }
 }
 
 /// The newest number of a document's maps, and the document's row.
 fn newest(
-    connection: &Connection,
+    connection: Connection<'_>,
     scope: &Scope,
     id: DocumentId,
     column: &str,
@@ -109,13 +97,13 @@ fn newest(
         conditions.sql()
     );
     let mut query = connection.prepare_cached(&sql)?;
-    let found = collect(query.query(conditions.parameters())?, |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let found = collect(query.query(&conditions.parameters())?, |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(found.into_iter().next())
 }
 
-fn row_of(connection: &Connection, id: DocumentId) -> Result<Option<i64>> {
+fn row_of(connection: Connection<'_>, id: DocumentId) -> Result<Option<i64>> {
     let mut find = connection.prepare_cached("SELECT id FROM documents WHERE uuid = ?1")?;
-    Ok(find.query_row([id.as_bytes()], |row| row.get(0)).optional()?)
+    find.first(params![id.as_bytes()], |row| row.get(0))
 }
 
 fn name_resource(
@@ -158,7 +146,7 @@ fn set_map(
     let Some(row) = row_of(turn.connection, id)? else { return Ok(None) };
     let before: u32 = turn.connection.query_row(
         "SELECT COALESCE(MAX(number), 0) FROM maps WHERE document = ?1",
-        [row],
+        params![row],
         |row| row.get(0),
     )?;
     let number = before.checked_add(1).ok_or(Error::Unreadable("the number of a map"))?;
@@ -177,18 +165,18 @@ fn set_map(
 }
 
 /// Maps that are not what the journal says was given.
-pub(super) fn audit(connection: &Connection, found: &mut Vec<String>) -> Result<()> {
-    let mut query = connection.prepare(
+pub(super) fn audit(connection: Connection<'_>, found: &mut Vec<String>) -> Result<()> {
+    let mut query = connection.prepare_cached(
         "SELECT j.path, j.new, j.sequence, m.map FROM
              (SELECT document, MAX(sequence) AS last FROM journal WHERE operation = 'set_map' GROUP BY document) l
          JOIN journal j ON j.sequence = l.last JOIN documents d ON d.uuid = j.document
          LEFT JOIN maps m ON m.document = d.id
              AND m.number = (SELECT MAX(number) FROM maps WHERE document = d.id)",
     )?;
-    let mut rows = query.query([])?;
+    let mut rows = query.query(params![])?;
     while let Some(row) = rows.next()? {
         let map: Option<Vec<u8>> = row.get(3)?;
-        if map.map(|map| Digest::of(&map)) != Some(digest(row, 1)?) {
+        if map.map(|map| Digest::of(&map)) != Some(digest(&row, 1)?) {
             let (path, sequence): (String, u64) = (row.get(0)?, row.get(2)?);
             found
                 .push(format!("document {path}: its map is not as it was recorded (journal row {sequence})"));

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use rusqlite::{CachedStatement, OptionalExtension, params};
 use serde_json::Value;
 use shelf_base::{
     Digest, Moment, bounds,
@@ -10,10 +9,10 @@ use shelf_base::{
 };
 
 use super::{
-    books, documents, read,
-    rows::{Conditions, digest},
+    Connection, Value as SqlValue, account_blocks, books, documents, fences, params, read,
+    rows::{Conditions, collect, digest},
     state,
-    writer::Turn,
+    turn::Turn,
 };
 use crate::{
     Actor, Collection, CollectionKind, Error, Expected, LooseBlock, Metadata, Operation, Put, PutDocument,
@@ -60,10 +59,9 @@ pub(super) fn place(turn: &Turn<'_>, id: CollectionId) -> Result<Place> {
     let found = turn
         .connection
         .prepare_cached("SELECT id, account, kind = 'book' FROM collections WHERE uuid = ?1")?
-        .query_row([id.as_bytes()], |row| {
+        .first(params![id.as_bytes()], |row| {
             Ok(Place { id, row: row.get(0)?, account: row.get(1)?, is_book: row.get(2)? })
-        })
-        .optional()?;
+        })?;
     found.ok_or(Error::NoCollection)
 }
 
@@ -78,6 +76,7 @@ pub(super) fn shelf(turn: &Turn<'_>, put: &Put) -> Result<Place> {
 }
 
 pub(super) fn put(turn: &Turn<'_>, put: &Put) -> Result<(Vec<PutResult>, Option<Snapshot>)> {
+    fences::check(turn, put.fence.as_ref())?;
     let place = shelf(turn, put)?;
     if let Some(upload) = &put.upload {
         books::use_upload(turn, upload, put.now)?;
@@ -96,7 +95,7 @@ pub(super) fn keep_loose(turn: &Turn<'_>, loose: &[LooseBlock]) -> Result<()> {
     // A row that holds something else is damaged: what was just sent heals it.
     let mut insert = turn.connection.prepare_cached(
         "INSERT INTO loose_blocks (id, bytes) VALUES (?1, ?2)
-         ON CONFLICT (id) DO UPDATE SET bytes = excluded.bytes WHERE bytes <> excluded.bytes",
+         ON CONFLICT (id) DO UPDATE SET bytes = excluded.bytes WHERE loose_blocks.bytes <> excluded.bytes",
     )?;
     for block in loose {
         insert.execute(params![block.id, block.bytes])?;
@@ -128,7 +127,7 @@ pub(super) fn put_document(
 ) -> Result<PutResult> {
     books::must_take(turn, place, &document.path)?;
     let blob = ensure_blob(turn, &document.hash, document.size, &document.manifest)?;
-    let (stored, deduplicated) = account_blocks(turn, place.account, &document.blocks)?;
+    let (stored, deduplicated) = account_blocks::add(turn, place.account, &document.blocks)?;
     let present = present(turn, place.row, &document.path)?;
     if let Expected::Content(expected) = document.expected
         && present.as_ref().is_none_or(|present| present.hash != expected)
@@ -147,9 +146,8 @@ pub(super) fn put_document(
 
 pub(super) fn ensure_blob(turn: &Turn<'_>, hash: &Digest, size: u64, manifest: &[u8]) -> Result<i64> {
     let mut find = turn.connection.prepare_cached("SELECT id, manifest = ?2 FROM blobs WHERE hash = ?1")?;
-    let found: Option<(i64, bool)> = find
-        .query_row(params![hash.as_bytes(), manifest], |row| Ok((row.get(0)?, row.get(1)?)))
-        .optional()?;
+    let found: Option<(i64, bool)> =
+        find.first(params![hash.as_bytes(), manifest], |row| Ok((row.get(0)?, row.get(1)?)))?;
     if let Some((id, is_same)) = found {
         // The writer knows that the blocks of its own manifest are there; of another one it knows nothing.
         if !is_same {
@@ -159,25 +157,10 @@ pub(super) fn ensure_blob(turn: &Turn<'_>, hash: &Digest, size: u64, manifest: &
         }
         return Ok(id);
     }
-    let mut insert =
-        turn.connection.prepare_cached("INSERT INTO blobs (hash, size, manifest) VALUES (?1, ?2, ?3)")?;
-    insert.execute(params![hash.as_bytes(), size, manifest])?;
-    Ok(turn.connection.last_insert_rowid())
-}
-
-/// Adds the blocks to the account's own and tells new bytes from known ones.
-pub(super) fn account_blocks(turn: &Turn<'_>, account: i64, blocks: &[(i64, u32)]) -> Result<(u64, u64)> {
-    let mut insert = turn
-        .connection
-        .prepare_cached("INSERT OR IGNORE INTO account_blocks (account, block) VALUES (?1, ?2)")?;
-    let (mut stored, mut deduplicated) = (0, 0);
-    for (block, length) in blocks {
-        match insert.execute(params![account, block])? {
-            0 => deduplicated += u64::from(*length),
-            _ => stored += u64::from(*length),
-        }
-    }
-    Ok((stored, deduplicated))
+    turn.connection.insert(
+        "INSERT INTO blobs (hash, size, manifest) VALUES (?1, ?2, ?3)",
+        params![hash.as_bytes(), size, manifest],
+    )
 }
 
 const PRESENT: &str =
@@ -187,30 +170,27 @@ const PRESENT: &str =
 
 fn present(turn: &Turn<'_>, collection: i64, path: &str) -> Result<Option<Present>> {
     let find = format!("{PRESENT} WHERE d.collection = ?1 AND d.path = ?2 AND d.deleted_at IS NULL");
-    read_present(turn.connection.prepare_cached(&find)?, params![collection, path])
+    read_present(turn.connection, &find, params![collection, path])
 }
 
-fn read_present(
-    mut query: CachedStatement<'_>,
-    parameters: impl rusqlite::Params,
-) -> Result<Option<Present>> {
-    let mut rows = query.query(parameters)?;
-    let Some(row) = rows.next()? else { return Ok(None) };
-    Ok(Some(Present {
-        row: row.get(0)?,
-        id: super::rows::document_id(row, 1)?,
-        blob: row.get(2)?,
-        hash: digest(row, 3)?,
-        version: row.get(4)?,
-        // What cannot be read any more gives way to what is written now.
-        tags: serde_json::from_str(&row.get::<_, String>(5)?).unwrap_or_default(),
-        metadata: serde_json::from_str(&row.get::<_, String>(6)?).unwrap_or_default(),
-        resource_id: row.get(7)?,
-        mime: row.get(8)?,
-        modified_at: row.get(9)?,
-        indexed_at: row.get(10)?,
-        mode: row.get(11)?,
-    }))
+fn read_present(connection: Connection<'_>, find: &str, values: &[SqlValue<'_>]) -> Result<Option<Present>> {
+    connection.prepare_cached(find)?.first(values, |row| {
+        Ok(Present {
+            row: row.get(0)?,
+            id: super::rows::document_id(row, 1)?,
+            blob: row.get(2)?,
+            hash: digest(row, 3)?,
+            version: row.get(4)?,
+            // What cannot be read any more gives way to what is written now.
+            tags: serde_json::from_str(&row.get::<String>(5)?).unwrap_or_default(),
+            metadata: serde_json::from_str(&row.get::<String>(6)?).unwrap_or_default(),
+            resource_id: row.get(7)?,
+            mime: row.get(8)?,
+            modified_at: row.get(9)?,
+            indexed_at: row.get(10)?,
+            mode: row.get(11)?,
+        })
+    })
 }
 
 pub(super) fn claim_resource_id(
@@ -223,8 +203,7 @@ pub(super) fn claim_resource_id(
         "SELECT d.id FROM documents d JOIN collections c ON c.id = d.collection
          WHERE d.resource_id = ?1 AND c.account = ?2 AND d.deleted_at IS NULL",
     )?;
-    let taken: Option<i64> =
-        find.query_row(params![resource_id, place.account], |row| row.get(0)).optional()?;
+    let taken: Option<i64> = find.first(params![resource_id, place.account], |row| row.get(0))?;
     match taken {
         Some(row) if Some(row) != own => Err(Error::ResourceIdTaken(resource_id.to_owned())),
         _ => Ok(()),
@@ -246,34 +225,33 @@ fn insert(
     let now = put.now.micros();
     turn.connection
         .prepare_cached("UPDATE accounts SET documents_numbered = documents_numbered + 1 WHERE id = ?1")?
-        .execute([place.account])?;
-    let mut insert = turn.connection.prepare_cached(
+        .execute(params![place.account])?;
+    let row = turn.connection.insert(
         "INSERT INTO documents (uuid, collection, path, title, resource_id, extension, mime, is_text, blob, size, version,
              modified_at, indexed_at, created_at, checked_at, mode, stat, tags, metadata, document_type, account_number)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 1, ?11, ?12, ?12, ?12, ?13, ?14, ?15, ?16, ?17,
              (SELECT documents_numbered FROM accounts WHERE id = ?18))",
+        params![
+            id.as_bytes(),
+            place.row,
+            document.path,
+            document.title,
+            document.resource_id,
+            document.extension,
+            document.mime,
+            document.is_text,
+            blob,
+            document.size,
+            document.modified_at.nanos(),
+            now,
+            document.mode,
+            document.stat,
+            to_json(&document.tags)?,
+            to_json(&document.metadata)?,
+            document.document_type,
+            place.account,
+        ],
     )?;
-    insert.execute(params![
-        id.as_bytes(),
-        place.row,
-        document.path,
-        document.title,
-        document.resource_id,
-        document.extension,
-        document.mime,
-        document.is_text,
-        blob,
-        document.size,
-        document.modified_at.nanos(),
-        now,
-        document.mode,
-        document.stat,
-        to_json(&document.tags)?,
-        to_json(&document.metadata)?,
-        document.document_type,
-        place.account,
-    ])?;
-    let row = turn.connection.last_insert_rowid();
     insert_version(turn, row, 1, blob, (document.modified_at, document.mode), put.now)?;
     insert_tags(turn, row, &document.tags)?;
     record_document(
@@ -404,8 +382,9 @@ pub(super) fn insert_version(
 }
 
 fn insert_tags(turn: &Turn<'_>, row: i64, tags: &BTreeSet<String>) -> Result<()> {
-    let mut insert =
-        turn.connection.prepare_cached("INSERT OR IGNORE INTO tags (tag, document) VALUES (?1, ?2)")?;
+    let mut insert = turn
+        .connection
+        .prepare_cached("INSERT INTO tags (tag, document) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?;
     for tag in tags {
         insert.execute(params![tag, row])?;
     }
@@ -459,7 +438,7 @@ fn make_snapshot(turn: &Turn<'_>, put: &Put, place: &Place, draft: &SnapshotDraf
     record.state = state::of_snapshot(turn.connection, at.micros())?;
     turn.record(record)?;
     let mut find = turn.connection.prepare_cached("SELECT name FROM collections WHERE id = ?1")?;
-    let name = find.query_row([place.row], |row| row.get(0))?;
+    let name = find.query_row(params![place.row], |row| row.get(0))?;
     Ok(Snapshot { at, collection: place.id, collection_name: name, draft: draft.clone() })
 }
 
@@ -467,7 +446,7 @@ fn make_snapshot(turn: &Turn<'_>, put: &Put, place: &Place, draft: &SnapshotDraf
 fn free_moment(turn: &Turn<'_>, now: i64) -> Result<i64> {
     const SKEW: i64 = 2_000_000;
     let mut last = turn.connection.prepare_cached("SELECT MAX(at) FROM snapshots")?;
-    let newest: Option<i64> = last.query_row([], |row| row.get(0))?;
+    let newest: Option<i64> = last.query_row(params![], |row| row.get(0))?;
     match newest {
         Some(newest) if newest >= now && newest - now < SKEW => return Ok(newest + 1),
         Some(newest) if newest >= now => {}
@@ -475,7 +454,7 @@ fn free_moment(turn: &Turn<'_>, now: i64) -> Result<i64> {
     }
     let mut is_taken = turn.connection.prepare_cached("SELECT 1 FROM snapshots WHERE at = ?1")?;
     let mut at = now;
-    while is_taken.exists([at])? {
+    while is_taken.exists(params![at])? {
         at += 1;
     }
     Ok(at)
@@ -492,9 +471,10 @@ pub(super) fn update(
     if documents::by_id(turn.connection, scope, id)?.is_none() {
         return Ok(None);
     }
-    let find =
-        turn.connection.prepare_cached(&format!("{PRESENT} WHERE d.uuid = ?1 AND d.deleted_at IS NULL"))?;
-    let Some(present) = read_present(find, params![id.as_bytes()])? else { return Ok(None) };
+    let find = format!("{PRESENT} WHERE d.uuid = ?1 AND d.deleted_at IS NULL");
+    let Some(present) = read_present(turn.connection, &find, params![id.as_bytes()])? else {
+        return Ok(None);
+    };
     books::must_be_open(turn, "SELECT collection FROM documents WHERE id = ?1", present.row)?;
     let (metadata, tags, changes) = apply(&present, update);
     check_bounds(&tags, &metadata)?;
@@ -504,12 +484,12 @@ pub(super) fn update(
     let mut write =
         turn.connection.prepare_cached("UPDATE documents SET tags = ?2, metadata = ?3 WHERE id = ?1")?;
     write.execute(params![present.row, to_json(&tags)?, to_json(&metadata)?])?;
-    turn.connection.execute("DELETE FROM tags WHERE document = ?1", [present.row])?;
+    turn.connection.execute("DELETE FROM tags WHERE document = ?1", params![present.row])?;
     insert_tags(turn, present.row, &tags)?;
     let (path, collection) = turn.connection.query_row(
         "SELECT d.path, c.uuid FROM documents d JOIN collections c ON c.id = d.collection WHERE d.id = ?1",
-        [present.row],
-        |row| Ok((row.get::<_, String>(0)?, row.get::<_, Vec<u8>>(1)?)),
+        params![present.row],
+        |row| Ok((row.get::<String>(0)?, row.get::<Vec<u8>>(1)?)),
     )?;
     let mut record = Turn::blank(actor, now, Operation::Update);
     record.collection = CollectionId::from_slice(&collection);
@@ -557,10 +537,10 @@ pub(super) fn delete(
             conditions.sql()
         );
         let mut query = turn.connection.prepare_cached(&find)?;
-        let found = super::rows::collect(query.query(conditions.parameters())?, |row| {
+        let found = collect(query.query(&conditions.parameters())?, |row| {
             Ok((
-                row.get::<_, i64>(0)?,
-                row.get::<_, String>(1)?,
+                row.get::<i64>(0)?,
+                row.get::<String>(1)?,
                 digest(row, 2)?,
                 super::rows::collection_id(row, 3)?,
             ))

@@ -3,16 +3,16 @@
 
 use std::collections::{HashMap, HashSet};
 
-use rusqlite::{Connection, OptionalExtension};
 use shelf_base::{
     Digest, Moment,
     ids::{CollectionId, DocumentId},
 };
 
 use super::{
+    Cell, Connection, params,
     rows::{collect, collection_id, digest, optional_digest},
     state,
-    writer::Turn,
+    turn::Turn,
 };
 use crate::{Actor, Operation, Record, Result};
 
@@ -24,7 +24,7 @@ const LAST_RECORDS: &str = "SELECT j.sequence, j.operation, j.path, j.new, j.sta
      JOIN journal j ON j.sequence = m.last ORDER BY j.sequence";
 
 /// Everything that does not agree with the journal, in words.
-pub(super) fn audit(connection: &Connection) -> Result<Vec<String>> {
+pub(super) fn audit(connection: Connection<'_>) -> Result<Vec<String>> {
     let mut found = Vec::new();
     documents(connection, &mut found)?;
     strangers(connection, &mut found)?;
@@ -42,16 +42,16 @@ struct Last {
     state: Option<Digest>,
 }
 
-fn documents(connection: &Connection, found: &mut Vec<String>) -> Result<()> {
-    let mut query = connection.prepare(LAST_RECORDS)?;
-    let mut rows = query.query([])?;
+fn documents(connection: Connection<'_>, found: &mut Vec<String>) -> Result<()> {
+    let mut query = connection.prepare_cached(LAST_RECORDS)?;
+    let mut rows = query.query(params![])?;
     while let Some(row) = rows.next()? {
         let last = Last {
             sequence: row.get(0)?,
             operation: row.get(1)?,
             path: row.get(2)?,
-            hash: optional_digest(row, 3)?,
-            state: optional_digest(row, 4)?,
+            hash: optional_digest(&row, 3)?,
+            state: optional_digest(&row, 4)?,
         };
         let uuid: Vec<u8> = row.get(5)?;
         if let Some(what) = document(connection, &last, &uuid)? {
@@ -61,13 +61,13 @@ fn documents(connection: &Connection, found: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-fn document(connection: &Connection, last: &Last, uuid: &[u8]) -> Result<Option<String>> {
+fn document(connection: Connection<'_>, last: &Last, uuid: &[u8]) -> Result<Option<String>> {
     let mut find = connection.prepare_cached(
         "SELECT d.id, d.deleted_at IS NULL, d.path, b.hash FROM documents d LEFT JOIN blobs b ON b.id = d.blob
          WHERE d.uuid = ?1",
     )?;
     let present: Option<(i64, bool, String, Option<Vec<u8>>)> =
-        find.query_row([uuid], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))).optional()?;
+        find.first(params![uuid], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
     let was_deleted = last.operation == Operation::Delete.word();
     Ok(match present {
         None if was_deleted => None,
@@ -87,12 +87,19 @@ fn document(connection: &Connection, last: &Last, uuid: &[u8]) -> Result<Option<
     })
 }
 
+/// A condition: no record speaks of the document, in the form that the database answers in one pass.
+const fn without_record(connection: Connection<'_>) -> &'static str {
+    connection.pick(
+        "uuid NOT IN (SELECT document FROM journal WHERE document IS NOT NULL)",
+        "NOT EXISTS (SELECT 1 FROM journal j WHERE j.document = documents.uuid)",
+    )
+}
+
 /// Documents that no record speaks of.
-fn strangers(connection: &Connection, found: &mut Vec<String>) -> Result<()> {
-    let mut query = connection.prepare(
-        "SELECT path FROM documents WHERE uuid NOT IN (SELECT document FROM journal WHERE document IS NOT NULL)",
-    )?;
-    let paths: Vec<String> = collect(query.query([])?, |row| Ok(row.get(0)?))?;
+fn strangers(connection: Connection<'_>, found: &mut Vec<String>) -> Result<()> {
+    let sql = format!("SELECT path FROM documents WHERE {}", without_record(connection));
+    let mut query = connection.prepare_cached(&sql)?;
+    let paths: Vec<String> = collect(query.query(params![])?, |row| row.get(0))?;
     found.extend(paths.into_iter().map(|path| format!("document {path}: the journal has no record of it")));
     Ok(())
 }
@@ -103,10 +110,10 @@ struct Made {
     state: Option<Digest>,
 }
 
-fn snapshots(connection: &Connection, found: &mut Vec<String>) -> Result<()> {
+fn snapshots(connection: Connection<'_>, found: &mut Vec<String>) -> Result<()> {
     let (expected, forgiven) = expected_snapshots(connection)?;
-    let mut query = connection.prepare("SELECT at, listing FROM snapshots")?;
-    let mut rows = query.query([])?;
+    let mut query = connection.prepare_cached("SELECT at, listing FROM snapshots")?;
+    let mut rows = query.query(params![])?;
     let mut seen = HashSet::new();
     while let Some(row) = rows.next()? {
         let at: i64 = row.get(0)?;
@@ -116,7 +123,7 @@ fn snapshots(connection: &Connection, found: &mut Vec<String>) -> Result<()> {
             continue;
         };
         let is_same = made.state.is_none() || state::of_snapshot(connection, at)? == made.state;
-        if made.listing != Some(digest(row, 1)?) || !is_same {
+        if made.listing != Some(digest(&row, 1)?) || !is_same {
             found.push(format!("snapshot {name}: it is not as it was recorded"));
         }
         seen.insert(name);
@@ -130,22 +137,22 @@ fn snapshots(connection: &Connection, found: &mut Vec<String>) -> Result<()> {
 
 /// The snapshots that should be there, and those among them of which an old program may have dropped some without a
 /// record for each.
-fn expected_snapshots(connection: &Connection) -> Result<(HashMap<String, Made>, HashSet<String>)> {
-    let mut query = connection.prepare(
+fn expected_snapshots(connection: Connection<'_>) -> Result<(HashMap<String, Made>, HashSet<String>)> {
+    let mut query = connection.prepare_cached(
         "SELECT operation, path, collection, new, state FROM journal
          WHERE operation IN ('snapshot', 'drop_snapshot', 'delete_collection', 'collect') ORDER BY sequence",
     )?;
     let (mut expected, mut forgiven) = (HashMap::<String, Made>::new(), HashSet::new());
     let mut named = 0_u64;
-    let mut rows = query.query([])?;
+    let mut rows = query.query(params![])?;
     while let Some(row) = rows.next()? {
         let (operation, path): (String, String) = (row.get(0)?, row.get(1)?);
-        let has_collection = row.get_ref(2)? != rusqlite::types::ValueRef::Null;
-        let collection = if has_collection { Some(collection_id(row, 2)?) } else { None };
+        let has_collection = row.cell(2)? != Cell::Null;
+        let collection = if has_collection { Some(collection_id(&row, 2)?) } else { None };
         match Operation::from_word(&operation) {
             Some(Operation::Snapshot) => {
                 let made =
-                    Made { collection, listing: optional_digest(row, 3)?, state: optional_digest(row, 4)? };
+                    Made { collection, listing: optional_digest(&row, 3)?, state: optional_digest(&row, 4)? };
                 expected.insert(path, made);
             }
             Some(Operation::DropSnapshot) => {
@@ -172,32 +179,45 @@ fn dropped(summary: &str) -> u64 {
 }
 
 /// Tables that repeat what others say.
-fn tables(connection: &Connection, found: &mut Vec<String>) -> Result<()> {
-    for (sql, what) in [
+fn tables(connection: Connection<'_>, found: &mut Vec<String>) -> Result<()> {
+    // PostgreSQL takes no JSON that cannot be read; what it is not told is whether it is a list.
+    let (are_read, tags_are_read) = connection.pick(
+        ("json_valid(d.tags) AND json_valid(d.metadata)", "json_valid(d.tags)"),
         (
-            "SELECT d.path FROM documents d WHERE NOT EXISTS
-                 (SELECT 1 FROM versions v WHERE v.document = d.id AND v.number = d.version AND v.blob = d.blob)
-                 AND d.deleted_at IS NULL",
+            "json_typeof(d.tags) = 'array' AND json_typeof(d.metadata) = 'object'",
+            "json_typeof(d.tags) = 'array'",
+        ),
+    );
+    let (tags, length) = connection.pick(
+        ("json_each(d.tags) e", "json_array_length(d.tags)"),
+        (
+            "json_array_elements_text(CASE json_typeof(d.tags) WHEN 'array' THEN d.tags ELSE '[]' END) AS e (value)",
+            "json_array_length(CASE json_typeof(d.tags) WHEN 'array' THEN d.tags ELSE '[]' END)",
+        ),
+    );
+    for (condition, what) in [
+        (
+            "NOT EXISTS
+                 (SELECT 1 FROM versions v WHERE v.document = d.id AND v.number = d.version AND v.blob = d.blob)"
+                .to_owned(),
             "its newest version is missing or points at other content",
         ),
+        (format!("NOT ({are_read})"), "its tags or metadata cannot be read"),
         (
-            "SELECT d.path FROM documents d WHERE d.deleted_at IS NULL AND NOT (json_valid(d.tags) AND json_valid(d.metadata))",
-            "its tags or metadata cannot be read",
-        ),
-        (
-            "SELECT d.path FROM documents d WHERE d.deleted_at IS NULL AND json_valid(d.tags)
-                 AND (SELECT COUNT(*) FROM tags t WHERE t.document = d.id)
-                     <> (SELECT COUNT(*) FROM json_each(d.tags) e JOIN tags t ON t.tag = e.value AND t.document = d.id)",
+            format!(
+                "{tags_are_read} AND (SELECT COUNT(*) FROM tags t WHERE t.document = d.id)
+                     <> (SELECT COUNT(*) FROM {tags} JOIN tags t ON t.tag = e.value AND t.document = d.id)"
+            ),
             "it is filed under other tags than it has",
         ),
         (
-            "SELECT d.path FROM documents d WHERE d.deleted_at IS NULL AND json_valid(d.tags)
-                 AND json_array_length(d.tags) <> (SELECT COUNT(*) FROM tags t WHERE t.document = d.id)",
+            format!("{tags_are_read} AND {length} <> (SELECT COUNT(*) FROM tags t WHERE t.document = d.id)"),
             "it is not filed under all of its tags",
         ),
     ] {
-        let mut query = connection.prepare(sql)?;
-        let paths: Vec<String> = collect(query.query([])?, |row| Ok(row.get(0)?))?;
+        let sql = format!("SELECT d.path FROM documents d WHERE d.deleted_at IS NULL AND {condition}");
+        let mut query = connection.prepare_cached(&sql)?;
+        let paths: Vec<String> = collect(query.query(params![])?, |row| row.get(0))?;
         found.extend(paths.into_iter().map(|path| format!("document {path}: {what}")));
     }
     Ok(())
@@ -207,26 +227,35 @@ fn tables(connection: &Connection, found: &mut Vec<String>) -> Result<()> {
 /// everything that differs from what it had recorded. Gives how many records that took.
 pub(super) fn accept(turn: &Turn<'_>, actor: &Actor, now: Moment) -> Result<u64> {
     mend_tables(turn.connection)?;
-    let before = turn.next_sequence();
+    let before = turn.next_sequence()?;
     accept_documents(turn, actor, now)?;
     accept_strangers(turn, actor, now)?;
     accept_snapshots(turn, actor, now)?;
-    Ok(turn.next_sequence() - before)
+    Ok(turn.next_sequence()? - before)
 }
 
-fn mend_tables(connection: &Connection) -> Result<()> {
-    connection.execute_batch(
+fn mend_tables(connection: Connection<'_>) -> Result<()> {
+    connection.execute_batch(connection.pick(
         "UPDATE documents SET tags = '[]' WHERE NOT json_valid(tags);
-         UPDATE documents SET metadata = '{}' WHERE NOT json_valid(metadata);
-         INSERT OR REPLACE INTO versions (document, number, blob, modified_at, indexed_at, mode)
+         UPDATE documents SET metadata = '{}' WHERE NOT json_valid(metadata);",
+        "UPDATE documents SET tags = '[]' WHERE json_typeof(tags) <> 'array';
+         UPDATE documents SET metadata = '{}' WHERE json_typeof(metadata) <> 'object';",
+    ))?;
+    connection.execute_batch(
+        "INSERT INTO versions (document, number, blob, modified_at, indexed_at, mode)
              SELECT d.id, d.version, d.blob, d.modified_at, d.indexed_at, d.mode FROM documents d
              WHERE d.deleted_at IS NULL AND NOT EXISTS
-                 (SELECT 1 FROM versions v WHERE v.document = d.id AND v.number = d.version AND v.blob = d.blob);
-         DELETE FROM tags;
-         INSERT OR IGNORE INTO tags (tag, document)
-             SELECT e.value, d.id FROM documents d, json_each(d.tags) e;",
+                 (SELECT 1 FROM versions v WHERE v.document = d.id AND v.number = d.version AND v.blob = d.blob)
+             ON CONFLICT (document, number) DO UPDATE SET blob = excluded.blob, modified_at = excluded.modified_at,
+                 indexed_at = excluded.indexed_at, mode = excluded.mode;
+         DELETE FROM tags;",
     )?;
-    Ok(())
+    connection.execute_batch(connection.pick(
+        "INSERT OR IGNORE INTO tags (tag, document)
+             SELECT e.value, d.id FROM documents d, json_each(d.tags) e;",
+        "INSERT INTO tags (tag, document)
+             SELECT e.value, d.id FROM documents d, json_array_elements_text(d.tags) AS e (value) ON CONFLICT DO NOTHING;",
+    ))
 }
 
 /// A document as it is, for a record that says so.
@@ -235,18 +264,18 @@ fn describe(turn: &Turn<'_>, uuid: &[u8], record: &mut Record) -> Result<()> {
         "SELECT d.id, d.path, b.hash, c.uuid FROM documents d JOIN blobs b ON b.id = d.blob
          JOIN collections c ON c.id = d.collection WHERE d.uuid = ?1",
     )?;
-    let mut rows = find.query([uuid])?;
+    let mut rows = find.query(params![uuid])?;
     let Some(row) = rows.next()? else { return Ok(()) };
     record.path = row.get(1)?;
-    record.new = Some(digest(row, 2)?);
-    record.collection = Some(collection_id(row, 3)?);
+    record.new = Some(digest(&row, 2)?);
+    record.collection = Some(collection_id(&row, 3)?);
     record.state = state::of_document(turn.connection, row.get(0)?)?;
     Ok(())
 }
 
 fn accept_documents(turn: &Turn<'_>, actor: &Actor, now: Moment) -> Result<()> {
-    let mut query = turn.connection.prepare(LAST_RECORDS)?;
-    let lasts = collect(query.query([])?, |row| {
+    let mut query = turn.connection.prepare_cached(LAST_RECORDS)?;
+    let lasts = collect(query.query(params![])?, |row| {
         let last = Last {
             sequence: row.get(0)?,
             operation: row.get(1)?,
@@ -254,7 +283,7 @@ fn accept_documents(turn: &Turn<'_>, actor: &Actor, now: Moment) -> Result<()> {
             hash: optional_digest(row, 3)?,
             state: optional_digest(row, 4)?,
         };
-        Ok((last, row.get::<_, Vec<u8>>(5)?))
+        Ok((last, row.get::<Vec<u8>>(5)?))
     })?;
     for (last, uuid) in lasts {
         if document(turn.connection, &last, &uuid)?.is_none() {
@@ -263,7 +292,7 @@ fn accept_documents(turn: &Turn<'_>, actor: &Actor, now: Moment) -> Result<()> {
         let mut live = turn
             .connection
             .prepare_cached("SELECT 1 FROM documents WHERE uuid = ?1 AND deleted_at IS NULL")?;
-        let is_live = live.exists([&uuid])?;
+        let is_live = live.exists(params![&uuid])?;
         let was_deleted = last.operation == Operation::Delete.word();
         let mut record =
             Turn::blank(actor, now, if is_live { Operation::Retitle } else { Operation::Delete });
@@ -283,11 +312,10 @@ fn accept_documents(turn: &Turn<'_>, actor: &Actor, now: Moment) -> Result<()> {
 }
 
 fn accept_strangers(turn: &Turn<'_>, actor: &Actor, now: Moment) -> Result<()> {
-    let mut query = turn.connection.prepare(
-        "SELECT uuid, deleted_at IS NULL FROM documents
-         WHERE uuid NOT IN (SELECT document FROM journal WHERE document IS NOT NULL)",
-    )?;
-    let found: Vec<(Vec<u8>, bool)> = collect(query.query([])?, |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let sql =
+        format!("SELECT uuid, deleted_at IS NULL FROM documents WHERE {}", without_record(turn.connection));
+    let mut query = turn.connection.prepare_cached(&sql)?;
+    let found: Vec<(Vec<u8>, bool)> = collect(query.query(params![])?, |row| Ok((row.get(0)?, row.get(1)?)))?;
     for (uuid, is_live) in found {
         let mut record = Turn::blank(actor, now, if is_live { Operation::Add } else { Operation::Delete });
         describe(turn, &uuid, &mut record)?;
@@ -302,11 +330,11 @@ fn accept_strangers(turn: &Turn<'_>, actor: &Actor, now: Moment) -> Result<()> {
 
 fn accept_snapshots(turn: &Turn<'_>, actor: &Actor, now: Moment) -> Result<()> {
     let (expected, _) = expected_snapshots(turn.connection)?;
-    let mut query = turn.connection.prepare(
+    let mut query = turn.connection.prepare_cached(
         "SELECT s.at, s.listing, c.uuid FROM snapshots s JOIN collections c ON c.id = s.collection ORDER BY s.at",
     )?;
-    let present = collect(query.query([])?, |row| {
-        Ok((row.get::<_, i64>(0)?, digest(row, 1)?, collection_id(row, 2)?))
+    let present = collect(query.query(params![])?, |row| {
+        Ok((row.get::<i64>(0)?, digest(row, 1)?, collection_id(row, 2)?))
     })?;
     let mut seen = HashSet::new();
     for (at, listing, collection) in present {

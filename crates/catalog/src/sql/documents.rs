@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 
 use parking_lot::Mutex;
-use rusqlite::{Connection, params, types::Value as SqlValue};
 use serde_json::Value;
 use shelf_base::{
     Moment,
@@ -11,7 +10,7 @@ use shelf_base::{
 };
 
 use super::{
-    read,
+    Connection, OwnedValue, params, read,
     rows::{
         CHUNK, Conditions, DOCUMENT, DOCUMENT_COLUMNS, FROM, chunk, collect, collection_id, digest, document,
         document_id, moment, version_at,
@@ -25,20 +24,20 @@ use crate::{
 /// So many documents are looked up one by one; more are faster found by walking the paths.
 const FEW_NUMBERS: usize = 8_192;
 
-fn query(connection: &Connection, conditions: &Conditions, tail: &str) -> Result<Vec<Document>> {
+fn query(connection: Connection<'_>, conditions: &Conditions, tail: &str) -> Result<Vec<Document>> {
     let sql = format!("SELECT {DOCUMENT} FROM {FROM} WHERE {} {tail}", conditions.sql());
     let mut query = connection.prepare_cached(&sql)?;
-    collect(query.query(conditions.parameters())?, document)
+    collect(query.query(&conditions.parameters())?, document)
 }
 
-pub(super) fn by_id(connection: &Connection, scope: &Scope, id: DocumentId) -> Result<Option<Document>> {
+pub(super) fn by_id(connection: Connection<'_>, scope: &Scope, id: DocumentId) -> Result<Option<Document>> {
     let mut conditions = Conditions::live(connection, scope, None)?;
     conditions.add("d.uuid = ?", id.as_bytes().to_vec());
     Ok(query(connection, &conditions, "")?.into_iter().next())
 }
 
 pub(super) fn by_resource(
-    connection: &Connection,
+    connection: Connection<'_>,
     scope: &Scope,
     resource_id: &str,
 ) -> Result<Option<Document>> {
@@ -49,7 +48,7 @@ pub(super) fn by_resource(
 }
 
 pub(super) fn named(
-    connection: &Connection,
+    connection: Connection<'_>,
     scope: &Scope,
     collection: Option<&str>,
     name: &str,
@@ -78,8 +77,8 @@ pub(super) fn named(
     suffix.add(&format!("{FILE_NAME} = ?"), last_part);
     // SUBSTR counts characters, so the length does too.
     suffix.add_many(
-        "SUBSTR(d.path, -?) = ?".into(),
-        [SqlValue::Integer(suffix_text.chars().count() as i64), SqlValue::Text(suffix_text)],
+        connection.pick("SUBSTR(d.path, -?) = ?", "RIGHT(d.path, ?) = ?").into(),
+        [OwnedValue::Integer(suffix_text.chars().count() as i64), OwnedValue::Text(suffix_text)],
     );
     let found = query(connection, &suffix, &tail)?;
     if !found.is_empty() {
@@ -95,7 +94,7 @@ pub(super) fn named(
 const FILE_NAME: &str = "replace(d.path, rtrim(d.path, replace(d.path, '/', '')), '')";
 
 pub(super) fn hashed(
-    connection: &Connection,
+    connection: Connection<'_>,
     scope: &Scope,
     prefix: &str,
     most: usize,
@@ -104,14 +103,15 @@ pub(super) fn hashed(
     let mut conditions = Conditions::live(connection, scope, None)?;
     conditions.add_many("vb.hash BETWEEN ? AND ?".into(), [low, high]);
     let sql = format!(
-        "SELECT {DOCUMENT}, MAX(v.number), vb.hash, vb.size, v.modified_at, v.indexed_at, v.mode
+        "SELECT {DOCUMENT}, v.number, vb.hash, vb.size, v.modified_at, v.indexed_at, v.mode
          FROM blobs vb CROSS JOIN versions v ON v.blob = vb.id CROSS JOIN documents d ON d.id = v.document
               JOIN collections c ON c.id = d.collection JOIN blobs b ON b.id = d.blob
-         WHERE {} GROUP BY d.id, vb.id ORDER BY (b.id = vb.id) DESC, d.path, d.id LIMIT {most}",
+         WHERE {} AND v.number = (SELECT MAX(o.number) FROM versions o WHERE o.document = d.id AND o.blob = vb.id)
+         ORDER BY (b.id = vb.id) DESC, d.path, d.id LIMIT {most}",
         conditions.sql()
     );
     let mut query = connection.prepare_cached(&sql)?;
-    collect(query.query(conditions.parameters())?, |row| {
+    collect(query.query(&conditions.parameters())?, |row| {
         Ok((document(row)?, version_at(row, DOCUMENT_COLUMNS)?))
     })
 }
@@ -127,15 +127,15 @@ fn bounds(prefix: &str) -> Option<(Vec<u8>, Vec<u8>)> {
 }
 
 /// The conditions of a filter, `recent` aside.
-pub(super) fn filtered(connection: &Connection, scope: &Scope, filter: &Filter) -> Result<Conditions> {
+pub(super) fn filtered(connection: Connection<'_>, scope: &Scope, filter: &Filter) -> Result<Conditions> {
     let mut conditions = Conditions::live(connection, scope, filter.collection.as_deref())?;
     if let Some(title) = &filter.title {
         conditions.add("d.title = ?", title.clone());
     }
     if let Some(mime) = &filter.mime {
-        add_mimes(&mut conditions, std::slice::from_ref(mime));
+        add_mimes(connection, &mut conditions, std::slice::from_ref(mime));
     }
-    add_mimes(&mut conditions, &filter.mime_any);
+    add_mimes(connection, &mut conditions, &filter.mime_any);
     if !filter.extensions.is_empty() {
         conditions.add_many(
             format!("d.extension IN ({})", marks(filter.extensions.len())),
@@ -160,22 +160,21 @@ pub(super) fn filtered(connection: &Connection, scope: &Scope, filter: &Filter) 
         }
     }
     if let Some(numbers) = &filter.numbers {
-        let list = serde_json::to_string(numbers).unwrap_or_default();
-        conditions.add("d.id IN (SELECT value FROM json_each(?))", list);
+        conditions.add(&connection.among("d.id"), numbers.clone());
     }
     Ok(conditions)
 }
 
-fn add_mimes(conditions: &mut Conditions, mimes: &[String]) {
+fn add_mimes(connection: Connection<'_>, conditions: &mut Conditions, mimes: &[String]) {
     if mimes.is_empty() {
         return;
     }
     // `image/*` and `image/` mean every image type; anything else is a whole type.
     let family = |mime: &str| mime.strip_suffix('*').unwrap_or(mime).strip_suffix('/').map(str::to_owned);
-    let parts: Vec<&str> = mimes
-        .iter()
-        .map(|mime| if family(mime).is_some() { "d.mime LIKE ? || '/%'" } else { "d.mime = ?" })
-        .collect();
+    // Whatever the case, which is what LIKE of SQLite means.
+    let like = connection.pick("d.mime LIKE ? || '/%'", "d.mime ILIKE ? || '/%'");
+    let parts: Vec<&str> =
+        mimes.iter().map(|mime| if family(mime).is_some() { like } else { "d.mime = ?" }).collect();
     let values: Vec<String> = mimes.iter().map(|mime| family(mime).unwrap_or_else(|| mime.clone())).collect();
     conditions.add_many(format!("({})", parts.join(" OR ")), values);
 }
@@ -212,7 +211,7 @@ pub(super) const fn column(sort: SortBy) -> &'static str {
 /// How many documents filters took, at a journal record. Counting all documents of a large library takes longer than
 /// reading a page of them, and the count changes only with the journal.
 #[derive(Default)]
-pub(super) struct Counts(Mutex<VecDeque<(u64, String, u64)>>);
+pub(crate) struct Counts(Mutex<VecDeque<(u64, String, u64)>>);
 
 /// Filters whose counts are kept.
 const COUNTS: usize = 32;
@@ -230,13 +229,13 @@ impl Counts {
         kept.truncate(COUNTS);
     }
 
-    pub(super) fn clear(&self) {
+    pub(crate) fn clear(&self) {
         self.0.lock().clear();
     }
 }
 
 pub(super) fn list(
-    connection: &Connection,
+    connection: Connection<'_>,
     scope: &Scope,
     filter: &Filter,
     page: &Page,
@@ -253,30 +252,30 @@ pub(super) fn list(
     };
     if let Some((value, number)) = &page.after {
         let value = match value {
-            Value::String(text) => SqlValue::Text(text.clone()),
-            other => SqlValue::Integer(other.as_i64().ok_or(Error::Unreadable("a cursor"))?),
+            Value::String(text) => OwnedValue::Text(text.clone()),
+            other => OwnedValue::Integer(other.as_i64().ok_or(Error::Unreadable("a cursor"))?),
         };
-        conditions.add_many(format!("({column}, d.id) {sign} (?, ?)"), [value, SqlValue::Integer(*number)]);
+        conditions.add_many(format!("({column}, d.id) {sign} (?, ?)"), [value, OwnedValue::Integer(*number)]);
     }
     // The page is chosen by number first, so that only its own rows are joined and read whole.
     let order = format!("ORDER BY {column} {direction}, d.id {direction}");
     let sql = format!(
-        "SELECT {DOCUMENT} FROM (SELECT d.id AS chosen FROM documents d WHERE {} {order} LIMIT {} OFFSET {})
-         CROSS JOIN documents d ON d.id = chosen
+        "SELECT {DOCUMENT} FROM (SELECT d.id AS chosen FROM documents d WHERE {} {order} LIMIT {} OFFSET {}) page
+         CROSS JOIN documents d ON d.id = page.chosen
          JOIN collections c ON c.id = d.collection JOIN blobs b ON b.id = d.blob {order}",
         conditions.sql(),
         page.limit.saturating_add(1).min(i64::MAX as usize),
         page.offset.min(i64::MAX as u64)
     );
     let mut query = connection.prepare_cached(&sql)?;
-    let mut documents = collect(query.query(conditions.parameters())?, document)?;
+    let mut documents = collect(query.query(&conditions.parameters())?, document)?;
     let more = documents.len() > page.limit;
     documents.truncate(page.limit);
     Ok(Listed { documents, total, more })
 }
 
 fn count(
-    connection: &Connection,
+    connection: Connection<'_>,
     scope: &Scope,
     filter: &Filter,
     conditions: &Conditions,
@@ -287,7 +286,7 @@ fn count(
         return Ok(known);
     }
     let sql = format!("SELECT COUNT(*) FROM documents d WHERE {}", conditions.sql());
-    let total = connection.prepare_cached(&sql)?.query_row(conditions.parameters(), |row| row.get(0))?;
+    let total = connection.prepare_cached(&sql)?.query_row(&conditions.parameters(), |row| row.get(0))?;
     // Names and numbers make long questions that are hardly asked twice.
     if filter.numbers.is_none() {
         counts.keep(sequence, question, total);
@@ -295,17 +294,16 @@ fn count(
     Ok(total)
 }
 
-fn narrow_to_recent(connection: &Connection, conditions: &mut Conditions, recent: u64) -> Result<()> {
+fn narrow_to_recent(connection: Connection<'_>, conditions: &mut Conditions, recent: u64) -> Result<()> {
     let sql = format!(
         "SELECT d.id FROM documents d WHERE {} ORDER BY d.indexed_at DESC, d.id DESC LIMIT {}",
         conditions.sql(),
         i64::try_from(recent).unwrap_or(i64::MAX)
     );
     let mut query = connection.prepare_cached(&sql)?;
-    let numbers: Vec<i64> = collect(query.query(conditions.parameters())?, |row| Ok(row.get(0)?))?;
+    let numbers: Vec<i64> = collect(query.query(&conditions.parameters())?, |row| row.get(0))?;
     drop(query);
-    let list = serde_json::to_string(&numbers).unwrap_or_default();
-    conditions.add("d.id IN (SELECT value FROM json_each(?))", list);
+    conditions.add(&connection.among("d.id"), numbers);
     Ok(())
 }
 
@@ -313,7 +311,7 @@ fn narrow_to_recent(connection: &Connection, conditions: &mut Conditions, recent
 const MANY: usize = 65_536;
 
 pub(super) fn choose(
-    connection: &Connection,
+    connection: Connection<'_>,
     scope: &Scope,
     filter: &Filter,
     position: &Position,
@@ -330,7 +328,7 @@ pub(super) fn choose(
         conditions.sql()
     );
     let mut query = connection.prepare_cached(&sql)?;
-    let found = collect(query.query(conditions.parameters())?, |row| {
+    let found = collect(query.query(&conditions.parameters())?, |row| {
         let chosen = Chosen {
             number: row.get(0)?,
             id: document_id(row, 1)?,
@@ -344,7 +342,7 @@ pub(super) fn choose(
 }
 
 pub(super) fn paths(
-    connection: &Connection,
+    connection: Connection<'_>,
     scope: &Scope,
     filter: &Filter,
     position: &Position,
@@ -358,7 +356,7 @@ pub(super) fn paths(
     );
     let mut query = connection.prepare_cached(&sql)?;
     let found: Vec<(i64, String)> =
-        collect(query.query(conditions.parameters())?, |row| Ok((row.get(0)?, row.get(1)?)))?;
+        collect(query.query(&conditions.parameters())?, |row| Ok((row.get(0)?, row.get(1)?)))?;
     let is_end = found.len() < MANY;
     let next = found.last().filter(|_| !is_end);
     let next = next.map(|(number, text)| Position { number: *number, text: text.clone() });
@@ -366,12 +364,12 @@ pub(super) fn paths(
 }
 
 /// A place in the order of collections and paths.
-pub(super) fn position_values(position: &Position) -> [SqlValue; 2] {
-    [SqlValue::Integer(position.number), SqlValue::Text(position.text.clone())]
+pub(super) fn position_values(position: &Position) -> [OwnedValue; 2] {
+    [OwnedValue::Integer(position.number), OwnedValue::Text(position.text.clone())]
 }
 
 pub(super) fn numbers(
-    connection: &Connection,
+    connection: Connection<'_>,
     scope: &Scope,
     filter: &Filter,
     position: &Position,
@@ -381,32 +379,31 @@ pub(super) fn numbers(
     conditions.add("+d.id > ?", position.number);
     let sql = format!("SELECT d.id FROM documents d WHERE {} ORDER BY d.id LIMIT {MANY}", conditions.sql());
     let mut query = connection.prepare_cached(&sql)?;
-    let found = collect(query.query(conditions.parameters())?, |row| {
+    let found = collect(query.query(&conditions.parameters())?, |row| {
         let number = row.get(0)?;
         Ok((Position::at(number), number))
     })?;
     Ok(chunk(found, MANY))
 }
 
-pub(super) fn numbered(connection: &Connection, scope: &Scope, numbers: &[i64]) -> Result<Vec<Document>> {
+pub(super) fn numbered(connection: Connection<'_>, scope: &Scope, numbers: &[i64]) -> Result<Vec<Document>> {
     let mut conditions = Conditions::live(connection, scope, None)?.without_index();
-    let list = serde_json::to_string(numbers).unwrap_or_default();
-    conditions.add("d.id IN (SELECT value FROM json_each(?))", list);
+    conditions.add(&connection.among("d.id"), numbers.to_vec());
     query(connection, &conditions, "")
 }
 
-pub(super) fn changes(connection: &Connection, after: u64, until: u64) -> Result<Changes> {
+pub(super) fn changes(connection: Connection<'_>, after: u64, until: u64) -> Result<Changes> {
     // Those that were forgotten after `until` too: their rows are gone already, so nothing else tells of them.
     let mut query =
         connection.prepare_cached("SELECT number FROM buried WHERE sequence > ?1 ORDER BY number")?;
-    let buried = collect(query.query([after as i64])?, |row| Ok(row.get(0)?))?;
+    let buried = collect(query.query(params![after])?, |row| row.get(0))?;
     Ok(Changes { documents: changed(connection, after, until)?, buried })
 }
 
-fn changed(connection: &Connection, after: u64, until: u64) -> Result<Vec<Changed>> {
+fn changed(connection: Connection<'_>, after: u64, until: u64) -> Result<Vec<Changed>> {
     let mut query = connection.prepare_cached(
         "SELECT d.id, d.deleted_at IS NULL, c.uuid, d.path, d.title, d.mime, d.is_text, b.hash, d.size, j.renamed
-         FROM (SELECT document, MAX(operation = 'retitle') AS renamed FROM journal
+         FROM (SELECT document, MAX(CASE WHEN operation = 'retitle' THEN 1 ELSE 0 END) AS renamed FROM journal
                WHERE sequence > ?1 AND sequence <= ?2 AND operation IN ('add', 'replace', 'delete', 'retitle')
                GROUP BY document) j
          CROSS JOIN documents d ON d.uuid = j.document
@@ -429,7 +426,7 @@ fn changed(connection: &Connection, after: u64, until: u64) -> Result<Vec<Change
 }
 
 pub(super) fn sources(
-    connection: &Connection,
+    connection: Connection<'_>,
     collection: CollectionId,
     folder: &str,
     position: &Position,
@@ -459,7 +456,7 @@ pub(super) fn sources(
     Ok(chunk(found, CHUNK))
 }
 
-pub(super) fn versions(connection: &Connection, scope: &Scope, id: DocumentId) -> Result<Vec<Version>> {
+pub(super) fn versions(connection: Connection<'_>, scope: &Scope, id: DocumentId) -> Result<Vec<Version>> {
     let mut conditions = Conditions::live(connection, scope, None)?;
     conditions.add("d.uuid = ?", id.as_bytes().to_vec());
     let sql = format!(
@@ -469,5 +466,5 @@ pub(super) fn versions(connection: &Connection, scope: &Scope, id: DocumentId) -
         conditions.sql()
     );
     let mut query = connection.prepare_cached(&sql)?;
-    collect(query.query(conditions.parameters())?, |row| version_at(row, 0))
+    collect(query.query(&conditions.parameters())?, |row| version_at(row, 0))
 }

@@ -1,11 +1,11 @@
 //! Reading values out of rows.
 
-use rusqlite::{Connection, Row, types::ToSql};
 use shelf_base::{
     Digest, Moment,
     ids::{AccountId, CollectionId, DocumentId},
 };
 
+use super::{AsValue, Connection, OwnedValue, Row, Rows, Value};
 use crate::{Chunk, Document, Error, Position, Result, Scope, Version};
 
 /// The columns of [`document`], in its order. `d` is the document, `c` its collection, `b` its blob.
@@ -68,7 +68,7 @@ pub(super) fn version_at(row: &Row<'_>, at: usize) -> Result<Version> {
 }
 
 pub(super) fn digest(row: &Row<'_>, at: usize) -> Result<Digest> {
-    Digest::from_slice(row.get_ref(at)?.as_blob().unwrap_or_default()).ok_or(Error::Unreadable("a hash"))
+    Digest::from_slice(row.cell(at)?.blob()).ok_or(Error::Unreadable("a hash"))
 }
 
 pub(super) fn optional_digest(row: &Row<'_>, at: usize) -> Result<Option<Digest>> {
@@ -77,18 +77,15 @@ pub(super) fn optional_digest(row: &Row<'_>, at: usize) -> Result<Option<Digest>
 }
 
 pub(super) fn document_id(row: &Row<'_>, at: usize) -> Result<DocumentId> {
-    DocumentId::from_slice(row.get_ref(at)?.as_blob().unwrap_or_default())
-        .ok_or(Error::Unreadable("a document id"))
+    DocumentId::from_slice(row.cell(at)?.blob()).ok_or(Error::Unreadable("a document id"))
 }
 
 pub(super) fn collection_id(row: &Row<'_>, at: usize) -> Result<CollectionId> {
-    CollectionId::from_slice(row.get_ref(at)?.as_blob().unwrap_or_default())
-        .ok_or(Error::Unreadable("a collection id"))
+    CollectionId::from_slice(row.cell(at)?.blob()).ok_or(Error::Unreadable("a collection id"))
 }
 
 pub(super) fn account_id(row: &Row<'_>, at: usize) -> Result<AccountId> {
-    AccountId::from_slice(row.get_ref(at)?.as_blob().unwrap_or_default())
-        .ok_or(Error::Unreadable("an account id"))
+    AccountId::from_slice(row.cell(at)?.blob()).ok_or(Error::Unreadable("an account id"))
 }
 
 pub(super) fn moment(row: &Row<'_>, at: usize) -> Result<Moment> {
@@ -96,11 +93,11 @@ pub(super) fn moment(row: &Row<'_>, at: usize) -> Result<Moment> {
 }
 
 pub(super) fn optional_moment(row: &Row<'_>, at: usize) -> Result<Option<Moment>> {
-    Ok(row.get::<_, Option<i64>>(at)?.map(Moment::from_micros))
+    Ok(row.get::<Option<i64>>(at)?.map(Moment::from_micros))
 }
 
 fn json<T: serde::de::DeserializeOwned>(row: &Row<'_>, at: usize) -> Option<T> {
-    serde_json::from_str(row.get_ref(at).ok()?.as_str().ok()?).ok()
+    serde_json::from_str(row.cell(at).ok()?.text()?).ok()
 }
 
 fn noted<T: Default>(damaged: &mut Vec<&'static str>, what: &'static str) -> T {
@@ -109,13 +106,10 @@ fn noted<T: Default>(damaged: &mut Vec<&'static str>, what: &'static str) -> T {
 }
 
 /// Collects rows with a function that gives this crate's errors.
-pub(super) fn collect<T>(
-    mut rows: rusqlite::Rows<'_>,
-    read: impl Fn(&Row<'_>) -> Result<T>,
-) -> Result<Vec<T>> {
+pub(crate) fn collect<T>(mut rows: Rows<'_>, read: impl Fn(&Row<'_>) -> Result<T>) -> Result<Vec<T>> {
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        found.push(read(row)?);
+        found.push(read(&row)?);
     }
     Ok(found)
 }
@@ -124,13 +118,13 @@ pub(super) fn collect<T>(
 #[derive(Default)]
 pub(super) struct Conditions {
     text: Vec<String>,
-    pub values: Vec<Box<dyn ToSql>>,
+    values: Vec<OwnedValue>,
 }
 
 impl Conditions {
     /// Live documents in scope, in one collection when it is named: every query over documents starts here. The scope's
     /// collections are looked up first, so that the query itself walks the index by path.
-    pub(super) fn live(connection: &Connection, scope: &Scope, name: Option<&str>) -> Result<Self> {
+    pub(super) fn live(connection: Connection<'_>, scope: &Scope, name: Option<&str>) -> Result<Self> {
         let mut conditions = Self::of_collections(connection, "d.collection", scope, name)?;
         conditions.text.push("d.deleted_at IS NULL".into());
         Ok(conditions)
@@ -138,7 +132,7 @@ impl Conditions {
 
     /// Rows whose `column` is one of the collections in scope, or the one of that name.
     pub(super) fn of_collections(
-        connection: &Connection,
+        connection: Connection<'_>,
         column: &str,
         scope: &Scope,
         name: Option<&str>,
@@ -149,8 +143,9 @@ impl Conditions {
         }
         let sql = format!("SELECT c.id FROM collections c WHERE {}", places.sql());
         let mut query = connection.prepare_cached(&sql)?;
-        let ids: Vec<i64> = collect(query.query(places.parameters())?, |row| Ok(row.get(0)?))?;
+        let ids: Vec<i64> = collect(query.query(&places.parameters())?, |row| row.get(0))?;
         let place = match ids[..] {
+            [] => "1 = 0".to_owned(),
             [only] => format!("{column} = {only}"),
             _ => {
                 format!("{column} IN ({})", ids.iter().map(i64::to_string).collect::<Vec<_>>().join(", "))
@@ -181,25 +176,25 @@ impl Conditions {
         conditions
     }
 
-    pub(super) fn add(&mut self, condition: &str, value: impl ToSql + 'static) {
+    pub(super) fn add(&mut self, condition: &str, value: impl Into<OwnedValue>) {
         self.text.push(condition.into());
-        self.values.push(Box::new(value));
+        self.values.push(value.into());
     }
 
     pub(super) fn add_many(
         &mut self,
         condition: String,
-        values: impl IntoIterator<Item = impl ToSql + 'static>,
+        values: impl IntoIterator<Item = impl Into<OwnedValue>>,
     ) {
         self.text.push(condition);
-        self.values.extend(values.into_iter().map(|value| Box::new(value) as Box<dyn ToSql>));
+        self.values.extend(values.into_iter().map(Into::into));
     }
 
     pub(super) fn sql(&self) -> String {
         self.text.join(" AND ")
     }
 
-    pub(super) fn parameters(&self) -> rusqlite::ParamsFromIter<impl Iterator<Item = &dyn ToSql>> {
-        rusqlite::params_from_iter(self.values.iter().map(|value| &**value))
+    pub(super) fn parameters(&self) -> Vec<Value<'_>> {
+        self.values.iter().map(AsValue::as_value).collect()
     }
 }

@@ -5,12 +5,12 @@ use shelf_base::{
     ids::{AccountId, SessionId, TokenId},
 };
 
-use super::{SqliteCatalog, accounts, tokens};
+use super::{Backend, Touches, accounts, tokens};
 use crate::{
     Account, AccountChange, Accounts, Actor, Holder, NewAccount, NewToken, Result, Rotation, Session, Token,
 };
 
-impl Accounts for SqliteCatalog {
+impl<B: Backend> Accounts for B {
     fn account(&self, id: AccountId) -> Result<Option<Account>> {
         self.read(|connection| accounts::by_id(connection, id))
     }
@@ -25,7 +25,7 @@ impl Accounts for SqliteCatalog {
 
     fn add_account(&self, actor: &Actor, account: &NewAccount) -> Result<Account> {
         let (actor, account) = (actor.clone(), account.clone());
-        self.writer.write(move |turn| accounts::add(turn, &actor, &account))
+        self.write(Touches::Library, move |turn| accounts::add(turn, &actor, &account))
     }
 
     fn change_account(
@@ -36,17 +36,17 @@ impl Accounts for SqliteCatalog {
         now: Moment,
     ) -> Result<Option<Account>> {
         let (actor, change) = (actor.clone(), change.clone());
-        self.writer.write(move |turn| accounts::change(turn, &actor, id, &change, now))
+        self.write(Touches::Library, move |turn| accounts::change(turn, &actor, id, &change, now))
     }
 
     fn delete_account(&self, actor: &Actor, id: AccountId, now: Moment) -> Result<bool> {
         let actor = actor.clone();
-        self.writer.write(move |turn| accounts::delete(turn, &actor, id, now))
+        self.write(Touches::Library, move |turn| accounts::delete(turn, &actor, id, now))
     }
 
     fn add_session(&self, session: &Session) -> Result<()> {
         let session = session.clone();
-        self.writer.write(move |turn| accounts::add_session(turn, &session))
+        self.write(Touches::Account(session.account), move |turn| accounts::add_session(turn, &session))
     }
 
     fn session(&self, id: SessionId, now: Moment) -> Result<Option<Account>> {
@@ -62,16 +62,18 @@ impl Accounts for SqliteCatalog {
         now: Moment,
     ) -> Result<Rotation> {
         let (presented, next) = (*presented, *next);
-        self.writer.write(move |turn| accounts::rotate_session(turn, id, &presented, &next, expires_at, now))
+        self.write(Touches::Library, move |turn| {
+            accounts::rotate_session(turn, id, &presented, &next, expires_at, now)
+        })
     }
 
     fn end_session(&self, id: SessionId) -> Result<bool> {
-        self.writer.write(move |turn| accounts::end_session(turn, id))
+        self.write(Touches::Library, move |turn| accounts::end_session(turn, id))
     }
 
     fn add_token(&self, actor: &Actor, token: &NewToken) -> Result<()> {
         let (actor, token) = (actor.clone(), token.clone());
-        self.writer.write(move |turn| tokens::add(turn, &actor, &token))
+        self.write(Touches::Library, move |turn| tokens::add(turn, &actor, &token))
     }
 
     fn token(&self, hash: &Digest) -> Result<Option<Token>> {
@@ -84,7 +86,7 @@ impl Accounts for SqliteCatalog {
 
     fn revoke_token(&self, actor: &Actor, holder: &Holder, id: TokenId, now: Moment) -> Result<bool> {
         let (actor, holder) = (actor.clone(), holder.clone());
-        self.writer.write(move |turn| tokens::revoke(turn, &actor, &holder, id, now))
+        self.write(Touches::Library, move |turn| tokens::revoke(turn, &actor, &holder, id, now))
     }
 
     fn rotate_token(
@@ -96,11 +98,11 @@ impl Accounts for SqliteCatalog {
         now: Moment,
     ) -> Result<Option<Token>> {
         let (actor, holder, hash) = (actor.clone(), holder.clone(), *hash);
-        self.writer.write(move |turn| tokens::rotate(turn, &actor, &holder, id, &hash, now))
+        self.write(Touches::Library, move |turn| tokens::rotate(turn, &actor, &holder, id, &hash, now))
     }
 
     fn token_used(&self, id: TokenId, now: Moment) -> Result<()> {
-        self.writer.post(move |turn| tokens::used(turn, id, now))
+        self.post(move |turn| tokens::used(turn, id, now))
     }
 
     fn secret(&self, name: &str, fresh: [u8; 32]) -> Result<[u8; 32]> {
@@ -108,11 +110,11 @@ impl Accounts for SqliteCatalog {
             return Ok(found);
         }
         let name = name.to_owned();
-        self.writer.write(move |turn| tokens::make_secret(turn, &name, fresh))
+        self.write(Touches::Library, move |turn| tokens::make_secret(turn, &name, fresh))
     }
 
     fn set_secret(&self, name: &str, value: [u8; 32]) -> Result<()> {
         let name = name.to_owned();
-        self.writer.write(move |turn| tokens::set_secret(turn, &name, value))
+        self.write(Touches::Library, move |turn| tokens::set_secret(turn, &name, value))
     }
 }

@@ -1,10 +1,9 @@
 //! Folders, counts and recent records.
 
-use rusqlite::{Connection, params};
 use shelf_base::{Moment, ids::AccountId, ids::SessionId};
 
 use super::{
-    SqliteCatalog, documents, read,
+    Backend, Connection, documents, params, read,
     rows::{Conditions, DOCUMENT, FROM, collect, document, moment},
 };
 use crate::{
@@ -15,7 +14,7 @@ use crate::{
 /// Records of the journal that are looked at for one page.
 const LOOK_BACK: i64 = 250_000;
 
-impl Browse for SqliteCatalog {
+impl<B: Backend> Browse for B {
     fn folder(&self, scope: &Scope, collection: &str, folder: &str, page: &Page) -> Result<FolderContent> {
         self.view(|connection| content(connection, scope, collection, folder, page))
     }
@@ -37,7 +36,7 @@ impl Browse for SqliteCatalog {
             )?;
             let rows = query.query(params![account.as_bytes(), now.micros()])?;
             collect(rows, |row| {
-                let id = SessionId::from_slice(row.get_ref(0)?.as_blob().unwrap_or_default());
+                let id = SessionId::from_slice(row.cell(0)?.blob());
                 Ok(SessionRow {
                     id: id.ok_or(Error::Unreadable("a session"))?,
                     created_at: moment(row, 1)?,
@@ -49,7 +48,7 @@ impl Browse for SqliteCatalog {
 }
 
 /// Documents of a collection below a folder.
-fn below(connection: &Connection, scope: &Scope, collection: &str, folder: &str) -> Result<Conditions> {
+fn below(connection: Connection<'_>, scope: &Scope, collection: &str, folder: &str) -> Result<Conditions> {
     let mut conditions = Conditions::live(connection, scope, Some(collection))?;
     if let Some(stem) = folder.strip_suffix('/') {
         // All paths that begin with "stem/" stand before "stem0", the character after the slash.
@@ -60,7 +59,7 @@ fn below(connection: &Connection, scope: &Scope, collection: &str, folder: &str)
 }
 
 fn content(
-    connection: &Connection,
+    connection: Connection<'_>,
     scope: &Scope,
     collection: &str,
     folder: &str,
@@ -70,17 +69,17 @@ fn content(
     let rest = format!("substr(d.path, {})", folder.chars().count() + 1);
     let inner = below(connection, scope, collection, folder)?;
     let sql = format!(
-        "SELECT substr({rest}, 1, instr({rest}, '/') - 1) AS name, COUNT(*), SUM(d.size) FROM documents d
+        "SELECT substr({rest}, 1, instr({rest}, '/') - 1) AS name, COUNT(*), CAST(SUM(d.size) AS BIGINT) FROM documents d
          WHERE {} AND instr({rest}, '/') > 0 GROUP BY name ORDER BY name",
         inner.sql()
     );
     let mut query = connection.prepare_cached(&sql)?;
-    let folders = collect(query.query(inner.parameters())?, |row| {
+    let folders = collect(query.query(&inner.parameters())?, |row| {
         Ok(Folder { name: row.get(0)?, documents: row.get(1)?, bytes: row.get(2)? })
     })?;
     let own = format!("{} AND instr({rest}, '/') = 0", inner.sql());
     let count = format!("SELECT COUNT(*) FROM documents d WHERE {own}");
-    let total = connection.prepare_cached(&count)?.query_row(inner.parameters(), |row| row.get(0))?;
+    let total = connection.prepare_cached(&count)?.query_row(&inner.parameters(), |row| row.get(0))?;
     let direction = if page.order == Order::Ascending { "ASC" } else { "DESC" };
     let sql = format!(
         "SELECT {DOCUMENT} FROM {FROM} WHERE {own} ORDER BY {} {direction}, d.id {direction} LIMIT {} OFFSET {}",
@@ -89,29 +88,29 @@ fn content(
         page.offset.min(i64::MAX as u64)
     );
     let mut query = connection.prepare_cached(&sql)?;
-    let documents = collect(query.query(inner.parameters())?, document)?;
+    let documents = collect(query.query(&inner.parameters())?, document)?;
     Ok(FolderContent { folders, documents, total })
 }
 
-fn facets(connection: &Connection, scope: &Scope, filter: &Filter, most: usize) -> Result<Facets> {
+fn facets(connection: Connection<'_>, scope: &Scope, filter: &Filter, most: usize) -> Result<Facets> {
     let conditions = documents::filtered(connection, scope, filter)?;
     let grouped = |column: &str, tables: &str| -> Result<Vec<Facet>> {
         let sql = format!(
-            "SELECT {column}, COUNT(*), SUM(d.size) FROM {tables} WHERE {} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {most}",
+            "SELECT {column}, COUNT(*), CAST(SUM(d.size) AS BIGINT) FROM {tables} WHERE {} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {most}",
             conditions.sql()
         );
         let mut query = connection.prepare_cached(&sql)?;
-        collect(query.query(conditions.parameters())?, |row| {
+        collect(query.query(&conditions.parameters())?, |row| {
             Ok(Facet { value: row.get(0)?, documents: row.get(1)?, bytes: row.get(2)? })
         })
     };
     let days = format!(
-        "SELECT d.created_at / 86400000000, COUNT(*), SUM(d.size) FROM documents d WHERE {} GROUP BY 1 ORDER BY 1",
+        "SELECT d.created_at / 86400000000, COUNT(*), CAST(SUM(d.size) AS BIGINT) FROM documents d WHERE {} GROUP BY 1 ORDER BY 1",
         conditions.sql()
     );
     let mut query = connection.prepare_cached(&days)?;
     let days =
-        collect(query.query(conditions.parameters())?, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        collect(query.query(&conditions.parameters())?, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     Ok(Facets {
         collections: grouped("c.name", "documents d JOIN collections c ON c.id = d.collection")?,
         types: grouped("d.mime", "documents d")?,
@@ -121,7 +120,7 @@ fn facets(connection: &Connection, scope: &Scope, filter: &Filter, most: usize) 
 }
 
 fn recent(
-    connection: &Connection,
+    connection: Connection<'_>,
     scope: &Scope,
     filter: &RecordFilter,
     most: usize,
@@ -162,7 +161,7 @@ fn recent(
         conditions.sql()
     );
     let mut query = connection.prepare_cached(&sql)?;
-    let records = collect(query.query(conditions.parameters())?, read::record)?;
+    let records = collect(query.query(&conditions.parameters())?, read::record)?;
     let is_all = first <= 1 || records.len() >= most;
     Ok((records, is_all))
 }

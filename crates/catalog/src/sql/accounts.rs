@@ -1,16 +1,15 @@
 //! Accounts and sessions.
 
-use rusqlite::{Connection, Row, params};
 use shelf_base::{
     Digest, Moment,
     ids::{AccountId, LOCAL_ACCOUNT, SessionId},
 };
 
 use super::{
-    put, read,
+    Connection, Row, params, put, read,
     rows::{account_id, collect, digest, moment},
     shelves,
-    writer::Turn,
+    turn::Turn,
 };
 use crate::{
     Account, AccountChange, Actor, Error, NewAccount, Operation, Rank, Result, Rotation, Scope, Session,
@@ -29,20 +28,20 @@ fn account(row: &Row<'_>) -> Result<Account> {
     })
 }
 
-pub(super) fn by_id(connection: &Connection, id: AccountId) -> Result<Option<Account>> {
+pub(super) fn by_id(connection: Connection<'_>, id: AccountId) -> Result<Option<Account>> {
     let sql = format!("SELECT {ACCOUNT} FROM accounts a WHERE a.uuid = ?1 AND a.deleted_at IS NULL");
     let mut query = connection.prepare_cached(&sql)?;
-    Ok(collect(query.query([id.as_bytes()])?, account)?.into_iter().next())
+    Ok(collect(query.query(params![id.as_bytes()])?, account)?.into_iter().next())
 }
 
 pub(super) fn page(
-    connection: &Connection,
+    connection: Connection<'_>,
     matching: Option<&str>,
     limit: usize,
     offset: u64,
 ) -> Result<(Vec<Account>, u64)> {
     const FITS: &str = "a.deleted_at IS NULL AND a.uuid <> ?1
-         AND (?2 IS NULL OR INSTR(LOWER(a.username), ?2) > 0 OR INSTR(LOWER(a.email), ?2) > 0)";
+         AND (CAST(?2 AS TEXT) IS NULL OR INSTR(LOWER(a.username), ?2) > 0 OR INSTR(LOWER(a.email), ?2) > 0)";
     let matching = matching.map(str::to_lowercase);
     let local = LOCAL_ACCOUNT.as_bytes();
     let mut count = connection.prepare_cached(&format!("SELECT COUNT(*) FROM accounts a WHERE {FITS}"))?;
@@ -55,27 +54,37 @@ pub(super) fn page(
     Ok((collect(query.query(params![local, matching, most, skip])?, account)?, total))
 }
 
-pub(super) fn login(connection: &Connection, name: &str) -> Result<Option<(Account, Option<String>)>> {
+pub(super) fn login(connection: Connection<'_>, name: &str) -> Result<Option<(Account, Option<String>)>> {
     // A name cannot look like an address, so at most one account fits.
     let sql = format!(
-        "SELECT {ACCOUNT}, a.password FROM accounts a
-         WHERE (a.username = ?1 COLLATE NOCASE OR a.email = ?1 COLLATE NOCASE) AND a.deleted_at IS NULL LIMIT 1"
+        "SELECT {ACCOUNT}, a.password FROM accounts a WHERE ({} OR {}) AND a.deleted_at IS NULL LIMIT 1",
+        same_but_for_case(connection, "a.username"),
+        same_but_for_case(connection, "a.email"),
     );
     let mut query = connection.prepare_cached(&sql)?;
-    Ok(collect(query.query([name])?, |row| Ok((account(row)?, row.get(6)?)))?.into_iter().next())
+    Ok(collect(query.query(params![name])?, |row| Ok((account(row)?, row.get(6)?)))?.into_iter().next())
+}
+
+/// A condition: the column is the first value, whatever the case of ASCII letters.
+fn same_but_for_case(connection: Connection<'_>, column: &str) -> String {
+    match connection {
+        Connection::Sqlite(_) => format!("{column} = ?1 COLLATE NOCASE"),
+        Connection::Postgres(_) => format!("LOWER({column}) = LOWER(CAST(?1 AS TEXT) COLLATE \"C\")"),
+    }
 }
 
 /// Refuses a name or an address that another account has.
 fn check_free(
-    connection: &Connection,
+    connection: Connection<'_>,
     own: AccountId,
     username: Option<&str>,
     email: Option<&str>,
 ) -> Result<()> {
     let taken = |column: &str, value: &str| -> Result<bool> {
-        let sql = format!("SELECT 1 FROM accounts WHERE {column} = ?1 COLLATE NOCASE AND uuid <> ?2");
+        let same = same_but_for_case(connection, column);
+        let sql = format!("SELECT 1 FROM accounts WHERE {same} AND uuid <> ?2");
         let mut query = connection.prepare_cached(&sql)?;
-        Ok(query.exists(params![value, own.as_bytes()])?)
+        query.exists(params![value, own.as_bytes()])
     };
     if let Some(email) = email
         && taken("email", email)?
@@ -88,9 +97,9 @@ fn check_free(
     }
 }
 
-fn others_exist(connection: &Connection) -> Result<bool> {
+fn others_exist(connection: Connection<'_>) -> Result<bool> {
     let mut query = connection.prepare_cached("SELECT 1 FROM accounts WHERE uuid <> ?1 LIMIT 1")?;
-    Ok(query.exists([LOCAL_ACCOUNT.as_bytes()])?)
+    query.exists(params![LOCAL_ACCOUNT.as_bytes()])
 }
 
 pub(super) fn add(turn: &Turn<'_>, actor: &Actor, new: &NewAccount) -> Result<Account> {
@@ -104,7 +113,7 @@ pub(super) fn add(turn: &Turn<'_>, actor: &Actor, new: &NewAccount) -> Result<Ac
     };
     turn.connection.execute(
         "INSERT INTO accounts (uuid, username, email, password, is_superuser, is_active, created_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6)",
+         VALUES (?1, ?2, ?3, ?4, ?5, TRUE, ?6)",
         params![
             new.id.as_bytes(),
             new.username,
@@ -130,16 +139,16 @@ fn note(
 ) -> Result<()> {
     let mut record = Turn::blank(actor, now, operation);
     record.path = format!("{id} {what}");
-    turn.record(record).map(drop)
+    turn.record(record)
 }
 
 /// Refuses what would leave the library without a superuser that works.
-fn check_last(connection: &Connection, account: &Account) -> Result<()> {
+fn check_last(connection: Connection<'_>, account: &Account) -> Result<()> {
     if !account.is_superuser || !account.is_active {
         return Ok(());
     }
     let mut query = connection.prepare_cached(
-        "SELECT 1 FROM accounts WHERE is_superuser AND is_active AND deleted_at IS NULL AND uuid NOT IN (?1, ?2)
+        "SELECT 1 FROM accounts WHERE is_superuser AND is_active AND deleted_at IS NULL AND uuid <> ?1 AND uuid <> ?2
          LIMIT 1",
     )?;
     let others = query.exists(params![account.id.as_bytes(), LOCAL_ACCOUNT.as_bytes()])?;
@@ -172,7 +181,7 @@ pub(super) fn change(
     if password.is_some() || *is_active == Some(false) {
         connection.execute(
             "DELETE FROM sessions WHERE account = (SELECT id FROM accounts WHERE uuid = ?1)",
-            [id.as_bytes()],
+            params![id.as_bytes()],
         )?;
     }
     // Which fields, never their values: the journal keeps no password and no former address.
@@ -202,11 +211,11 @@ pub(super) fn delete(turn: &Turn<'_>, actor: &Actor, id: AccountId, now: Moment)
         "DELETE FROM sessions WHERE account = (SELECT id FROM accounts WHERE uuid = ?1)",
         "DELETE FROM account_blocks WHERE account = (SELECT id FROM accounts WHERE uuid = ?1)",
     ] {
-        connection.execute(sql, [id.as_bytes()])?;
+        connection.execute(sql, params![id.as_bytes()])?;
     }
     // A stone without a name: what was deleted still points at it.
     connection.execute(
-        "UPDATE accounts SET username = ?2, email = NULL, password = NULL, is_active = 0, is_superuser = 0,
+        "UPDATE accounts SET username = ?2, email = NULL, password = NULL, is_active = FALSE, is_superuser = FALSE,
              deleted_at = ?3
          WHERE uuid = ?1",
         params![id.as_bytes(), format!("\u{1}{id}"), now.micros()],
@@ -217,7 +226,8 @@ pub(super) fn delete(turn: &Turn<'_>, actor: &Actor, id: AccountId, now: Moment)
 
 pub(super) fn add_session(turn: &Turn<'_>, session: &Session) -> Result<()> {
     // Sessions that have run out are of no use to anybody.
-    turn.connection.execute("DELETE FROM sessions WHERE expires_at <= ?1", [session.created_at.micros()])?;
+    turn.connection
+        .execute("DELETE FROM sessions WHERE expires_at <= ?1", params![session.created_at.micros()])?;
     turn.connection.execute(
         "INSERT INTO sessions (uuid, account, refresh, created_at, expires_at)
          VALUES (?1, (SELECT id FROM accounts WHERE uuid = ?2), ?3, ?4, ?5)",
@@ -233,7 +243,7 @@ pub(super) fn add_session(turn: &Turn<'_>, session: &Session) -> Result<()> {
 }
 
 /// The account of a session that goes on, and the hash of the token that refreshes it.
-fn live_session(connection: &Connection, id: SessionId, now: Moment) -> Result<Option<(Account, Digest)>> {
+fn live_session(connection: Connection<'_>, id: SessionId, now: Moment) -> Result<Option<(Account, Digest)>> {
     let sql = format!(
         "SELECT {ACCOUNT}, s.refresh FROM sessions s JOIN accounts a ON a.id = s.account
          WHERE s.uuid = ?1 AND s.expires_at > ?2 AND a.is_active AND a.deleted_at IS NULL"
@@ -243,7 +253,7 @@ fn live_session(connection: &Connection, id: SessionId, now: Moment) -> Result<O
     Ok(collect(found, |row| Ok((account(row)?, digest(row, 6)?)))?.into_iter().next())
 }
 
-pub(super) fn session(connection: &Connection, id: SessionId, now: Moment) -> Result<Option<Account>> {
+pub(super) fn session(connection: Connection<'_>, id: SessionId, now: Moment) -> Result<Option<Account>> {
     Ok(live_session(connection, id, now)?.map(|(account, _)| account))
 }
 
@@ -270,5 +280,5 @@ pub(super) fn rotate_session(
 }
 
 pub(super) fn end_session(turn: &Turn<'_>, id: SessionId) -> Result<bool> {
-    Ok(turn.connection.execute("DELETE FROM sessions WHERE uuid = ?1", [id.as_bytes()])? > 0)
+    Ok(turn.connection.execute("DELETE FROM sessions WHERE uuid = ?1", params![id.as_bytes()])? > 0)
 }

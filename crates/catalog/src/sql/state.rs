@@ -1,10 +1,10 @@
 //! The state of a document or snapshot: one hash over everything that the catalog says of it, kept in the journal, so
 //! that a row that was changed behind the journal's back is noticed.
 
-use rusqlite::{Connection, types::ValueRef};
 use shelf_base::{Digest, DigestWriter};
 
-use crate::{Error, Result};
+use super::{Cell, Connection, params};
+use crate::Result;
 
 /// What makes up a document. Left out is only what an add notes without changing it: `stat` and `checked_at`.
 const DOCUMENT: &str = "SELECT c.uuid, d.path, d.title, d.resource_id, d.extension, d.mime, d.is_text, b.hash, d.size, \
@@ -15,33 +15,31 @@ const SNAPSHOT: &str = "SELECT c.uuid, s.at, s.label, s.root, s.listing, s.merkl
      s.git_branch FROM snapshots s JOIN collections c ON c.id = s.collection WHERE s.at = ?1";
 
 /// The state of a document by its row; `None` when it, its collection or its blob is not there.
-pub(super) fn of_document(connection: &Connection, row: i64) -> Result<Option<Digest>> {
+pub(super) fn of_document(connection: Connection<'_>, row: i64) -> Result<Option<Digest>> {
     of_row(connection, "shelf-document-state-1\0", DOCUMENT, row)
 }
 
 /// The state of a snapshot by its id.
-pub(super) fn of_snapshot(connection: &Connection, at: i64) -> Result<Option<Digest>> {
+pub(super) fn of_snapshot(connection: Connection<'_>, at: i64) -> Result<Option<Digest>> {
     of_row(connection, "shelf-snapshot-state-1\0", SNAPSHOT, at)
 }
 
-fn of_row(connection: &Connection, domain: &str, sql: &str, key: i64) -> Result<Option<Digest>> {
+fn of_row(connection: Connection<'_>, domain: &str, sql: &str, key: i64) -> Result<Option<Digest>> {
     let mut query = connection.prepare_cached(sql)?;
-    let columns = query.column_count();
-    let mut rows = query.query([key])?;
+    let mut rows = query.query(params![key])?;
     let Some(row) = rows.next()? else { return Ok(None) };
     let mut writer = DigestWriter::new();
     writer.update(domain.as_bytes());
-    for at in 0..columns {
-        let (kind, bytes): (u8, &[u8]) = match row.get_ref(at)? {
-            ValueRef::Null => (0, &[]),
-            ValueRef::Integer(number) => {
+    for at in 0..row.cells() {
+        let (kind, bytes): (u8, &[u8]) = match row.cell(at)? {
+            Cell::Null => (0, &[]),
+            Cell::Integer(number) => {
                 writer.update(&[1]);
                 writer.update(&number.to_le_bytes());
                 continue;
             }
-            ValueRef::Text(text) => (2, text),
-            ValueRef::Blob(bytes) => (3, bytes),
-            ValueRef::Real(_) => return Err(Error::Unreadable("a number")),
+            Cell::Text(text) => (2, text),
+            Cell::Blob(bytes) => (3, bytes),
         };
         writer.update(&[kind]);
         writer.update(&(bytes.len() as u64).to_le_bytes());

@@ -1,0 +1,233 @@
+//! The catalog in PostgreSQL, for libraries that many machines use.
+//!
+//! The queries are those of every database. What is here is what a network database needs: an address, connections with
+//! limits, transactions of many writers at once, and locks that end with their holder. The tables are described in
+//! `FORMAT.md`, and why they are as they are in ADR 0028.
+
+mod address;
+mod locks;
+mod pool;
+mod schema;
+mod session;
+mod writer;
+
+use std::{
+    path::Path,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+pub use address::Address;
+pub use locks::PostgresLocks;
+pub(crate) use session::Session;
+use shelf_base::Digest;
+
+use crate::{
+    CopyNote, Error, Result,
+    sql::{Backend, Connection, Counts, Touches, Turn, params, read},
+};
+use pool::{Lent, Pool};
+use session::is_away;
+use writer::Writer;
+
+/// How long a query goes on looking for a database that has gone away.
+const AWAY: Duration = Duration::from_secs(3);
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// One state for several queries. Those that go through whole tables take longer than others may.
+const VIEW: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = '10min'";
+
+/// A catalog in a PostgreSQL database.
+pub struct PostgresCatalog {
+    shared: Arc<Shared>,
+    counts: Counts,
+}
+
+/// What threads that outlive a call need.
+struct Shared {
+    pool: Pool,
+    keys: Keys,
+    writer: Writer,
+}
+
+/// The numbers of advisory locks: one a name, other ones in every library.
+struct Keys {
+    library: [u8; 16],
+}
+
+impl Keys {
+    /// The lock of those who write to all of the library.
+    fn library(&self) -> i64 {
+        self.named("catalog")
+    }
+
+    fn named(&self, name: &str) -> i64 {
+        let hash = Digest::of(&[b"shelf-lock\0", &self.library[..], name.as_bytes()].concat());
+        let mut first = [0; 8];
+        first.copy_from_slice(&hash.as_bytes()[..8]);
+        i64::from_le_bytes(first)
+    }
+}
+
+impl PostgresCatalog {
+    /// Opens the catalog at an address, making its tables when they are not there.
+    pub fn open(address: Address) -> Result<Self> {
+        let pool = Pool::new(address)?;
+        let lent = pool.take()?;
+        let library = schema::open(lent.session()?, &pool.address().schema)?;
+        drop(lent);
+        let shared = Arc::new(Shared { pool, keys: Keys { library }, writer: Writer::default() });
+        Ok(Self { shared, counts: Counts::default() })
+    }
+
+    /// The locks of all processes that use this catalog.
+    pub fn locks(&self) -> PostgresLocks {
+        PostgresLocks::new(self.shared.clone())
+    }
+
+    /// The id of the library, made with its tables.
+    pub fn library_id(&self) -> [u8; 16] {
+        self.shared.keys.library
+    }
+
+    /// The address as it may be shown.
+    pub fn address(&self) -> String {
+        self.shared.pool.address().shown()
+    }
+
+    /// Runs a query in a transaction that begins with `begin`, or in none.
+    fn query<T>(&self, begin: Option<&str>, mut query: impl FnMut(Connection<'_>) -> Result<T>) -> Result<T> {
+        let until = Instant::now() + AWAY;
+        loop {
+            let outcome = self.shared.pool.take().and_then(|lent| self.query_on(lent, begin, &mut query));
+            match outcome {
+                Err(error) if is_away(&error) && Instant::now() < until => thread::sleep(PAUSE),
+                outcome => return outcome,
+            }
+        }
+    }
+
+    fn query_on<T>(
+        &self,
+        lent: Lent<'_>,
+        begin: Option<&str>,
+        query: &mut impl FnMut(Connection<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let session = lent.session()?;
+        let mut outcome = begin.map_or(Ok(()), |begin| session.batch(begin));
+        let found = outcome.and_then(|()| query(Connection::Postgres(session)));
+        outcome = match begin {
+            Some(_) if !found.as_ref().is_err_and(is_away) => session.batch("ROLLBACK"),
+            _ => Ok(()),
+        };
+        let ended = match (found, outcome) {
+            (Ok(found), Ok(())) => Ok(found),
+            (Err(error), _) | (Ok(_), Err(error)) => Err(error),
+        };
+        if ended.as_ref().is_err_and(is_away) {
+            lent.discard();
+            // What else is idle was most likely cut with it.
+            self.shared.pool.close_idle(0);
+        }
+        ended
+    }
+}
+
+impl Backend for PostgresCatalog {
+    fn read<T>(&self, query: impl FnMut(Connection<'_>) -> Result<T>) -> Result<T> {
+        self.query(None, query)
+    }
+
+    fn view<T>(&self, query: impl Fn(Connection<'_>) -> Result<T>) -> Result<T> {
+        self.query(Some(VIEW), query)
+    }
+
+    fn write<T: Send + 'static>(
+        &self,
+        touches: Touches,
+        work: impl Fn(&Turn<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.shared.writer.write(&self.shared.pool, &self.shared.keys, touches, work)
+    }
+
+    fn post(&self, work: impl Fn(&Turn<'_>) -> Result<()> + Send + 'static) -> Result<()> {
+        self.shared.writer.push(work);
+        let shared = self.shared.clone();
+        let flush = move || shared.writer.flush(&shared.pool, &shared.keys);
+        thread::Builder::new().name("catalog-post".into()).spawn(flush).map_err(Error::Files)?;
+        Ok(())
+    }
+
+    fn alone<T>(&self, work: impl Fn(&Turn<'_>) -> Result<T>) -> Result<T> {
+        writer::alone(&self.shared.pool, &self.shared.keys, work)
+    }
+
+    fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    fn release_memory(&self) {
+        self.shared.pool.release_memory();
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    /// A database is restored while nobody has it open.
+    fn incarnation(&self) -> u64 {
+        0
+    }
+
+    fn integrity(&self) -> Result<Vec<String>> {
+        self.view(integrity)
+    }
+
+    fn write_copy(&self, target: &Path) -> Result<CopyNote> {
+        let (sequence, seal) = self.read(read::journal_end)?;
+        let note = CopyNote { schema: schema::KNOWN, sequence, seal };
+        note.write_alone(target)?;
+        Ok(note)
+    }
+
+    fn bytes(&self) -> Result<u64> {
+        self.read(|connection| {
+            connection.query_row(
+                "SELECT CAST(COALESCE(SUM(pg_total_relation_size(c.oid)), 0) AS BIGINT) FROM pg_class c
+                 WHERE c.relkind = 'r' AND c.relnamespace = CAST(current_schema() AS REGNAMESPACE)",
+                params![],
+                |row| row.get(0),
+            )
+        })
+    }
+
+    fn schema_version(&self) -> Result<u32> {
+        self.read(|connection| match connection {
+            Connection::Postgres(session) => schema::version(session),
+            Connection::Sqlite(_) => Err(Error::Closed),
+        })
+    }
+}
+
+/// PostgreSQL keeps references itself; what it cannot know is whether the journal is whole.
+fn integrity(connection: Connection<'_>) -> Result<Vec<String>> {
+    let (count, last): (u64, u64) = connection.query_row(
+        "SELECT COUNT(*), COALESCE(MAX(sequence), 0) FROM journal",
+        params![],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
+    let (head, seal): (u64, Vec<u8>) =
+        connection.query_row("SELECT sequence, seal FROM journal_head", params![], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?;
+    let mut found = Vec::new();
+    if count != last {
+        found.push(format!("the journal has {count} records, but its last one is record {last}"));
+    }
+    let end = read::journal_end(connection)?;
+    if head != end.0 || seal != end.1.as_bytes() {
+        found.push(format!("the end of the journal is record {}, but its head says {head}", end.0));
+    }
+    Ok(found)
+}

@@ -1,0 +1,302 @@
+//! PostgreSQL shows the behaviour every catalog must show, and its own: many writers at once, and a server that goes away.
+
+#[path = "../../testkit/src/postgres.rs"]
+mod server;
+
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use server::Postgres;
+use shelf_base::{Coordination, Digest, ErrorInfo, Kind, LockMode, Moment, Retry};
+use shelf_catalog::{
+    Accounts, Actor, Catalog, Error, Filter, Purge, Put, Record, Scope, Shelf,
+    postgres::{Address, PostgresCatalog},
+    suite,
+};
+
+fn open(postgres: &Postgres, schema: &str) -> PostgresCatalog {
+    PostgresCatalog::open(Address::parse(&postgres.address(schema), None).unwrap()).unwrap()
+}
+
+/// A put of one document.
+fn put(shelf: &str, path: &str) -> Put {
+    Put {
+        actor: Actor::local(),
+        collection: Shelf::Named(shelf.into()),
+        now: Moment::from_micros(1),
+        documents: vec![suite::sample(path, &format!("text of {path}"))],
+        loose: Vec::new(),
+        snapshot: None,
+        upload: None,
+        fence: None,
+    }
+}
+
+/// The journal, which has no gap and whose seals form a chain.
+fn whole_journal(catalog: &dyn Catalog) -> Vec<Record> {
+    let records = catalog.journal(0, 1_000_000).unwrap();
+    let mut before = Record::genesis();
+    for (at, record) in records.iter().enumerate() {
+        assert_eq!(record.sequence, at as u64 + 1);
+        assert_eq!(record.seal, record.expected_seal(&before), "record {}", record.sequence);
+        before = record.seal;
+    }
+    assert!(catalog.integrity().unwrap().is_empty());
+    assert_eq!(catalog.audit().unwrap(), [""; 0]);
+    records
+}
+
+#[test]
+fn the_common_suite_in_postgres() {
+    let Some(postgres) = Postgres::start() else { return };
+    let count = AtomicU32::new(0);
+    suite::run(|| {
+        let schema = format!("suite_{}", count.fetch_add(1, Ordering::Relaxed));
+        Arc::new(open(&postgres, &schema))
+    });
+}
+
+#[test]
+fn many_writers_leave_no_gap() {
+    let Some(postgres) = Postgres::start() else { return };
+    // Four openers stand for four machines: they share nothing but the database.
+    let openers: Vec<PostgresCatalog> = thread::scope(|scope| {
+        let opening: Vec<_> = (0..4).map(|_| scope.spawn(|| open(&postgres, "writers"))).collect();
+        opening.into_iter().map(|opened| opened.join().unwrap()).collect()
+    });
+    thread::scope(|scope| {
+        for (number, catalog) in openers.iter().enumerate() {
+            for thread in 0..4 {
+                scope.spawn(move || {
+                    for round in 0..15 {
+                        // All of them write the same content and two write the same paths: they collide where they can.
+                        let path = format!("{}/{thread}/{round}", number / 2);
+                        let (results, _) = catalog.put(put("shared", &path)).unwrap();
+                        let seen = catalog.document(&Scope::Library, results[0].id).unwrap();
+                        assert!(seen.is_some(), "who has written it sees it");
+                    }
+                });
+            }
+        }
+    });
+    let reader = &openers[3];
+    let documents = reader.choose(&Scope::Library, &Filter::default()).unwrap();
+    assert_eq!(documents.len(), 2 * 4 * 15);
+    let records = whole_journal(reader);
+    assert_eq!(records.len(), 1 + 2 * 4 * 15, "one record for the collection and one for each document");
+}
+
+#[test]
+fn a_restart_in_the_middle_loses_nothing() {
+    let Some(mut postgres) = Postgres::start() else { return };
+    let catalog = Arc::new(open(&postgres, "restarted"));
+    let stop = Arc::new(AtomicBool::new(false));
+    let writers: Vec<_> = (0..4)
+        .map(|thread| {
+            let (catalog, stop) = (catalog.clone(), stop.clone());
+            thread::spawn(move || {
+                let (mut acknowledged, mut failures) = (BTreeSet::new(), 0);
+                for number in 0.. {
+                    if stop.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    let path = format!("{thread}/{number}");
+                    match catalog.put(put("shared", &path)) {
+                        Ok(_) => {
+                            acknowledged.insert(path);
+                        }
+                        Err(error) => {
+                            assert!(matches!(error, Error::Away { .. }), "{error:?}");
+                            assert_eq!((error.kind(), error.retry()), (Kind::Busy, Retry::Later));
+                            assert!(!error.hints().is_empty());
+                            failures += 1;
+                        }
+                    }
+                }
+                (acknowledged, failures)
+            })
+        })
+        .collect();
+    for is_kind in [true, false] {
+        thread::sleep(Duration::from_millis(400));
+        if is_kind {
+            postgres.stop();
+        } else {
+            postgres.kill();
+        }
+        thread::sleep(Duration::from_millis(300));
+        postgres.go();
+    }
+    // Nobody waits for longer than a moment when the database stays away, and is told so.
+    thread::sleep(Duration::from_millis(400));
+    postgres.stop();
+    let started = Instant::now();
+    let error = catalog.sequence().unwrap_err();
+    assert!(matches!(error, Error::Away { is_unsure: false, .. }), "{error:?}");
+    assert!(started.elapsed() < Duration::from_secs(20));
+    thread::sleep(Duration::from_secs(6));
+    postgres.go();
+    let until = Instant::now() + Duration::from_secs(20);
+    while catalog.put(put("shared", "after")).is_err() {
+        assert!(Instant::now() < until, "it comes back by itself");
+    }
+    stop.store(true, Ordering::Relaxed);
+    let mut all_failures = 0;
+    for writer in writers {
+        let (acknowledged, failures) = writer.join().unwrap();
+        all_failures += failures;
+        for path in acknowledged {
+            let found = catalog.named(&Scope::Library, None, &path, 1).unwrap();
+            assert_eq!(found[0].version.hash, Digest::of(format!("text of {path}").as_bytes()));
+        }
+    }
+    assert!(all_failures > 0, "the long absence was noticed");
+    whole_journal(&*catalog);
+}
+
+#[test]
+fn locks_are_held_by_one_and_fall_with_their_connection() {
+    let Some(mut postgres) = Postgres::start() else { return };
+    let catalogs = [open(&postgres, "locks"), open(&postgres, "locks"), open(&postgres, "others")];
+    let [one, two, other] = catalogs.each_ref().map(PostgresCatalog::locks);
+    let shared = [one.attempt("a", LockMode::Shared), one.attempt("a", LockMode::Shared)];
+    let shared = shared.map(|held| held.unwrap().expect("shared"));
+    let also = two.attempt("a", LockMode::Shared).unwrap().expect("shared by another process");
+    for locks in [&one, &two] {
+        assert!(locks.attempt("a", LockMode::Exclusive).unwrap().is_none());
+    }
+    assert!(other.attempt("a", LockMode::Exclusive).unwrap().is_some(), "another library");
+    drop(shared);
+    assert!(one.attempt("a", LockMode::Exclusive).unwrap().is_none(), "the other still holds it");
+    drop(also);
+    let alone = one.attempt("a", LockMode::Exclusive).unwrap().expect("alone");
+    assert!(two.attempt("a", LockMode::Shared).unwrap().is_none());
+    assert!(one.attempt("a", LockMode::Shared).unwrap().is_none(), "also within a process");
+    assert!(alone.is_current());
+    let first = alone.fence().expect("a number").number;
+    postgres.kill();
+    postgres.go();
+    assert!(!alone.is_current(), "it went with the connection");
+    let next = two.attempt("a", LockMode::Exclusive).unwrap().expect("alone");
+    assert!(next.fence().expect("a number").number > first);
+    drop(alone);
+    assert!(next.is_current(), "what was lost releases nothing");
+    assert!(one.attempt("a", LockMode::Shared).unwrap().is_none());
+}
+
+#[test]
+fn what_cannot_be_used_is_refused_with_a_reason() {
+    let Some(postgres) = Postgres::start() else { return };
+    let address = postgres.address("refused");
+    let refused = |text: &str| {
+        let error = PostgresCatalog::open(Address::parse(text, None).unwrap()).map(drop).unwrap_err();
+        assert!(!error.to_string().contains("SELECT"), "{error}");
+        error
+    };
+    let error = refused(&address.replace("/postgres?", "/absent?"));
+    assert!(matches!(&error, Error::Refused { hint, .. } if hint.contains("createdb")), "{error:?}");
+    let error = refused(&address.replace("shelf@", "stranger@"));
+    assert!(matches!(error, Error::Refused { .. }), "{error:?}");
+    let error = refused("postgres://shelf@127.0.0.1:1/none");
+    assert!(matches!(error, Error::Away { .. }), "{error:?}");
+    postgres.sql("public", "CREATE ROLE guest LOGIN");
+    let error = refused(&address.replace("shelf@", "guest@"));
+    assert!(matches!(&error, Error::Refused { hint, .. } if hint.contains("CREATE SCHEMA")), "{error:?}");
+    drop(open(&postgres, "refused"));
+    postgres.sql("refused", "INSERT INTO migrations (version) VALUES (99)");
+    assert!(matches!(refused(&address), Error::TooNew { found: 99, .. }));
+}
+
+#[test]
+fn what_was_changed_behind_the_journals_back_is_noticed() {
+    let Some(postgres) = Postgres::start() else { return };
+    let catalog = open(&postgres, "tampered");
+    suite::furnish(&catalog);
+    whole_journal(&catalog);
+    for (sql, what) in [
+        ("UPDATE documents SET title = 'other' WHERE path = 'one'", "title"),
+        ("UPDATE documents SET deleted_at = 1 WHERE path = 'tagged'", "deleted"),
+        ("DELETE FROM tags WHERE tag = 'late'", "filed"),
+        ("DELETE FROM snapshots", "missing"),
+    ] {
+        postgres.sql("tampered", sql);
+        let found = catalog.audit().unwrap();
+        assert!(found.iter().any(|line| line.contains(what)), "{sql}: {found:?}");
+    }
+    assert!(catalog.accept(&Actor::local(), Moment::from_micros(9)).unwrap() > 0);
+    assert_eq!(catalog.audit().unwrap(), [""; 0]);
+    postgres.sql("tampered", "UPDATE journal_head SET sequence = sequence + 1");
+    assert_eq!(catalog.integrity().unwrap().len(), 1);
+}
+
+#[test]
+fn text_that_the_database_cannot_hold_is_refused() {
+    let Some(postgres) = Postgres::start() else { return };
+    let catalog = open(&postgres, "nul");
+    let error = catalog.put(put("shared", "a\0b")).unwrap_err();
+    assert!(matches!(error, Error::Nul), "{error:?}");
+    assert_eq!(error.kind(), Kind::Invalid);
+    catalog.put(put("shared", "ab")).unwrap();
+    assert!(catalog.secret("s", [1; 32]).is_ok());
+}
+
+#[test]
+fn who_slept_through_the_end_of_its_lock_is_refused() {
+    let Some(postgres) = Postgres::start() else { return };
+    let catalogs = [open(&postgres, "fenced"), open(&postgres, "fenced")];
+    let [one, two] = catalogs.each_ref().map(PostgresCatalog::locks);
+    let writing = one.attempt("writers", LockMode::Shared).unwrap().expect("shared");
+    let fence = writing.fence().cloned();
+    assert!(two.attempt("writers", LockMode::Exclusive).unwrap().is_none());
+    let fenced = |path: &str| Put { fence: fence.clone(), ..put("shared", path) };
+    catalogs[0].put(fenced("in time")).unwrap();
+    // The connection that holds the lock is cut; its holder has not noticed.
+    let cut =
+        "SELECT COUNT(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'shelf'";
+    postgres.sql("fenced", cut);
+    let until = Instant::now() + Duration::from_secs(10);
+    let collecting = loop {
+        match two.attempt("writers", LockMode::Exclusive).unwrap() {
+            Some(held) => break held,
+            None => assert!(Instant::now() < until, "nobody holds it any more"),
+        }
+    };
+    let error = catalogs[0].put(fenced("too late")).unwrap_err();
+    assert!(matches!(error, Error::LockLost), "{error:?}");
+    assert_eq!((error.kind(), error.retry()), (Kind::Busy, Retry::Later));
+    assert!(catalogs[0].drop_loose(&[[7; 32]], fence.as_ref()).is_err());
+    assert!(!writing.is_current());
+    drop(writing);
+    // Who holds it now may do what it must; whoever comes after it makes its own plan void.
+    let purge = Purge { fence: collecting.fence().cloned(), ..Purge::default() };
+    let keep = catalogs[0].version_hashes().unwrap().into_iter().map(|(hash, _)| hash).collect();
+    let purge = Purge { keep, ..purge };
+    catalogs[1].purge(&Actor::local(), &purge, Moment::from_micros(2)).unwrap();
+    drop(collecting);
+    drop(one.attempt("writers", LockMode::Exclusive).unwrap().expect("alone"));
+    let error = catalogs[1].purge(&Actor::local(), &purge, Moment::from_micros(3)).unwrap_err();
+    assert!(matches!(error, Error::LockLost), "{error:?}");
+    whole_journal(&catalogs[1]);
+}
+
+#[test]
+fn certificates_are_checked() {
+    let Some(mut postgres) = Postgres::start() else { return };
+    let Some((address, certificate)) = postgres.with_tls("tls") else { return };
+    let trusting = format!("{address}&sslrootcert={}", certificate.display());
+    let catalog = PostgresCatalog::open(Address::parse(&trusting, None).unwrap()).unwrap();
+    catalog.put(put("shared", "a")).unwrap();
+    let encrypted = "SELECT bool_and(ssl) FROM pg_stat_ssl s JOIN pg_stat_activity a USING (pid)
+                     WHERE application_name = 'shelf'";
+    assert_eq!(postgres.sql("tls", encrypted), "t");
+    let suspicious = Address::parse(&format!("{address}&sslmode=require"), None).unwrap();
+    let error = PostgresCatalog::open(suspicious).map(drop).unwrap_err();
+    assert!(matches!(&error, Error::Refused { hint, .. } if hint.contains("sslrootcert")), "{error:?}");
+}

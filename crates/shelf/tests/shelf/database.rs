@@ -1,0 +1,141 @@
+//! A library whose catalog is in PostgreSQL: commands, servers, and several processes at once.
+
+use std::{path::Path, process::Command};
+
+use serde_json::{Value, json};
+use shelf_testkit::{Postgres, StdioClient};
+
+use crate::{binary, files, http::Server, shelf};
+
+/// Runs a command on a library with its catalog at an address.
+fn at(address: &str, library: &Path, arguments: &[&str]) -> (i32, String, String) {
+    let mut all = vec!["--catalog", address];
+    all.extend_from_slice(arguments);
+    shelf(library, &all)
+}
+
+fn value(address: &str, library: &Path, arguments: &[&str]) -> Value {
+    let (code, out, err) = at(address, library, arguments);
+    assert_eq!(code, 0, "{arguments:?}: {out}{err}");
+    serde_json::from_str(&out).unwrap_or_else(|_| panic!("{arguments:?}: {out}"))
+}
+
+#[test]
+fn a_catalog_in_postgres_serves_commands_and_servers_at_once() {
+    let Some(postgres) = Postgres::start() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (library, tree) = (folder.path().join("library"), files(folder.path(), 60));
+    let address = postgres.address("served");
+    let added = value(&address, &library, &["add", "--json", tree.to_str().unwrap()]);
+    assert_eq!(added["files_added"], 60);
+    assert!(!library.join("catalog.db").exists(), "nothing of the catalog is in the folder");
+    let again = value(&address, &library, &["add", "--json", tree.to_str().unwrap()]);
+    assert_eq!(again["files_unchanged"], 60);
+
+    let server = Server::start_with(&library, &["--no-auth"], &[("SHELF_CATALOG", &address)]);
+    let (status, _, body) = server.request("GET", "/readyz", &[], "");
+    assert_eq!(status, 200, "{body}");
+    let content = "a narwhal is a whale with a tusk";
+    let (status, reply) = server.tool("", "add", &json!({ "content": content, "name": "narwhal.txt" }));
+    assert_eq!(status, 200, "{reply}");
+    // Another process finds at once what the server has just taken, and the other way round.
+    let found = value(&address, &library, &["search", "--json", "narwhal"]);
+    assert!(found.to_string().contains("narwhal.txt"), "{found}");
+    let path = folder.path().join("walrus.txt");
+    std::fs::write(&path, "a walrus has two tusks").unwrap();
+    value(&address, &library, &["add", "--json", path.to_str().unwrap()]);
+    let (status, found) = server.tool("", "search", &json!({ "query": "walrus" }));
+    assert_eq!(status, 200);
+    assert!(found.to_string().contains("walrus.txt"), "{found}");
+    let (_, got) = server.tool("", "get", &json!({ "name": "walrus.txt", "include_content": true }));
+    assert!(got.to_string().contains("two tusks"), "{got}");
+
+    let (code, out, err) = at(&address, &library, &["check"]);
+    assert_eq!(code, 0, "{out}{err}");
+    let (code, out, err) = at(&address, &library, &["gc"]);
+    assert_eq!(code, 0, "{out}{err}");
+    let (code, out, err) = at(&address, &library, &["doctor"]);
+    assert!(out.contains("catalog") && code == 0, "{out}{err}");
+}
+
+#[test]
+fn writers_of_several_processes_share_a_catalog_in_postgres() {
+    let Some(mut postgres) = Postgres::start() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("library");
+    let address = postgres.address("many");
+    let settings = folder.path().join("shelf.toml");
+    std::fs::write(&settings, format!("[library]\ncatalog = \"{address}\"\n")).unwrap();
+    let flags = ["--config", settings.to_str().unwrap()];
+    let written: Vec<(String, String)> = std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..3)
+            .map(|writer| {
+                let (library, flags) = (&library, &flags);
+                scope.spawn(move || {
+                    let mut client = StdioClient::spawn(binary(), library, flags);
+                    client.initialize();
+                    let mut written = Vec::new();
+                    for number in 0..12 {
+                        let name = format!("{writer}/{number}");
+                        let size = if number % 5 == 3 { 30_000 } else { 10 };
+                        let content = format!("{name} ").repeat(size);
+                        let reply = client.call("add", json!({ "content": content, "name": name }));
+                        written.push((name, reply["hash"].as_str().expect("a hash").to_owned()));
+                    }
+                    written
+                })
+            })
+            .collect();
+        writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect()
+    });
+    // A server that is up while the database is restarted goes on by itself.
+    let mut client = StdioClient::spawn(binary(), &library, &flags);
+    client.initialize();
+    for (name, hash) in &written {
+        let got = client.call("get", json!({ "name": name }));
+        assert_eq!(got["hash"], json!(hash), "{name}");
+    }
+    postgres.kill();
+    let reply = client.request("tools/call", json!({ "name": "list", "arguments": {} }));
+    assert!(reply.to_string().contains("not available"), "{reply}");
+    postgres.go();
+    let got = client.call("get", json!({ "name": written[0].0, "include_content": true }));
+    assert_eq!(got["hash"], json!(written[0].1));
+    let (code, out, err) = at(&address, &library, &["check"]);
+    assert_eq!(code, 0, "{out}{err}");
+}
+
+#[test]
+fn a_folder_belongs_to_one_catalog() {
+    let Some(mut postgres) = Postgres::start() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let [library, other] = ["library", "other"].map(|name| folder.path().join(name));
+    let note = folder.path().join("note.txt");
+    std::fs::write(&note, "a note").unwrap();
+    let add = ["add", note.to_str().unwrap()];
+    let (one, two) = (postgres.address("one"), postgres.address("two"));
+    assert_eq!(at(&one, &library, &add).0, 0);
+
+    let refused = |outcome: (i32, String, String), what: &str| {
+        assert_ne!(outcome.0, 0, "{outcome:?}");
+        assert!(outcome.2.contains(what), "{outcome:?}");
+    };
+    refused(shelf(&library, &["search", "note"]), "is in a database");
+    refused(shelf(&library, &["recover"]), "restore the database");
+    refused(at(&two, &library, &add), "another library");
+    refused(at(&one, &other, &add), "not in this folder");
+    assert_eq!(shelf(&other, &add).0, 0, "a library of its own");
+    refused(at(&two, &other, &add), "catalog.db");
+    refused(at("mysql://db", &library, &add), "postgres://");
+    let shown = Command::new(binary())
+        .args(["config", "show"])
+        .env("SHELF_CATALOG", "postgres://me:secret@db/shelf")
+        .output()
+        .unwrap();
+    assert!(!String::from_utf8_lossy(&shown.stdout).contains("secret"));
+    // A database that came back from an old backup is noticed.
+    postgres.stop();
+    refused(at(&one, &library, &["search", "note"]), "not available");
+    postgres.go();
+    assert_eq!(at(&one, &library, &["search", "note"]).0, 0);
+}
