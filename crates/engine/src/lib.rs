@@ -11,8 +11,8 @@ mod accounts;
 mod blobs;
 mod books;
 mod budget;
-mod changes;
 mod catalog_place;
+mod changes;
 mod citations;
 mod collections;
 mod commit;
@@ -57,8 +57,8 @@ pub use books::{
     Archive, Asset, Book, BookError, BookFile, BookMatch, BookVersion, BookWritten, FolderTally, OpenAsset,
     OpenFile, OpenUpload, PathHash, Plan, Ticket, UploadRequest, book_error_name,
 };
-pub use changes::Changes;
 pub use catalog_place::CatalogAddress;
+pub use changes::Changes;
 pub use citations::{
     Citation, CitationError, CitationReport, EvidenceContent, GivenMapReply, ImportedMap, LocationJson,
     MOST_RESOURCES, NodeJson, NodeReply, ResolveRequest, Resolved, ResourceList, Structure, addresses_in,

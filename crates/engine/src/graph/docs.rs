@@ -31,6 +31,9 @@ const KEPT_LIST: usize = 512;
 /// Places of definitions, by their names.
 type Names = HashMap<String, Vec<u32>>;
 
+/// Documents by a key and how many of them were asked for at most.
+type Keyed = HashMap<(u32, usize), Rc<[Doc]>>;
+
 /// A document as a snapshot has it.
 pub(super) struct Other {
     pub(super) hash: Digest,
@@ -51,7 +54,7 @@ pub(super) struct Docs<'a> {
     /// Definitions of large files by their names.
     names: RefCell<HashMap<Doc, Names>>,
     /// Documents that have a key, as far as they were asked for.
-    keyed: RefCell<HashMap<(u32, usize), Rc<[Doc]>>>,
+    keyed: RefCell<Keyed>,
     /// Documents that name a type or a descendant of it.
     pub(super) named_types: RefCell<HashMap<String, Rc<[Doc]>>>,
     /// Whether a bound left something out.

@@ -79,7 +79,7 @@ fn a_client_on_stdio_hears_of_what_another_process_writes() {
     let reply = client.request("resources/unsubscribe", json!({ "uri": first }));
     assert_eq!(reply["result"], json!({}), "{reply}");
     add(library, "one", "a third text", "work");
-    assert_eq!(told(&mut client, &shelf_uri), [shelf_uri.clone()], "not the document any more");
+    assert_eq!(told(&mut client, &shelf_uri), std::slice::from_ref(&shelf_uri), "not the document any more");
     add(library, "elsewhere", "text", "other");
     assert_eq!(shelf(library, &["delete", "two"]).0, 0);
     let heard = told(&mut client, &second);
