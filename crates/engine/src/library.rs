@@ -10,10 +10,7 @@ use std::{
 use parking_lot::Mutex;
 use shelf_accounts::Pass;
 use shelf_base::{CallContext, Clock, Coordination, Digest, Moment, SystemClock};
-use shelf_blocks::{
-    Store,
-    objects::{Folder, Objects},
-};
+use shelf_blocks::{Store, objects::Objects};
 use shelf_catalog::{Catalog, Scope, sqlite::SqliteCatalog};
 use shelf_fetch::UnderWay;
 use shelf_workspace::Workspace;
@@ -32,6 +29,7 @@ use crate::{
     maintain::{Copying, Reserve, must_have_catalog},
     readings::Readings,
     status::Figures,
+    storage::{self, ObjectsPlace, StorageSettings},
     workspace::{self, WorkspaceSettings},
 };
 
@@ -54,6 +52,8 @@ pub struct Options {
     pub download: DownloadSettings,
     /// Where addresses in replies lead, and how long they work.
     pub links: LinkSettings,
+    /// Where the packs are kept.
+    pub storage: StorageSettings,
 }
 
 /// Addresses in replies: where they lead, and how long they work.
@@ -154,6 +154,7 @@ fn keep_to_the_owner(folder: &Path) -> Result<()> {
         "archives",
         "exports",
         "evidence",
+        "cache",
     ] {
         let path = folder.join(name);
         let is_loose = |facts: &fs::Metadata| facts.is_dir() && facts.permissions().mode() & 0o077 != 0;
@@ -223,7 +224,7 @@ impl Library {
 
     /// Whether `folder` holds a library, whatever its state.
     pub fn is_in(folder: &Path) -> bool {
-        ["catalog.db", "packs", "recovery"].iter().any(|name| folder.join(name).exists())
+        ["catalog.db", "packs", "recovery", "objects"].iter().any(|name| folder.join(name).exists())
     }
 
     /// Opens a library whatever its state: for those who look at it or mend it.
@@ -235,8 +236,15 @@ impl Library {
             source,
         })?;
         keep_to_the_owner(folder)?;
-        let objects = Arc::new(Folder::new(folder.join("packs")));
-        Self::with(folder, objects, Arc::new(SystemClock), options)
+        let place = options.storage.place(folder)?;
+        let objects = options.storage.open(folder, &place)?;
+        let mut library = Self::with(folder, objects, Arc::new(SystemClock), options)?;
+        if place != ObjectsPlace::Folder && storage::noted(folder)?.is_none() {
+            library.claim(library.blocks.truth(), &place)?;
+            storage::note(folder, &place)?;
+        }
+        library.locks = library.locks.clone().watching(folder, place);
+        Ok(library)
     }
 
     /// Opens the library in `folder` with its packs in `objects`, by another clock: for other storage and for tests.
@@ -333,8 +341,10 @@ impl Library {
 
     /// What keeps the library from taking a write now, if anything does.
     pub fn hindrance(&self) -> Option<String> {
-        if let Err(error) = self.catalog.sequence() {
-            return Some(error.to_string());
+        for backend in self.backends() {
+            if let Err(what) = backend.answer {
+                return Some(format!("{}: {what}", backend.name));
+            }
         }
         if self.reserve.is_disk_full() {
             return Some("the disk is full: reads work, writes fail".into());

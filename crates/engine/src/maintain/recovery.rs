@@ -63,14 +63,21 @@ pub(crate) fn must_have_catalog(folder: &Path, objects: &dyn Objects) -> Result<
         Ok(_) => "empty",
         Err(_) => "missing",
     };
-    let has_packs = shelf_blocks::objects::pages(objects)
-        .map_while(io::Result::ok)
-        .flatten()
-        .any(|object| object.name.ends_with(".pack"));
-    if has_packs || copy_path(folder).exists() {
+    // Where that cannot be found out, because a bucket does not answer, nothing is begun.
+    if copy_path(folder).exists() || has_packs(objects)? {
         return Err(shelf_catalog::Error::Missing(state).into());
     }
     Ok(())
+}
+
+fn has_packs(objects: &dyn Objects) -> Result<bool> {
+    for page in shelf_blocks::objects::pages(objects) {
+        let failed = |source| shelf_blocks::Error::Storage { action: "list", object: "packs".into(), source };
+        if page.map_err(failed)?.iter().any(|object| object.name.ends_with(".pack")) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 impl Library {
@@ -213,7 +220,7 @@ impl Library {
 
     /// Rebuilds the catalog of the library in `folder` from its recovery copy. A catalog that is there is set aside, not
     /// deleted. One that is whole and newer than the copy is left alone, unless `force`.
-    pub fn recover(folder: &Path, force: bool) -> Result<Recovered> {
+    pub fn recover(folder: &Path, force: bool, options: &crate::Options) -> Result<Recovered> {
         let copy = copy_path(folder);
         let Some(note) = CopyNote::read(&copy)? else {
             return Err(Error::Unavailable {
@@ -221,7 +228,7 @@ impl Library {
                 hint: "put catalog.db back from a backup of your own".into(),
             });
         };
-        if !force && let Some(newer) = Self::newer_records(folder, &note) {
+        if !force && let Some(newer) = Self::newer_records(folder, &note, options) {
             return Err(Error::Unavailable {
                 what: format!(
                     "nothing was done: the catalog is whole, and the copy ends at record {}, so {newer} records would be lost",
@@ -241,15 +248,15 @@ impl Library {
         drop(alone);
         // The index may have followed records that are no more.
         let _ = fs::remove_file(folder.join("index").join("manifest"));
-        let library = Self::open(folder, crate::Options::default())?;
+        let library = Self::open(folder, options.clone())?;
         let documents =
             library.catalog.numbers(&shelf_catalog::Scope::Library, &shelf_catalog::Filter::default())?;
         Ok(Recovered { sequence: note.sequence, documents: documents.len() as u64, set_aside: aside })
     }
 
     /// How many records a whole catalog has after those of the copy; `None` when it is damaged, lost or behind.
-    fn newer_records(folder: &Path, note: &CopyNote) -> Option<u64> {
-        let library = Self::open_anyway(folder, crate::Options::default()).ok()?;
+    fn newer_records(folder: &Path, note: &CopyNote, options: &crate::Options) -> Option<u64> {
+        let library = Self::open_anyway(folder, options.clone()).ok()?;
         let is_whole = library.lost_records().ok()?.is_none()
             && library.catalog.integrity().ok()?.is_empty()
             && library.catalog.audit().ok()?.is_empty();

@@ -15,6 +15,16 @@ pub(crate) const CONFIG_VARIABLE: &str = "SHELF_CONFIG";
 /// The environment variable that gives a stdio server the identity of a token.
 pub(crate) const TOKEN_VARIABLE: &str = "SHELF_TOKEN";
 
+/// The environment variables that say how a bucket is reached, as other programs for S3 read them: address, region, key,
+/// secret, and the token of temporary keys.
+pub(crate) const BUCKET_VARIABLES: [&str; 5] = [
+    "AWS_ENDPOINT_URL",
+    "AWS_REGION",
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+];
+
 const fn setting(key: &'static str, variable: &'static str, about: &'static str) -> Setting {
     Setting { key, variable, about }
 }
@@ -22,6 +32,21 @@ const fn setting(key: &'static str, variable: &'static str, about: &'static str)
 /// Every setting.
 pub(crate) const SETTINGS: &[Setting] = &[
     setting("data_dir", "SHELF_DATA_DIR", "Library folder; empty for the platform's data folder"),
+    setting(
+        "library.objects",
+        "SHELF_OBJECTS",
+        "Where packs are kept: s3://bucket/prefix, or folder; empty for the place that the library has",
+    ),
+    setting(
+        "library.cache",
+        "SHELF_CACHE",
+        "Folder for this machine's copies of what is in a bucket; empty for the folder `cache` in the library",
+    ),
+    setting(
+        "library.cache_megabytes",
+        "SHELF_CACHE_MEGABYTES",
+        "Maximum size of those copies, in MiB; at least 16",
+    ),
     setting("http.listen", "SHELF_HTTP_LISTEN", "Address that `shelf serve --http` listens on"),
     setting(
         "http.admin_listen",
