@@ -187,8 +187,11 @@ impl Store {
             );
         }
         // Readers go on while indexes are read, which may take long over a network.
-        let unknown: HashMap<String, u64> =
-            sizes.iter().filter(|(name, _)| !known.contains(*name)).map(|(name, size)| (name.clone(), *size)).collect();
+        let unknown: HashMap<String, u64> = sizes
+            .iter()
+            .filter(|(name, _)| !known.contains(*name))
+            .map(|(name, size)| (name.clone(), *size))
+            .collect();
         let opened = self.open_indexes(&unknown);
         let mut packs = self.packs.write();
         packs.open.retain(|(_, pack)| sizes.contains_key(&pack.name) || !known.contains(&pack.name));
@@ -214,7 +217,8 @@ impl Store {
 
     /// Reads the indexes of packs, as many at a time as the storage is good for.
     fn open_indexes<'s>(&self, sizes: &'s HashMap<String, u64>) -> Vec<(&'s str, Result<Index, Error>)> {
-        let open = |(name, size): (&'s String, &u64)| (name.as_str(), Index::open(&*self.objects, name, *size));
+        let open =
+            |(name, size): (&'s String, &u64)| (name.as_str(), Index::open(&*self.objects, name, *size));
         let threads = self.objects.parallel().min(sizes.len());
         if threads < 2 {
             return sizes.iter().map(open).collect();

@@ -24,10 +24,7 @@ use rustix::{
 };
 use shelf_base::{CallContext, Coordination, Held, LockMode};
 
-use crate::{
-    Error, ObjectsPlace, Result,
-    storage,
-};
+use crate::{Error, ObjectsPlace, Result, storage};
 
 /// How long a writer waits for garbage collection at most.
 const WRITERS_WAIT: Duration = Duration::from_secs(120);

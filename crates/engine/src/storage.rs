@@ -99,7 +99,9 @@ impl StorageSettings {
         match (&self.objects, noted) {
             (None, noted) => Ok(noted.unwrap_or(ObjectsPlace::Folder)),
             (Some(asked), Some(noted)) if *asked != noted => Err(elsewhere(&noted, asked)),
-            (Some(asked @ ObjectsPlace::Bucket(..)), None) if has_packs(&Folder::new(folder.join("packs"))) => {
+            (Some(asked @ ObjectsPlace::Bucket(..)), None)
+                if has_packs(&Folder::new(folder.join("packs"))) =>
+            {
                 Err(elsewhere(&ObjectsPlace::Folder, asked))
             }
             (Some(asked), _) => Ok(asked.clone()),
@@ -229,7 +231,8 @@ impl Library {
     }
 
     fn ping_objects(&self) -> Result<()> {
-        let failed = |source| shelf_blocks::Error::Storage { action: "reach", object: "the packs".into(), source };
+        let failed =
+            |source| shelf_blocks::Error::Storage { action: "reach", object: "the packs".into(), source };
         Ok(self.blocks.objects().ping().map_err(failed)?)
     }
 }

@@ -1,9 +1,6 @@
 //! An S3 server over a temporary folder, on a port of this machine.
 
-use std::{
-    net::SocketAddr,
-    path::PathBuf,
-};
+use std::{net::SocketAddr, path::PathBuf};
 
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
@@ -34,13 +31,17 @@ impl S3Server {
         let mut builder = S3ServiceBuilder::new(files);
         builder.set_auth(SimpleAuth::from_single(Self::KEY, Self::SECRET));
         let service = builder.build();
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .expect("a runtime");
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).expect("a port");
         let address = listener.local_addr().expect("an address");
         runtime.spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service.clone());
+                let connection =
+                    http1::Builder::new().serve_connection(TokioIo::new(stream), service.clone());
                 tokio::spawn(connection);
             }
         });
@@ -71,5 +72,4 @@ impl S3Server {
             ("AWS_SECRET_ACCESS_KEY", Self::SECRET.into()),
         ]
     }
-
 }

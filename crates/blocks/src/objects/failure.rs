@@ -55,7 +55,11 @@ impl fmt::Display for RemoteError {
             Failure::Throttled => "the object store asks for fewer requests",
             Failure::Away => "the object store does not answer",
         };
-        if self.what.is_empty() { formatter.write_str(about) } else { write!(formatter, "{about} ({})", self.what) }
+        if self.what.is_empty() {
+            formatter.write_str(about)
+        } else {
+            write!(formatter, "{about} ({})", self.what)
+        }
     }
 }
 

@@ -90,7 +90,9 @@ fn keeps_large_objects(objects: &dyn Objects) {
     objects.put("large.pack", &[head, rest]).expect("a large object");
     assert_eq!(objects.length("large.pack").expect("a length"), content.len() as u64);
     assert!(read(objects, "large.pack", 0, content.len()).expect("all") == content);
-    assert!(read(objects, "large.pack", (9 << 20) - 5, 10).expect("a part") == content[(9 << 20) - 5..][..10]);
+    assert!(
+        read(objects, "large.pack", (9 << 20) - 5, 10).expect("a part") == content[(9 << 20) - 5..][..10]
+    );
     objects.put("large.pack", &[&content]).expect("the same again");
     objects.delete("large.pack").expect("delete");
 }
@@ -103,7 +105,9 @@ fn lists_in_pages(objects: &dyn Objects) {
     }
     let first = objects.list("many-").expect("the first page");
     assert_eq!(first.len(), LIST_PAGE);
-    assert!(first.iter().zip(&many).all(|(found, name)| found.name == *name && found.size == name.len() as u64));
+    assert!(
+        first.iter().zip(&many).all(|(found, name)| found.name == *name && found.size == name.len() as u64)
+    );
     let second = objects.list(&first[LIST_PAGE - 1].name).expect("the second page");
     assert_eq!(second.iter().filter(|found| found.name.starts_with("many-")).count(), 3);
     let mut all = [before.clone(), many.clone()].concat();

@@ -99,7 +99,8 @@ impl Library {
         let tried = objects.ping().and_then(|()| try_out(objects));
         Some(match tried {
             Ok(elapsed) => {
-                let text = format!("{place} answers in {} ms and keeps what is written to it", elapsed.as_millis());
+                let text =
+                    format!("{place} answers in {} ms and keeps what is written to it", elapsed.as_millis());
                 line("objects", Advice::Fine, text)
             }
             Err(source) => {

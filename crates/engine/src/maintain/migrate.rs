@@ -153,7 +153,9 @@ impl Library {
         )?;
         let Some(first) = first else { return Ok(()) };
         Err(refused(
-            format!("{missing} contents are not whole at the new place, the first is {first}; nothing was switched"),
+            format!(
+                "{missing} contents are not whole at the new place, the first is {first}; nothing was switched"
+            ),
             Kind::Corrupt,
         ))
     }

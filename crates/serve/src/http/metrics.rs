@@ -47,7 +47,11 @@ pub(super) async fn serve(listener: TcpListener, stop: CancellationToken) {
         metrics::Unit::Seconds,
         "Time of operations on a remote object store, with repetitions"
     );
-    metrics::describe_gauge!("shelf_cache_bytes", metrics::Unit::Bytes, "Size of this machine's copies when last seen");
+    metrics::describe_gauge!(
+        "shelf_cache_bytes",
+        metrics::Unit::Bytes,
+        "Size of this machine's copies when last seen"
+    );
     let router = Router::new()
         .route("/metrics", get(move || std::future::ready(handle.render())))
         .route("/healthz", get(|| std::future::ready("ok\n")))

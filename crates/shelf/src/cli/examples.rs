@@ -125,7 +125,10 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ("backup", &[("shelf backup library-2026-01-31.shelf", "the whole library as one file, verified")]),
     (
         "restore-library",
-        &[("shelf restore-library library-2026-01-31.shelf --data-dir restored", "make a library from a backup")],
+        &[(
+            "shelf restore-library library-2026-01-31.shelf --data-dir restored",
+            "make a library from a backup",
+        )],
     ),
     (
         "migrate",

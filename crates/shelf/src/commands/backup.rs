@@ -34,7 +34,8 @@ pub(super) fn restore(file: &Path, folder: &Path, options: &Options, output: &Ou
         return output.print_json(&view("data_dir", folder, &report));
     }
     output.print(&format!("{}: {}", folder.display(), told(&report)))?;
-    output.say(Tone::Good, "verified; the search index is built when somebody searches, or by `shelf reindex`");
+    output
+        .say(Tone::Good, "verified; the search index is built when somebody searches, or by `shelf reindex`");
     Ok(())
 }
 
@@ -61,11 +62,12 @@ pub(super) fn migrate(to: &str, delete_old: bool, settings: &Settings, output: &
     }
     let packs = counted(moved.packs, "pack", "packs");
     output.print(&format!("{packs} in {}; {} copied ({})", moved.to, moved.copied, human(moved.bytes)))?;
+    output
+        .say(Tone::Good, &format!("verified: {} blocks and {} journal records", moved.blocks, moved.journal));
     output.say(
-        Tone::Good,
-        &format!("verified: {} blocks and {} journal records", moved.blocks, moved.journal),
+        Tone::Warning,
+        "restart servers that have this library open; until then they read at the old place",
     );
-    output.say(Tone::Warning, "restart servers that have this library open; until then they read at the old place");
     Ok(())
 }
 

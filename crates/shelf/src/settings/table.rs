@@ -17,13 +17,8 @@ pub(crate) const TOKEN_VARIABLE: &str = "SHELF_TOKEN";
 
 /// The environment variables that say how a bucket is reached, as other programs for S3 read them: address, region, key,
 /// secret, and the token of temporary keys.
-pub(crate) const BUCKET_VARIABLES: [&str; 5] = [
-    "AWS_ENDPOINT_URL",
-    "AWS_REGION",
-    "AWS_ACCESS_KEY_ID",
-    "AWS_SECRET_ACCESS_KEY",
-    "AWS_SESSION_TOKEN",
-];
+pub(crate) const BUCKET_VARIABLES: [&str; 5] =
+    ["AWS_ENDPOINT_URL", "AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"];
 
 const fn setting(key: &'static str, variable: &'static str, about: &'static str) -> Setting {
     Setting { key, variable, about }

@@ -52,7 +52,8 @@ fn a_library_comes_back_from_one_file_with_its_past() {
 
     let restored = path("restored");
     let taken: Value =
-        serde_json::from_str(&ok(&restored, &["restore-library", backup.to_str().unwrap(), "--json"])).unwrap();
+        serde_json::from_str(&ok(&restored, &["restore-library", backup.to_str().unwrap(), "--json"]))
+            .unwrap();
     for key in ["packs", "contents", "versions", "snapshots", "sequence"] {
         assert_eq!(taken[key], made[key], "{key}");
     }

@@ -78,6 +78,17 @@ fn tree(folder: &Path) -> PathBuf {
     tree
 }
 
+/// On a busy machine the bucket may be slow to answer.
+fn becomes_ready(server: &Server) -> bool {
+    (0..100).any(|_| {
+        let is_ready = server.request("GET", "/readyz", &[], "").0 == 200;
+        if !is_ready {
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        is_ready
+    })
+}
+
 #[test]
 fn everything_works_with_packs_in_a_bucket() {
     let (server, folder) = (S3Server::start(), tempfile::tempdir().unwrap());
@@ -100,7 +111,10 @@ fn everything_works_with_packs_in_a_bucket() {
     for other in ["s3://library/two", "folder"] {
         let elsewhere = Place::new(place.library.clone(), server.address(), Some(other));
         let (code, _, err) = elsewhere.run(&["list"]);
-        assert!(code == 3 && err.contains("are in s3://library/one") && err.contains("shelf migrate"), "{err}");
+        assert!(
+            code == 3 && err.contains("are in s3://library/one") && err.contains("shelf migrate"),
+            "{err}"
+        );
     }
     // Another library may not share it.
     let second = Place::new(folder.path().join("second"), server.address(), Some(OBJECTS));
@@ -109,10 +123,11 @@ fn everything_works_with_packs_in_a_bucket() {
 
     place.ok(&["delete", "large.txt"]);
     place.ok(&["add", tree.join("05").to_str().unwrap()]);
-    place.ok(&["gc", "--keep-last", "0", "--yes"]);
+    place.ok(&["gc", "--keep-last", "0", "--drop-labelled", "--yes"]);
     place.ok(&["check"]);
     place.ok(&["doctor"]);
-    let after: u64 = packs_in(&bucket).iter().map(|name| fs::metadata(bucket.join(name)).unwrap().len()).sum();
+    let after: u64 =
+        packs_in(&bucket).iter().map(|name| fs::metadata(bucket.join(name)).unwrap().len()).sum();
     assert!(after < 300_000, "garbage collection frees the bucket: {after}");
     let listed = place.ok(&["list", "--paths"]);
     assert!(listed.lines().count() == 40 && !listed.contains("large"), "{listed}");
@@ -152,14 +167,17 @@ fn a_network_that_fails_loses_nothing_and_says_so() {
     place.ok(&["check"]);
 
     let running = place.server(&["--no-auth"]);
-    assert_eq!(running.request("GET", "/readyz", &[], "").0, 200);
+    assert!(becomes_ready(&running));
     proxy.set(Weather { away: true, ..Weather::CLEAR });
     let (code, _, body) = running.request("GET", "/readyz", &[], "");
     assert!(code == 503 && body.contains("objects") && body.contains("does not answer"), "{code} {body}");
     let (code, out, err) = place.run(&["doctor"]);
-    assert!(code != 0 && out.contains("BAD  objects") && out.contains("AWS_ENDPOINT_URL"), "{code} {out}{err}");
+    assert!(
+        code != 0 && out.contains("BAD  objects") && out.contains("AWS_ENDPOINT_URL"),
+        "{code} {out}{err}"
+    );
     proxy.set(Weather::CLEAR);
-    assert_eq!(running.request("GET", "/readyz", &[], "").0, 200, "it comes back by itself");
+    assert!(becomes_ready(&running), "it comes back by itself");
 }
 
 #[test]
@@ -192,7 +210,10 @@ fn packs_move_to_a_bucket_and_back() {
     let half = fs::read(place.library.join("packs").join(&local[0])).unwrap();
     fs::write(bucket.join(&local[0]), &half[..half.len() / 2]).unwrap();
     let moved = place.json(&["migrate", "--to", OBJECTS]);
-    assert_eq!((&moved["packs"], &moved["from"], &moved["to"]), (&json!(local.len()), &json!("folder"), &json!(OBJECTS)));
+    assert_eq!(
+        (&moved["packs"], &moved["from"], &moved["to"]),
+        (&json!(local.len()), &json!("folder"), &json!(OBJECTS))
+    );
     assert_eq!(packs_in(&bucket), local);
     assert_eq!(packs_in(&place.library.join("packs")), local, "the old packs stay unless they are to go");
     fs::remove_dir_all(place.library.join("packs")).unwrap();
@@ -234,7 +255,10 @@ fn a_server_notices_that_packs_were_moved() {
     assert_eq!(code, 200, "{body}");
     place.ok(&["migrate", "--to", OBJECTS]);
     let (code, _, body) = add("after");
-    assert!(code != 200 && body.contains("have been moved to s3://library/one") && body.contains("restart"), "{body}");
+    assert!(
+        code != 200 && body.contains("have been moved to s3://library/one") && body.contains("restart"),
+        "{body}"
+    );
     let listed = place.ok(&["list", "--paths"]);
     assert!(listed.contains("before") && !listed.contains("after"), "{listed}");
     place.ok(&["check"]);

@@ -83,10 +83,13 @@ impl BucketSettings {
     pub fn parse(text: &str) -> Option<Self> {
         let (bucket, prefix) = text.strip_prefix("s3://")?.split_once('/').unwrap_or((&text[5..], ""));
         let is_bucket = (3..=63).contains(&bucket.len())
-            && bucket.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-_".contains(&byte));
+            && bucket
+                .bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-_".contains(&byte));
         let prefix = prefix.trim_matches('/');
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/.-_".contains(&byte);
-        let is_prefix = prefix.bytes().all(is_plain) && !prefix.split('/').any(|part| part == "." || part == "..");
+        let is_prefix =
+            prefix.bytes().all(is_plain) && !prefix.split('/').any(|part| part == "." || part == "..");
         (is_bucket && is_prefix).then(|| Self::new(bucket, prefix))
     }
 }
@@ -136,7 +139,9 @@ impl Bucket {
         if let Some(token) = &settings.session_token {
             builder = builder.with_token(token.reveal());
         }
-        let store = builder.build().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error.to_string()))?;
+        let store = builder
+            .build()
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error.to_string()))?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .max_blocking_threads(AT_ONCE * 2)
@@ -184,7 +189,8 @@ impl Bucket {
         let outcome = outcome.and_then(|outcome| outcome.map_err(|error| typed(&error)));
         let seconds = started.elapsed().as_secs_f64();
         let code = if outcome.is_ok() { "ok" } else { "error" };
-        metrics::histogram!("shelf_objects_seconds", "backend" => "s3", "operation" => operation).record(seconds);
+        metrics::histogram!("shelf_objects_seconds", "backend" => "s3", "operation" => operation)
+            .record(seconds);
         metrics::counter!("shelf_objects_total", "backend" => "s3", "operation" => operation, "outcome" => code)
             .increment(1);
         if let Err(error) = &outcome
@@ -301,10 +307,15 @@ impl Objects for Bucket {
         if ranges.iter().all(|range| range.length == 0) {
             let length = self.length(name)?;
             let is_inside = ranges.iter().all(|range| range.offset <= length);
-            return if is_inside { Ok(vec![Vec::new(); ranges.len()]) } else { Err(io::ErrorKind::UnexpectedEof.into()) };
+            return if is_inside {
+                Ok(vec![Vec::new(); ranges.len()])
+            } else {
+                Err(io::ErrorKind::UnexpectedEof.into())
+            };
         }
         let wanted: Vec<_> = ranges.iter().filter(|range| range.length > 0).collect();
-        let asked: Vec<_> = wanted.iter().map(|range| range.offset..range.offset + range.length as u64).collect();
+        let asked: Vec<_> =
+            wanted.iter().map(|range| range.offset..range.offset + range.length as u64).collect();
         let (store, path) = (self.store.clone(), self.path(name));
         let found = self.wait("read", name, async move { store.get_ranges(&path, &asked).await })?;
         if found.iter().zip(&wanted).any(|(found, range)| found.len() != range.length) {
@@ -339,7 +350,8 @@ impl Objects for Bucket {
             let name = found.location.filename().unwrap_or_default().to_owned();
             Listed { name, size: found.size }
         };
-        let mut page: Vec<Listed> = found.into_iter().map(listed).filter(|found| found.name.as_str() > after).collect();
+        let mut page: Vec<Listed> =
+            found.into_iter().map(listed).filter(|found| found.name.as_str() > after).collect();
         page.sort_unstable();
         Ok(page)
     }
@@ -372,23 +384,18 @@ fn typed(error: &object_store::Error) -> io::Error {
     use object_store::Error;
     let said = last_cause(error);
     match error {
-        Error::NotFound { .. } if is_no_bucket(error) => Failure::Denied.error("there is no such bucket"),
         Error::NotFound { .. } => Failure::Gone.error(""),
         Error::AlreadyExists { .. } | Error::Precondition { .. } | Error::NotModified { .. } => {
             io::ErrorKind::AlreadyExists.into()
         }
-        Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => Failure::Denied.error(said),
         other => match refusal(other) {
+            Some(Refusal::Denied(said)) => Failure::Denied.error(said),
             Some(Refusal::Throttled(said)) => Failure::Throttled.error(said),
             Some(Refusal::Broken(said) | Refusal::Unanswered(said)) => Failure::Away.error(said),
             Some(Refusal::OutOfRange) => io::ErrorKind::UnexpectedEof.into(),
             None => io::Error::other(said),
         },
     }
-}
-
-fn is_no_bucket(error: &object_store::Error) -> bool {
-    last_cause(error).contains("NoSuchBucket")
 }
 
 fn refusal(error: &object_store::Error) -> Option<&Refusal> {
@@ -426,7 +433,17 @@ mod tests {
         check("s3://shelf", Some(("shelf", "")));
         check("s3://shelf/", Some(("shelf", "")));
         check("s3://shelf.example/a/b/", Some(("shelf.example", "a/b")));
-        for wrong in ["", "s3:", "s3://", "s3:///x", "s3://a", "S3://shelf", "s3://shelf/../x", "s3://sh elf", "file:///x"] {
+        for wrong in [
+            "",
+            "s3:",
+            "s3://",
+            "s3:///x",
+            "s3://a",
+            "S3://shelf",
+            "s3://shelf/../x",
+            "s3://sh elf",
+            "file:///x",
+        ] {
             check(wrong, None);
         }
         assert_eq!(BucketSettings::parse("s3://shelf/a/").unwrap().to_string(), "s3://shelf/a");

@@ -2,8 +2,8 @@
 //!
 //! A request runs on a thread of the client's runtime and is read to its end there: objects are at most some tens of
 //! megabytes, so that a connection which is cut in the middle is a failed request that is sent again, not a half answer.
-//! Answers that ask for patience become errors with a type of our own, which the caller finds again at the end of the
-//! chain of causes.
+//! Answers that say why a request was refused become errors with a type of our own, which the caller finds again at the
+//! end of the chain of causes.
 
 use std::{
     error, fmt,
@@ -20,7 +20,8 @@ use http_body_util::BodyExt;
 use object_store::{
     ClientOptions,
     client::{
-        HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody, HttpService,
+        HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody,
+        HttpService,
     },
 };
 use ureq::{
@@ -38,6 +39,8 @@ pub(super) enum Refusal {
     Throttled(String),
     /// The store had an error of its own.
     Broken(String),
+    /// The keys are wrong, or do not allow it; or there is no such bucket.
+    Denied(String),
     /// The object ends before the range that was asked for begins.
     OutOfRange,
     /// No answer came, or not all of it.
@@ -47,7 +50,9 @@ pub(super) enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Throttled(what) | Self::Broken(what) | Self::Unanswered(what) => formatter.write_str(what),
+            Self::Throttled(what) | Self::Broken(what) | Self::Unanswered(what) | Self::Denied(what) => {
+                formatter.write_str(what)
+            }
             Self::OutOfRange => formatter.write_str("the object is shorter"),
         }
     }
@@ -100,8 +105,7 @@ impl Transport {
         match refusal(parts.status, &body) {
             None => Ok(Response::from_parts(parts, body)),
             Some(refusal) => {
-                // Of these, the client repeats all but the last.
-                let is_passing = !matches!(refusal, Refusal::OutOfRange);
+                let is_passing = matches!(refusal, Refusal::Throttled(_) | Refusal::Broken(_));
                 let kind = if is_passing { HttpErrorKind::Request } else { HttpErrorKind::Unknown };
                 Err(HttpError::new(kind, refusal))
             }
@@ -117,6 +121,10 @@ fn refusal(status: StatusCode, body: &[u8]) -> Option<Refusal> {
     match status.as_u16() {
         429 | 503 => Some(Refusal::Throttled(told())),
         408 | 500 | 502 | 504 => Some(Refusal::Broken(told())),
+        401 | 403 => Some(Refusal::Denied(told())),
+        404 if body.windows(12).any(|word| word == b"NoSuchBucket") => {
+            Some(Refusal::Denied("there is no such bucket".into()))
+        }
         416 => Some(Refusal::OutOfRange),
         _ => None,
     }
@@ -141,7 +149,8 @@ impl HttpService for Transport {
         let (parts, body) = request.into_parts();
         let body = body.collect().await?.to_bytes();
         let transport = self.clone();
-        let sent = tokio::task::spawn_blocking(move || transport.send(Request::from_parts(parts, body))).await;
+        let sent =
+            tokio::task::spawn_blocking(move || transport.send(Request::from_parts(parts, body))).await;
         let answer = sent.unwrap_or_else(|error| Err(HttpError::new(HttpErrorKind::Unknown, error)));
         if answer.is_err() {
             self.traffic.failed.fetch_add(1, Ordering::Relaxed);

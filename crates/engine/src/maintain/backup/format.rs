@@ -151,7 +151,8 @@ impl Reader {
         let mut file = BufReader::with_capacity(PIECE, File::open(path).map_err(failed)?);
         let length = file.seek(io::SeekFrom::End(0)).map_err(failed)?;
         file.rewind().map_err(failed)?;
-        let mut reader = Self { file, path: shown, chain: blake3::Hasher::new(), packs: 0, offset: 0, length };
+        let mut reader =
+            Self { file, path: shown, chain: blake3::Hasher::new(), packs: 0, offset: 0, length };
         let mut magic = [0; MAGIC.len()];
         if length < MAGIC.len() as u64 {
             return Err(reader.unusable("it is not a backup of a library"));
@@ -159,7 +160,8 @@ impl Reader {
         reader.fill(&mut magic)?;
         if &magic != MAGIC {
             let is_newer = magic.starts_with(FAMILY);
-            let what = if is_newer { "a newer version of shelf made it" } else { "it is not a backup of a library" };
+            let what =
+                if is_newer { "a newer version of shelf made it" } else { "it is not a backup of a library" };
             return Err(reader.unusable(what));
         }
         Ok(reader)
@@ -275,7 +277,9 @@ mod tests {
     fn sample() -> Vec<u8> {
         let mut writer = Writer::begin(Vec::new()).unwrap();
         let pack = format!("{}.pack", "0a".repeat(16));
-        for (section, name, content) in [(Section::Catalog, "catalog", "catalog"), (Section::Pack, &pack, "pack")] {
+        for (section, name, content) in
+            [(Section::Catalog, "catalog", "catalog"), (Section::Pack, &pack, "pack")]
+        {
             writer.begin_section(section, name, content.len() as u64).unwrap();
             content.bytes().for_each(|byte| writer.write(&[byte]).unwrap());
             writer.end_section().unwrap();

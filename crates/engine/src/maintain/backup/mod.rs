@@ -125,7 +125,10 @@ impl Library {
         make_folder(folder)?;
         let locks = Locks::new(Arc::new(FolderLocks::new(folder)));
         let Some(_alone) = locks.try_alone("restore")? else {
-            return Err(Error::Busy(format!("another process is restoring a library into {}", folder.display())));
+            return Err(Error::Busy(format!(
+                "another process is restoring a library into {}",
+                folder.display()
+            )));
         };
         let stage = folder.join(STAGE);
         let is_again = clear_interrupted(folder, &stage)?;
@@ -202,7 +205,8 @@ fn unpack(
             bytes.extend_from_slice(piece);
             Ok(())
         })?;
-        let failed = |source| shelf_blocks::Error::Storage { action: "write", object: pack.name.clone(), source };
+        let failed =
+            |source| shelf_blocks::Error::Storage { action: "write", object: pack.name.clone(), source };
         Ok(objects.put(&pack.name, &[&bytes]).map_err(failed)?)
     })?;
     check(backup, stage, objects, &summary, call)
@@ -296,7 +300,8 @@ fn each_piece(
         call.check()?;
         let length = (pack.size - offset).min(PIECE);
         let range = ByteRange { offset, length: length as usize };
-        let failed = |source| shelf_blocks::Error::Storage { action: "read", object: pack.name.clone(), source };
+        let failed =
+            |source| shelf_blocks::Error::Storage { action: "read", object: pack.name.clone(), source };
         let read = objects.read(&pack.name, &[range]).map_err(failed)?;
         read.iter().try_for_each(|piece| take(piece))?;
         offset += length;
