@@ -22,10 +22,10 @@ fn leftovers(folder: &Path) -> Vec<String> {
     names.map(|name| name.to_string_lossy().into_owned()).filter(|name| name.ends_with(".part")).collect()
 }
 
-/// Words that do not compress to nothing.
-fn words(seed: u64, count: usize) -> String {
+/// Bytes that do not compress, and that nobody indexes.
+fn noise(seed: u64, length: usize) -> Vec<u8> {
     let mut dice = Dice(seed * 2 + 1);
-    (0..count).map(|_| format!("word{} ", dice.roll(100_000))).collect()
+    (0..length).map(|_| dice.roll(256) as u8).collect()
 }
 
 #[test]
@@ -33,9 +33,9 @@ fn a_library_comes_back_from_one_file_with_its_past() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let (library, tree) = (path("library"), files(folder.path(), 60));
-    fs::write(tree.join("large.txt"), words(1, 60_000)).unwrap();
+    fs::write(tree.join("large.bin"), noise(1, 400_000)).unwrap();
     ok(&library, &["add", tree.to_str().unwrap(), "--label", "first"]);
-    fs::write(tree.join("large.txt"), words(2, 60_000)).unwrap();
+    fs::write(tree.join("large.bin"), noise(2, 400_000)).unwrap();
     ok(&library, &["add", tree.to_str().unwrap()]);
     ok(&library, &["delete", "7.txt"]);
     ok(&library, &["call", "add", &json!({ "name": "note", "content": "the avocet wades" }).to_string()]);
@@ -62,12 +62,12 @@ fn a_library_comes_back_from_one_file_with_its_past() {
     assert_eq!(ok(&restored, &["list", "--json"]), ok(&library, &["list", "--json"]));
     assert_eq!(ok(&restored, &["snapshot", "list", "--json"]), ok(&library, &["snapshot", "list", "--json"]));
     assert!(ok(&restored, &["search", "avocet", "--json"]).contains("note"));
-    let (out, first) = (path("out"), words(1, 60_000));
+    let (out, first) = (path("out"), noise(1, 400_000));
     ok(&restored, &["restore", "--label", "first", out.to_str().unwrap()]);
-    let inside = out.join(tree.strip_prefix("/").unwrap_or(&tree)).join("large.txt");
-    let found = [inside, out.join("files/large.txt"), out.join("large.txt")];
+    let inside = out.join(tree.strip_prefix("/").unwrap_or(&tree)).join("large.bin");
+    let found = [inside, out.join("files/large.bin"), out.join("large.bin")];
     let found = found.iter().find(|path| path.exists()).expect("the restored file");
-    assert!(fs::read_to_string(found).unwrap() == first);
+    assert!(fs::read(found).unwrap() == first);
     let token: Value = serde_json::from_str(&token).unwrap();
     assert!(ok(&restored, &["token", "list", "--json"]).contains(token["id"].as_str().unwrap_or("kept")));
     // It goes on as a library of its own, and nothing is restored over it.
@@ -84,7 +84,7 @@ fn a_cut_or_changed_backup_is_refused_and_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let (library, tree) = (path("library"), files(folder.path(), 30));
-    fs::write(tree.join("large.txt"), words(3, 40_000)).unwrap();
+    fs::write(tree.join("large.bin"), noise(3, 300_000)).unwrap();
     ok(&library, &["add", tree.to_str().unwrap()]);
     let backup = path("backup.shelf");
     ok(&library, &["backup", backup.to_str().unwrap()]);
@@ -126,7 +126,7 @@ fn a_cut_or_changed_backup_is_refused_and_leaves_nothing() {
 fn a_damaged_library_gives_no_backup() {
     let folder = tempfile::tempdir().unwrap();
     let (library, tree) = (folder.path().join("library"), files(folder.path(), 10));
-    fs::write(tree.join("large.txt"), words(5, 60_000)).unwrap();
+    fs::write(tree.join("large.bin"), noise(5, 300_000)).unwrap();
     ok(&library, &["add", tree.to_str().unwrap()]);
     let pack = fs::read_dir(library.join("packs")).unwrap().next().unwrap().unwrap().path();
     let mut bytes = fs::read(&pack).unwrap();
@@ -153,8 +153,10 @@ fn a_backup_beside_writers_is_of_one_moment() {
                 if stop.load(Ordering::Relaxed) {
                     break;
                 }
-                let size = if number % 3 == 0 { 30_000 } else { 40 };
-                let content = format!("number {number}\n{}", words(number, size));
+                let size = if number % 3 == 0 { 150_000 } else { 40 };
+                let letters: String =
+                    noise(number, size).iter().map(|byte| char::from(b'!' + byte % 90)).collect();
+                let content = format!("number {number}\n{letters}");
                 client.call("add", json!({ "name": format!("n{number}"), "content": content }));
                 acknowledged.store(number + 1, Ordering::Relaxed);
             }
