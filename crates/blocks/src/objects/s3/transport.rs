@@ -26,7 +26,7 @@ use object_store::{
 };
 use ureq::{
     Agent, SendBody,
-    http::{Method, Request, Response, StatusCode},
+    http::{HeaderValue, Method, Request, Response, StatusCode, header},
 };
 
 /// Bytes of an error's body that are shown.
@@ -93,8 +93,13 @@ impl Transport {
     }
 
     fn send(&self, request: Request<Bytes>) -> Result<Response<Vec<u8>>, HttpError> {
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
         let has_body = matches!(parts.method, Method::PUT | Method::POST);
+        // A store that refuses a condition may do so at once, and close. The answer would be lost behind a body that nobody
+        // reads, so the body waits until it is asked for.
+        if parts.headers.contains_key(header::IF_NONE_MATCH) && !body.is_empty() {
+            parts.headers.insert(header::EXPECT, HeaderValue::from_static("100-continue"));
+        }
         let sent = if has_body {
             self.agent.run(Request::from_parts(parts, &body[..]))
         } else {
