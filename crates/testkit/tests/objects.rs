@@ -85,7 +85,7 @@ fn a_network_that_fails_costs_time_only() {
     let proxy = Proxy::before(server.address());
     let objects = bucket(proxy.address());
     proxy.set(Weather { delay: Duration::from_millis(1), dropped: 10, cut: 12, busy: 15, away: false });
-    let content = |number: usize| vec![number as u8; 1 + number * 20_011 % 300_000];
+    let content = |number: usize| vec![number as u8; 1 + number * 20_011 % 150_000];
     std::thread::scope(|scope| {
         for thread in 0..4 {
             let objects = &objects;
@@ -102,7 +102,7 @@ fn a_network_that_fails_costs_time_only() {
     proxy.set(Weather { dropped: 10, busy: 15, ..Weather::CLEAR });
     objects.put("large.pack", &[&large]).unwrap();
     assert!(objects.read("large.pack", &range(0, large.len())).unwrap()[0] == large);
-    proxy.set(Weather { dropped: 10, cut: 12, busy: 15, ..Weather::CLEAR });
+    proxy.set(Weather { dropped: 10, cut: 2, busy: 15, ..Weather::CLEAR });
     assert_eq!(objects.list("").unwrap().len(), 25);
     for number in 0..24 {
         let (name, content) = (format!("{number}.pack"), content(number));
