@@ -189,7 +189,7 @@ fn delete_all(store: &Store, names: &[&String]) -> Result<(), Error> {
             .map(|names| scope.spawn(move || names.iter().try_for_each(|name| delete(name))))
             .collect();
         let gone = || Err(Error::damaged("garbage collection", "a thread of it ended early"));
-        running.into_iter().map(|running| running.join().unwrap_or_else(|_| gone())).collect()
+        running.into_iter().try_for_each(|running| running.join().unwrap_or_else(|_| gone()))
     })
 }
 
