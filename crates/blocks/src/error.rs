@@ -4,7 +4,7 @@ use std::io;
 
 use shelf_base::{ErrorInfo, Kind};
 
-use crate::BlockId;
+use crate::{BlockId, objects::Failure};
 
 /// A failure of the block store.
 #[derive(Debug, thiserror::Error)]
@@ -39,14 +39,28 @@ impl Error {
     pub(crate) fn damaged(object: impl Into<String>, what: impl Into<String>) -> Self {
         Self::Damaged { object: object.into(), what: what.into() }
     }
+
+    /// The class of a failure of a remote store. Then nothing is known of the data itself.
+    pub fn failure(&self) -> Option<Failure> {
+        match self {
+            Self::Storage { source, .. } => Failure::of(source),
+            Self::Missing(_) | Self::Damaged { .. } | Self::Source(_) => None,
+        }
+    }
+
+    /// Whether the data may be as it should, and only could not be reached now.
+    pub(crate) fn is_out_of_reach(&self) -> bool {
+        self.failure().is_some_and(|failure| failure != Failure::Gone)
+    }
 }
 
 impl ErrorInfo for Error {
     fn kind(&self) -> Kind {
         match self {
-            Self::Storage { source, .. } => match Kind::of_io(source) {
-                Kind::NotFound => Kind::Io,
-                kind => kind,
+            Self::Storage { source, .. } => match (Failure::of(source), Kind::of_io(source)) {
+                (Some(Failure::Throttled | Failure::Away), _) => Kind::Busy,
+                (_, Kind::NotFound) => Kind::Io,
+                (_, kind) => kind,
             },
             Self::Missing(_) | Self::Damaged { .. } => Kind::Corrupt,
             Self::Source(source) => Kind::of_io(source),
@@ -54,6 +68,19 @@ impl ErrorInfo for Error {
     }
 
     fn hints(&self) -> Vec<String> {
+        if let Some(failure) = self.failure() {
+            return match failure {
+                Failure::Gone => vec!["run `shelf check` to see what is missing".into()],
+                Failure::Denied => {
+                    vec!["check the bucket's name and policy, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY".into()]
+                }
+                Failure::Throttled => vec!["nothing was lost; repeat the call a little later".into()],
+                Failure::Away => vec![
+                    "nothing was lost; repeat the call when the object store answers again".into(),
+                    "`shelf doctor` says what it finds there; AWS_ENDPOINT_URL and AWS_REGION say where it is".into(),
+                ],
+            };
+        }
         match self.kind() {
             Kind::StorageFull => vec!["free some disk space, then repeat the call; nothing was lost".into()],
             Kind::Corrupt => vec!["run `shelf check` to list every damaged block and what needs it".into()],

@@ -118,11 +118,9 @@ impl Plan {
     /// interruption at any point loses nothing.
     pub fn run(&self, store: &Store, live: &HashSet<BlockId>) -> Result<(), Error> {
         let written = self.copy(store, live, &mut || true)?;
-        for name in self.rewrite.iter().chain(&self.delete).filter(|name| !written.contains(*name)) {
-            let failed = |source| Error::Storage { action: "delete", object: name.clone(), source };
-            store.objects().delete(name).map_err(failed)?;
-            store.forget(name);
-        }
+        let doomed: Vec<&String> =
+            self.rewrite.iter().chain(&self.delete).filter(|name| !written.contains(*name)).collect();
+        delete_all(store, &doomed)?;
         let failed = |source| Error::Storage { action: "sweep", object: "unfinished packs".into(), source };
         store.objects().sweep().map_err(failed)?;
         Ok(())
@@ -169,6 +167,30 @@ impl Plan {
         }
         moves
     }
+}
+
+/// Deletes packs, as many at a time as the storage is good for: writers wait meanwhile.
+fn delete_all(store: &Store, names: &[&String]) -> Result<(), Error> {
+    let delete = |name: &String| {
+        let failed = |source| Error::Storage { action: "delete", object: name.clone(), source };
+        store.objects().delete(name).map_err(failed)?;
+        store.forget(name);
+        Ok(())
+    };
+    let threads = store.objects().parallel().min(names.len()).max(1);
+    if threads == 1 {
+        return names.iter().try_for_each(|name| delete(name));
+    }
+    let share = names.len().div_ceil(threads);
+    std::thread::scope(|scope| {
+        let delete = &delete;
+        let running: Vec<_> = names
+            .chunks(share)
+            .map(|names| scope.spawn(move || names.iter().try_for_each(|name| delete(name))))
+            .collect();
+        let gone = || Err(Error::damaged("garbage collection", "a thread of it ended early"));
+        running.into_iter().try_for_each(|running| running.join().unwrap_or_else(|_| gone()))
+    })
 }
 
 /// Blocks that move into the same new packs.

@@ -9,7 +9,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use parking_lot::Mutex;
 
-use crate::{BlockId, Error, Store, pack::Index};
+use crate::{BlockId, Error, Store, pack::Index, store::storage};
 
 /// How thoroughly a stored block is checked before a write relies on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,10 +40,7 @@ impl<'a> Presence<'a> {
             return Ok(false);
         }
         for (number, pack) in self.store.holders(id)? {
-            let stands = *self.packs.lock().entry(number).or_insert_with(|| {
-                self.store.objects().length(&pack.name).is_ok_and(|now| now == pack.length)
-            });
-            if !stands {
+            if !self.stands(number, &pack)? {
                 self.store.forget(&pack.name);
             } else if self.trust == Trust::Pack || self.is_readable(number, &pack, id) {
                 return Ok(true);
@@ -52,12 +49,33 @@ impl<'a> Presence<'a> {
         Ok(false)
     }
 
+    /// Whether a pack exists with the expected length.
+    fn stands(&self, number: u64, pack: &Index) -> Result<bool, Error> {
+        let mut packs = self.packs.lock();
+        if let Some(known) = packs.get(&number) {
+            return Ok(*known);
+        }
+        let stands = match self.store.objects().length(&pack.name) {
+            Ok(now) => now == pack.length,
+            Err(source) => {
+                let error = storage("look for", &pack.name, source);
+                // Storing all that is already there would not help while the store is out of reach.
+                if error.is_out_of_reach() {
+                    return Err(error);
+                }
+                false
+            }
+        };
+        packs.insert(number, stands);
+        Ok(stands)
+    }
+
     fn is_readable(&self, number: u64, pack: &Index, id: &BlockId) -> bool {
         let dictionary = || {
             if let Some(known) = self.dictionaries.lock().get(&number) {
                 return Ok(known.clone());
             }
-            let read = Arc::new(pack.read_dictionary(self.store.objects())?);
+            let read = Arc::new(pack.read_dictionary(self.store.truth())?);
             self.dictionaries.lock().insert(number, read.clone());
             Ok(read)
         };

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use shelf_base::Recent;
 
 use crate::{
@@ -21,6 +21,8 @@ use crate::{
 
 /// Raw bytes of frames that are read ahead at once, at most: the cache must still hold them when they are asked for.
 const AHEAD: usize = 2 << 20;
+/// Frames of a pack that are verified in one go: some megabytes.
+const VERIFIED_AT_ONCE: usize = 64;
 /// Bytes of decompressed frames that are kept.
 const KEPT: usize = 8 << 20;
 
@@ -81,7 +83,8 @@ impl Store {
         self.frames.clear();
     }
 
-    pub(crate) fn objects(&self) -> &dyn Objects {
+    /// The storage of the packs.
+    pub fn objects(&self) -> &dyn Objects {
         &*self.objects
     }
 
@@ -173,6 +176,9 @@ impl Store {
 
     /// Picks up new packs and drops deleted ones.
     pub fn refresh(&self) -> Result<(), Error> {
+        // A pack that is written while this lists is not dropped for being absent from the list.
+        let known: HashSet<String> =
+            self.packs.read().open.iter().map(|(_, pack)| pack.name.clone()).collect();
         let mut sizes: HashMap<String, u64> = HashMap::new();
         for page in objects::pages(&*self.objects) {
             let page = page.map_err(|source| storage("list", "packs", source))?.into_iter();
@@ -180,23 +186,60 @@ impl Store {
                 page.filter(|found| found.name.ends_with(".pack")).map(|found| (found.name, found.size)),
             );
         }
+        // Readers go on while indexes are read, which may take long over a network.
+        let unknown: HashMap<String, u64> = sizes
+            .iter()
+            .filter(|(name, _)| !known.contains(*name))
+            .map(|(name, size)| (name.clone(), *size))
+            .collect();
+        let opened = self.open_indexes(&unknown);
         let mut packs = self.packs.write();
-        packs.listed = true;
-        packs.open.retain(|(_, pack)| sizes.contains_key(&pack.name));
+        packs.open.retain(|(_, pack)| sizes.contains_key(&pack.name) || !known.contains(&pack.name));
         packs.broken.retain(|name, _| sizes.contains_key(name));
-        for (_, known) in &packs.open {
-            sizes.remove(&known.name);
-        }
-        for (name, size) in &sizes {
-            match Index::open(&*self.objects, name, *size) {
+        let present: HashSet<String> = packs.open.iter().map(|(_, pack)| pack.name.clone()).collect();
+        let mut unreachable = None;
+        for (name, opened) in opened {
+            match opened {
+                // Another thread may have been faster.
+                Ok(_) if present.contains(name) => {}
                 Ok(index) => packs.add(index),
                 Err(Error::Storage { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
+                Err(error) if error.is_out_of_reach() => unreachable = Some(error),
                 Err(error) => {
-                    packs.broken.insert(name.clone(), error.to_string());
+                    packs.broken.insert(name.to_owned(), error.to_string());
                 }
             }
         }
-        Ok(())
+        // What is in a pack that could not be reached must not be taken for missing.
+        packs.listed = unreachable.is_none();
+        unreachable.map_or(Ok(()), Err)
+    }
+
+    /// Reads the indexes of packs, as many at a time as the storage is good for.
+    fn open_indexes<'s>(&self, sizes: &'s HashMap<String, u64>) -> Vec<(&'s str, Result<Index, Error>)> {
+        let open =
+            |(name, size): (&'s String, &u64)| (name.as_str(), Index::open(&*self.objects, name, *size));
+        let threads = self.objects.parallel().min(sizes.len());
+        if threads < 2 {
+            return sizes.iter().map(open).collect();
+        }
+        let (left, opened) = (Mutex::new(sizes.iter()), Mutex::new(Vec::with_capacity(sizes.len())));
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    while let Some(next) = { left.lock().next() } {
+                        let done = open(next);
+                        let is_out_of_reach = done.1.as_ref().is_err_and(Error::is_out_of_reach);
+                        opened.lock().push(done);
+                        // The others would fail as slowly as this one did.
+                        if is_out_of_reach {
+                            return;
+                        }
+                    }
+                });
+            }
+        });
+        opened.into_inner()
     }
 
     /// Starts a batch of writes; blocks that are already in a pack are omitted.
@@ -250,16 +293,26 @@ impl Store {
     }
 
     /// Reads every pack in full and verifies every block against its hash.
-    pub fn verify(&self, mut each_pack: impl FnMut(usize, usize) -> bool) -> Result<Vec<Problem>, Error> {
+    pub fn verify(&self, each_pack: impl FnMut(usize, usize) -> bool) -> Result<Vec<Problem>, Error> {
+        self.verify_some(|_| true, each_pack)
+    }
+
+    /// Reads the packs with these names in full and verifies every block against its hash.
+    pub fn verify_some(
+        &self,
+        is_wanted: impl Fn(&str) -> bool,
+        mut each_pack: impl FnMut(usize, usize) -> bool,
+    ) -> Result<Vec<Problem>, Error> {
         self.refresh()?;
         let (packs, broken) = {
             let packs = self.packs.read();
-            (packs.open.iter().map(|(_, pack)| pack.clone()).collect::<Vec<_>>(), packs.broken.clone())
+            let open = packs.open.iter().map(|(_, pack)| pack.clone());
+            (open.filter(|pack| is_wanted(&pack.name)).collect::<Vec<_>>(), packs.broken.clone())
         };
         let mut problems: Vec<Problem> =
             broken.into_iter().map(|(object, what)| Problem { object, block: None, what }).collect();
         for (done, pack) in packs.iter().enumerate() {
-            self.verify_pack(pack, &mut problems);
+            self.verify_pack(pack, &mut problems)?;
             if !each_pack(done + 1, packs.len()) {
                 break;
             }
@@ -268,12 +321,13 @@ impl Store {
         Ok(problems)
     }
 
-    fn verify_pack(&self, pack: &Index, problems: &mut Vec<Problem>) {
+    fn verify_pack(&self, pack: &Index, problems: &mut Vec<Problem>) -> Result<(), Error> {
         let mut note = |block, what| problems.push(Problem { object: pack.name.clone(), block, what });
         let mut dictionary = None;
         for copy in pack.dictionaries() {
-            match pack.read_frame(&*self.objects, copy, None) {
+            match pack.read_frame(self.truth(), copy, None) {
                 Ok(raw) => dictionary = Some(Arc::new(raw)),
+                Err(error) if error.is_out_of_reach() => return Err(error),
                 Err(error) => note(None, format!("a copy of its dictionary: {error}")),
             }
         }
@@ -281,19 +335,35 @@ impl Store {
         for block in &pack.blocks {
             by_frame[block.frame as usize].push(block);
         }
-        for (number, blocks) in by_frame.iter().enumerate().filter(|(_, blocks)| !blocks.is_empty()) {
-            let frame = pack.read_frame(&*self.objects, number as u32, dictionary.as_ref());
-            for block in blocks {
-                let what = match &frame {
-                    Err(error) => error.to_string(),
-                    Ok(raw) if BlockId::of(cut_out(raw, block)) != block.id => {
-                        "its bytes do not match its hash".into()
-                    }
-                    Ok(_) => continue,
+        let frames: Vec<u32> =
+            (0..pack.frames.len() as u32).filter(|frame| !by_frame[*frame as usize].is_empty()).collect();
+        for frames in frames.chunks(VERIFIED_AT_ONCE) {
+            let ranges: Vec<ByteRange> = frames.iter().map(|frame| pack.range(*frame)).collect();
+            let stored = self.truth().read(&pack.name, &ranges);
+            for (at, number) in frames.iter().enumerate() {
+                let frame = match &stored {
+                    Ok(stored) => pack.unpack_frame(*number, &stored[at], dictionary.as_ref()),
+                    // One range that cannot be read must not speak for the others.
+                    Err(_) => pack.read_frame(self.truth(), *number, dictionary.as_ref()),
                 };
-                note(Some(block.id), what);
+                if let Err(error) = &frame
+                    && error.is_out_of_reach()
+                {
+                    return frame.map(drop);
+                }
+                for block in &by_frame[*number as usize] {
+                    let what = match &frame {
+                        Err(error) => error.to_string(),
+                        Ok(raw) if BlockId::of(cut_out(raw, block)) != block.id => {
+                            "its bytes do not match its hash".into()
+                        }
+                        Ok(_) => continue,
+                    };
+                    note(Some(block.id), what);
+                }
             }
         }
+        Ok(())
     }
 
     pub(crate) fn open_packs(&self) -> Vec<Arc<Index>> {
@@ -325,13 +395,14 @@ impl Store {
                 Err(Error::Storage { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
                     self.forget(&pack.name);
                 }
-                Err(error) => last = Some(Err(error)),
+                Err(error) => last = Some(error),
             }
         }
-        if last.is_some() {
+        // What could not be reached is not damaged.
+        if last.as_ref().is_some_and(|error| !error.is_out_of_reach()) {
             self.damaged.write().insert(*id);
         }
-        last
+        last.map(Err)
     }
 
     fn heal(&self, id: &BlockId) {
@@ -374,8 +445,23 @@ impl Store {
 
     fn read_from(&self, number: u64, pack: &Index, id: &BlockId) -> Result<Vec<u8>, Error> {
         let entry = pack.find(id).ok_or(Error::Missing(*id))?;
-        let frame = self.frame(number, pack, entry.frame)?;
-        verified(pack, id, cut_out(&frame, entry)).map(<[u8]>::to_vec)
+        let read = || {
+            let frame = self.frame(number, pack, entry.frame)?;
+            verified(pack, id, cut_out(&frame, entry)).map(<[u8]>::to_vec)
+        };
+        match read() {
+            // Copies may be of a pack that was damaged and has been replaced since.
+            Err(Error::Damaged { .. }) if self.objects.distrust(&pack.name) => {
+                self.frames.clear();
+                read()
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// The storage itself, without copies on this machine.
+    pub fn truth(&self) -> &dyn Objects {
+        self.objects.source().unwrap_or(&*self.objects)
     }
 
     /// Reads and verifies a block from storage, bypassing the cache. `dictionary` provides the pack's dictionary, which
@@ -389,7 +475,7 @@ impl Store {
         let entry = pack.find(id).ok_or(Error::Missing(*id))?;
         let needs_dictionary = pack.frames[entry.frame as usize].codec == Codec::Worded;
         let dictionary = if needs_dictionary { Some(dictionary()?) } else { None };
-        let frame = pack.read_frame(&*self.objects, entry.frame, dictionary.as_ref())?;
+        let frame = pack.read_frame(self.truth(), entry.frame, dictionary.as_ref())?;
         verified(pack, id, cut_out(&frame, entry)).map(drop)
     }
 

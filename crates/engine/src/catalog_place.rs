@@ -105,7 +105,7 @@ fn claim(folder: &Path, objects: &dyn Objects, catalog: &PostgresCatalog) -> Res
             hint: "check the address; if the database was lost, restore it from its backup".into(),
         });
     }
-    if catalog.sequence()? > 0 && !is_remote(objects) && !has_packs(objects)? {
+    if catalog.sequence()? > 0 && !objects.is_remote() && !has_packs(objects)? {
         return Err(Error::Unavailable {
             what: format!("the packs of the library at {} are not in this folder", catalog.address()),
             hint: "use the folder in which the library was made".into(),
@@ -123,11 +123,6 @@ fn claim(folder: &Path, objects: &dyn Objects, catalog: &PostgresCatalog) -> Res
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         outcome => outcome.map_err(|source| Error::writing(path.display().to_string(), source)),
     }
-}
-
-/// Whether packs are somewhere that every machine reaches.
-const fn is_remote(_objects: &dyn Objects) -> bool {
-    false
 }
 
 /// The locks of a library whose catalog is shared by machines, each with a folder of its own.

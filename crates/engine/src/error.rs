@@ -89,6 +89,16 @@ pub enum Error {
     /// Content that does not have its hash any more.
     #[error("the content {0} is damaged: its bytes do not have this hash")]
     WrongHash(shelf_base::Digest),
+    /// A backup cannot be made or used.
+    #[error("{what}")]
+    Backup {
+        /// What is wrong.
+        what: String,
+        /// What sort of failure that is.
+        kind: Kind,
+        /// What to do next.
+        hint: String,
+    },
     /// The blocks failed.
     #[error(transparent)]
     Blocks(#[from] shelf_blocks::Error),
@@ -140,7 +150,7 @@ impl ErrorInfo for Error {
             Self::TooLarge { .. } => Kind::TooLarge,
             Self::Denied(_) => Kind::Denied,
             Self::Unavailable { .. } => Kind::Unavailable,
-            Self::Fetch { kind, .. } => *kind,
+            Self::Fetch { kind, .. } | Self::Backup { kind, .. } => *kind,
             Self::Busy(_) => Kind::Busy,
             Self::Stopped(Stopped::Cancelled) => Kind::Cancelled,
             Self::Stopped(Stopped::TimedOut) => Kind::TimedOut,
@@ -164,7 +174,7 @@ impl ErrorInfo for Error {
                 hints.extend(candidates.iter().cloned());
                 hints
             }
-            Self::Unavailable { hint, .. } => vec![hint.clone()],
+            Self::Unavailable { hint, .. } | Self::Backup { hint, .. } => vec![hint.clone()],
             Self::Blocks(error) => error.hints(),
             Self::Catalog(error) => error.hints(),
             Self::Index(error) => error.hints(),

@@ -44,6 +44,7 @@ mod search;
 mod shelves;
 mod signing;
 mod status;
+mod storage;
 mod texts;
 mod transfer;
 mod tree;
@@ -98,6 +99,7 @@ pub use shelf_workspace::{
     Practice, RepoEntry, RepoFile, RepoList, RepoWindow, WorkspaceError,
 };
 pub use status::{Figures, StatusReply};
+pub use storage::{Backend, BucketAccess, ObjectsPlace, StorageSettings};
 pub use transfer::{ImportContent, ImportItem, ImportReply};
 pub use tree::{Entry, Listing};
 pub use undelete::{UndeleteRequest, Undeleted};

@@ -10,10 +10,7 @@ use std::{
 use parking_lot::Mutex;
 use shelf_accounts::Pass;
 use shelf_base::{CallContext, Clock, Coordination, Digest, Moment, SystemClock};
-use shelf_blocks::{
-    Store,
-    objects::{Folder, Objects},
-};
+use shelf_blocks::{Store, objects::Objects};
 use shelf_catalog::{Catalog, Scope};
 use shelf_fetch::UnderWay;
 use shelf_workspace::Workspace;
@@ -33,6 +30,7 @@ use crate::{
     maintain::{Copying, Reserve},
     readings::Readings,
     status::Figures,
+    storage::{self, ObjectsPlace, StorageSettings},
     workspace::{self, WorkspaceSettings},
 };
 
@@ -57,6 +55,8 @@ pub struct Options {
     pub links: LinkSettings,
     /// The database that holds the catalog; the library's own folder does when it is not given.
     pub catalog: Option<CatalogAddress>,
+    /// Where the packs are kept.
+    pub storage: StorageSettings,
 }
 
 /// Addresses in replies: where they lead, and how long they work.
@@ -157,6 +157,7 @@ fn keep_to_the_owner(folder: &Path) -> Result<()> {
         "archives",
         "exports",
         "evidence",
+        "cache",
     ] {
         let path = folder.join(name);
         let is_loose = |facts: &fs::Metadata| facts.is_dir() && facts.permissions().mode() & 0o077 != 0;
@@ -226,7 +227,8 @@ impl Library {
 
     /// Whether `folder` holds a library, whatever its state.
     pub fn is_in(folder: &Path) -> bool {
-        ["catalog.db", "catalog.address", "packs", "recovery"].iter().any(|name| folder.join(name).exists())
+        let parts = ["catalog.db", "catalog.address", "packs", "recovery", "objects"];
+        parts.iter().any(|name| folder.join(name).exists())
     }
 
     /// Opens a library whatever its state: for those who look at it or mend it.
@@ -238,8 +240,15 @@ impl Library {
             source,
         })?;
         keep_to_the_owner(folder)?;
-        let objects = Arc::new(Folder::new(folder.join("packs")));
-        Self::with(folder, objects, Arc::new(SystemClock), options)
+        let place = options.storage.place(folder)?;
+        let objects = options.storage.open(folder, &place)?;
+        let mut library = Self::with(folder, objects, Arc::new(SystemClock), options)?;
+        if place != ObjectsPlace::Folder && storage::noted(folder)?.is_none() {
+            library.claim(library.blocks.truth(), &place)?;
+            storage::note(folder, &place)?;
+        }
+        library.locks = library.locks.clone().watching(folder, place);
+        Ok(library)
     }
 
     /// Opens the library in `folder` with its packs in `objects`, by another clock: for other storage and for tests.
@@ -335,8 +344,10 @@ impl Library {
 
     /// What keeps the library from taking a write now, if anything does.
     pub fn hindrance(&self) -> Option<String> {
-        if let Err(error) = self.catalog.sequence() {
-            return Some(error.to_string());
+        for backend in self.backends() {
+            if let Err(what) = backend.answer {
+                return Some(format!("{}: {what}", backend.name));
+            }
         }
         if self.reserve.is_disk_full() {
             return Some("the disk is full: reads work, writes fail".into());

@@ -24,7 +24,7 @@ use rustix::{
 };
 use shelf_base::{CallContext, Coordination, Held, LockMode};
 
-use crate::{Error, Result};
+use crate::{Error, ObjectsPlace, Result, storage};
 
 /// How long a writer waits for garbage collection at most.
 const WRITERS_WAIT: Duration = Duration::from_secs(120);
@@ -82,11 +82,32 @@ impl Coordination for FolderLocks {
 #[derive(Clone)]
 pub(crate) struct Locks {
     coordination: Arc<dyn Coordination>,
+    /// The data directory, and where the packs were when the library was opened.
+    opened: Option<Arc<(PathBuf, ObjectsPlace)>>,
 }
 
 impl Locks {
     pub(crate) fn new(coordination: Arc<dyn Coordination>) -> Self {
-        Self { coordination }
+        Self { coordination, opened: None }
+    }
+
+    /// The same locks, for a library whose packs may be moved while it is open: writers notice it.
+    pub(crate) fn watching(mut self, folder: &Path, place: ObjectsPlace) -> Self {
+        self.opened = Some(Arc::new((folder.to_owned(), place)));
+        self
+    }
+
+    /// Refuses to write to packs that nobody looks at any more.
+    fn must_stand(&self) -> Result<()> {
+        let Some((folder, opened)) = self.opened.as_deref() else { return Ok(()) };
+        let now = storage::noted(folder)?.unwrap_or(ObjectsPlace::Folder);
+        if now == *opened {
+            return Ok(());
+        }
+        Err(Error::Unavailable {
+            what: format!("nothing was written: the packs of this library have been moved to {now}"),
+            hint: "restart this program; then it finds them there".into(),
+        })
     }
 
     /// Waits until no garbage collection is deleting.
@@ -96,6 +117,7 @@ impl Locks {
         let gate = self.wait("gate", LockMode::Shared, until, call)?.ok_or_else(busy)?;
         let guard = self.wait("writers", LockMode::Shared, until, call)?.ok_or_else(busy)?;
         drop(gate);
+        self.must_stand()?;
         Ok(guard)
     }
 
@@ -109,6 +131,7 @@ impl Locks {
             if let Some(gate) = self.wait("gate", alone, until, call)?
                 && let Some(guard) = self.wait("writers", alone, until, call)?
             {
+                self.must_stand()?;
                 return Ok((gate, guard));
             }
             if started.elapsed() >= patience {

@@ -177,6 +177,25 @@ pub(crate) enum Command {
         #[arg(long)]
         force: bool,
     },
+    /// Write the whole library to one file, verified, while others may go on using it
+    Backup {
+        /// File to create; nothing is overwritten
+        file: PathBuf,
+    },
+    /// Make a library from a backup, verified; use --data-dir to say where
+    RestoreLibrary {
+        /// File that `shelf backup` made
+        file: PathBuf,
+    },
+    /// Move the packs of the library to another place, verified, while it is in use
+    Migrate {
+        /// Where to: s3://bucket/prefix, or folder for the library's own
+        #[arg(long, value_name = "PLACE")]
+        to: String,
+        /// Delete the packs at the old place when everything has arrived
+        #[arg(long)]
+        delete_old: bool,
+    },
     /// Diagnose this installation
     Doctor,
     /// Serve over HTTP in the background, as a systemd unit

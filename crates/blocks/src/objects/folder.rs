@@ -140,4 +140,8 @@ impl<D: Disk> Objects for Folder<D> {
         }
         Ok(freed)
     }
+
+    fn describe(&self) -> String {
+        self.path.display().to_string()
+    }
 }

@@ -60,4 +60,8 @@ impl Objects for Memory {
     fn sweep(&self) -> io::Result<u64> {
         Ok(0)
     }
+
+    fn describe(&self) -> String {
+        "memory".into()
+    }
 }

@@ -2,18 +2,26 @@
 //!
 //! The trait requires only what every kind of storage offers (put, ranged reads, a list in pages, delete), so that a
 //! bucket can replace a folder: what may be asked for in one request is one call, and an object that is deleted may be
-//! gone at once. Mutable state lives in the catalog, never here.
+//! gone at once. Mutable state lives in the catalog, never here. [`Folder`] and [`Bucket`] are the two places for objects,
+//! [`Cached`] keeps copies of those of a bucket nearby, and [`suite`] holds the behaviour that all of them must show.
 
+mod cache;
 mod disk;
+mod failure;
 mod folder;
 pub mod forgetful;
 mod memory;
+mod s3;
+pub mod suite;
 
 use std::io;
 
+pub use cache::{CacheFigures, Cached};
 pub use disk::{Disk, DiskFile, RealDisk};
+pub use failure::Failure;
 pub use folder::Folder;
 pub use memory::Memory;
+pub use s3::{Bucket, BucketSettings};
 
 /// Part of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +83,34 @@ pub trait Objects: Send + Sync {
 
     /// Removes what interrupted writes left behind. The caller must ensure that no write is in progress.
     fn sweep(&self) -> io::Result<u64>;
+
+    /// Where the objects are, as people write it.
+    fn describe(&self) -> String;
+
+    /// Whether it is reached over a network.
+    fn is_remote(&self) -> bool {
+        false
+    }
+
+    /// Whether the storage answers now, without patience; that of this machine always does.
+    fn ping(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// How many requests it pays to have under way at once.
+    fn parallel(&self) -> usize {
+        1
+    }
+
+    /// The storage behind copies, when this reads from copies: whoever must know what is stored asks there.
+    fn source(&self) -> Option<&dyn Objects> {
+        None
+    }
+
+    /// Forgets copies of an object that was found damaged; whether there were any, so that reading it again may help.
+    fn distrust(&self, _name: &str) -> bool {
+        false
+    }
 }
 
 /// All pages of a list, one after the other; the last item is the first error, if there is one.

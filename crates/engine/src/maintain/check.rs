@@ -80,6 +80,8 @@ impl Library {
             .filter(|place| place.ends_with(".pack"))
             .collect();
         if !damaged.is_empty() {
+            // A backup that is being made must not lose packs.
+            let _no_backup = self.locks.alone("gc", PATIENCE, call)?;
             let _alone = self.locks.exclusive(PATIENCE, call)?;
             self.blocks.salvage(&damaged)?;
         }

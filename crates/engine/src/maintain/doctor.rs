@@ -1,8 +1,13 @@
 //! Explaining the state of an installation.
 
-use std::fs;
+use std::{
+    fs, io,
+    time::{Duration, Instant},
+};
 
 use rustix::fs::statvfs;
+use shelf_base::ErrorInfo;
+use shelf_blocks::objects::{ByteRange, Objects};
 
 use crate::{Library, Result, status::Storage};
 
@@ -31,8 +36,17 @@ pub struct Diagnosis {
 impl Library {
     /// Looks at the data directory, the catalog, the storage, the tokens and the disk.
     pub fn diagnose(&self) -> Result<Vec<Diagnosis>> {
+        let mut lines = vec![self.look_at_folder(), self.look_at_catalog()?];
+        let objects = self.look_at_objects();
+        let is_away = objects.as_ref().is_some_and(|line| line.advice == Advice::Problem);
+        lines.extend(objects);
+        if is_away {
+            // Everything else would say the same, and take its time.
+            lines.extend(self.look_at_disk());
+            return Ok(lines);
+        }
         let storage = self.storage()?;
-        let mut lines = vec![self.look_at_folder(), self.look_at_catalog()?, look_at_storage(&storage)];
+        lines.push(look_at_storage(&storage));
         lines.push(self.look_at_loose(&storage)?);
         lines.push(self.look_at_index(&storage)?);
         lines.push(self.look_at_tokens()?);
@@ -71,6 +85,28 @@ impl Library {
             None => line("catalog", Advice::Fine, text),
             Some(first) => {
                 line("catalog", Advice::Problem, format!("{text}; damaged: {first}: run `shelf check`"))
+            }
+        })
+    }
+
+    /// Whether a bucket answers, may be written to, and gives back what was written; nothing for a folder.
+    fn look_at_objects(&self) -> Option<Diagnosis> {
+        let objects = self.blocks.truth();
+        if !objects.is_remote() {
+            return None;
+        }
+        let place = objects.describe();
+        let tried = objects.ping().and_then(|()| try_out(objects));
+        Some(match tried {
+            Ok(elapsed) => {
+                let text =
+                    format!("{place} answers in {} ms and keeps what is written to it", elapsed.as_millis());
+                line("objects", Advice::Fine, text)
+            }
+            Err(source) => {
+                let error = shelf_blocks::Error::Storage { action: "use", object: place, source };
+                let hints = error.hints().join("; ");
+                line("objects", Advice::Problem, format!("{error}: {hints}"))
             }
         })
     }
@@ -128,6 +164,20 @@ impl Library {
             line("disk", Advice::Fine, text)
         })
     }
+}
+
+/// Writes a small object, reads it and deletes it; how long the reading took.
+fn try_out(objects: &dyn Objects) -> io::Result<Duration> {
+    let name = format!("doctor-{}.probe", std::process::id());
+    objects.put(&name, &[b"probe"])?;
+    let started = Instant::now();
+    let read = objects.read(&name, &[ByteRange { offset: 0, length: 5 }]);
+    let elapsed = started.elapsed();
+    objects.delete(&name)?;
+    if read?.first().is_some_and(|found| found == b"probe") {
+        return Ok(elapsed);
+    }
+    Err(io::Error::other("it gave back something else than what was written"))
 }
 
 fn look_at_storage(storage: &Storage) -> Diagnosis {

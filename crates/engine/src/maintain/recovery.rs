@@ -223,7 +223,7 @@ impl Library {
 
     /// Rebuilds the catalog of the library in `folder` from its recovery copy. A catalog that is there is set aside, not
     /// deleted. One that is whole and newer than the copy is left alone, unless `force`.
-    pub fn recover(folder: &Path, force: bool) -> Result<Recovered> {
+    pub fn recover(folder: &Path, force: bool, options: &crate::Options) -> Result<Recovered> {
         if is_elsewhere(folder) {
             return Err(Error::Unavailable {
                 what: "the catalog of this library is in a database, which has no recovery copy here".into(),
@@ -237,7 +237,7 @@ impl Library {
                 hint: "put catalog.db back from a backup of your own".into(),
             });
         };
-        if !force && let Some(newer) = Self::newer_records(folder, &note) {
+        if !force && let Some(newer) = Self::newer_records(folder, &note, options) {
             return Err(Error::Unavailable {
                 what: format!(
                     "nothing was done: the catalog is whole, and the copy ends at record {}, so {newer} records would be lost",
@@ -257,15 +257,15 @@ impl Library {
         drop(alone);
         // The index may have followed records that are no more.
         let _ = fs::remove_file(folder.join("index").join("manifest"));
-        let library = Self::open(folder, crate::Options::default())?;
+        let library = Self::open(folder, options.clone())?;
         let documents =
             library.catalog.numbers(&shelf_catalog::Scope::Library, &shelf_catalog::Filter::default())?;
         Ok(Recovered { sequence: note.sequence, documents: documents.len() as u64, set_aside: aside })
     }
 
     /// How many records a whole catalog has after those of the copy; `None` when it is damaged, lost or behind.
-    fn newer_records(folder: &Path, note: &CopyNote) -> Option<u64> {
-        let library = Self::open_anyway(folder, crate::Options::default()).ok()?;
+    fn newer_records(folder: &Path, note: &CopyNote, options: &crate::Options) -> Option<u64> {
+        let library = Self::open_anyway(folder, options.clone()).ok()?;
         let is_whole = library.lost_records().ok()?.is_none()
             && library.catalog.integrity().ok()?.is_empty()
             && library.catalog.audit().ok()?.is_empty();

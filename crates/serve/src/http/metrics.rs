@@ -31,6 +31,27 @@ pub(super) async fn serve(listener: TcpListener, stop: CancellationToken) {
     };
     metrics::describe_counter!("shelf_tool_calls_total", "Tool calls by tool and outcome");
     metrics::describe_histogram!("shelf_tool_call_seconds", metrics::Unit::Seconds, "Time of tool calls");
+    for (name, about) in [
+        ("shelf_objects_total", "Operations on a remote object store by operation and outcome"),
+        (
+            "shelf_objects_failed_requests_total",
+            "Requests to a remote object store without a usable answer; each was repeated, or given up",
+        ),
+        ("shelf_cache_hits_total", "Chunks of objects that were read from this machine's copies"),
+        ("shelf_cache_misses_total", "Chunks of objects that were fetched from a remote store"),
+    ] {
+        metrics::describe_counter!(name, about);
+    }
+    metrics::describe_histogram!(
+        "shelf_objects_seconds",
+        metrics::Unit::Seconds,
+        "Time of operations on a remote object store, with repetitions"
+    );
+    metrics::describe_gauge!(
+        "shelf_cache_bytes",
+        metrics::Unit::Bytes,
+        "Size of this machine's copies when last seen"
+    );
     let router = Router::new()
         .route("/metrics", get(move || std::future::ready(handle.render())))
         .route("/healthz", get(|| std::future::ready("ok\n")))

@@ -122,6 +122,21 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("shelf gc --keep-last 10 --keep-daily 30", "thin out snapshots, then free space"),
         ],
     ),
+    ("backup", &[("shelf backup library-2026-01-31.shelf", "the whole library as one file, verified")]),
+    (
+        "restore-library",
+        &[(
+            "shelf restore-library library-2026-01-31.shelf --data-dir restored",
+            "make a library from a backup",
+        )],
+    ),
+    (
+        "migrate",
+        &[
+            ("shelf migrate --to s3://bucket/library", "keep packs in a bucket from now on"),
+            ("shelf migrate --to folder --delete-old", "bring them back, and empty the bucket"),
+        ],
+    ),
     ("call", &[("shelf call list '{\"pattern\": \"*.md\", \"limit\": 5}'", "call a tool as an agent would")]),
     ("tools", &[("shelf tools search", "describe one tool")]),
     (

@@ -1,5 +1,6 @@
 //! The commands. Most of them build the arguments of a tool, call it, and show its reply.
 
+mod backup;
 mod books;
 mod cite;
 mod clients;
@@ -36,8 +37,8 @@ use std::{
 use serde_json::{Map, Value, json};
 use shelf_base::{CallContext, Kind, Secret, bounds};
 use shelf_engine::{
-    Caller, CatalogAddress, Deepen, DownloadSettings, EndpointSettings, Library, LinkSettings, Options,
-    WorkspaceSettings,
+    BucketAccess, Caller, CatalogAddress, Deepen, DownloadSettings, EndpointSettings, Library, LinkSettings,
+    ObjectsPlace, Options, StorageSettings, WorkspaceSettings,
 };
 use shelf_tools::{
     Context, Limits,
@@ -95,7 +96,14 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Outcome {
         Command::Recover { keep_catalog: true, .. } => {
             upkeep::keep_catalog(&existing_anyway(&settings)?, output)
         }
-        Command::Recover { force, .. } => upkeep::recover(&settings.data_dir()?, force, output),
+        Command::Recover { force, .. } => {
+            upkeep::recover(&settings.data_dir()?, force, &options(&settings, None)?, output)
+        }
+        Command::Backup { file } => backup::make(&file, &existing(&settings)?, output),
+        Command::RestoreLibrary { file } => {
+            backup::restore(&file, &settings.data_dir()?, &options(&settings, None)?, output)
+        }
+        Command::Migrate { to, delete_old } => backup::migrate(&to, delete_old, &settings, output),
         Command::Import(command) => import::run(&command, &open(&settings)?, output),
         Command::Export(command) => export::run(&command, &existing(&settings)?, output),
         Command::Demo(command) => demo::run(&command, &settings, output),
@@ -260,6 +268,7 @@ fn options(settings: &Settings, folder: Option<PathBuf>) -> Outcome<Options> {
             seconds: settings.number("books.url_seconds").clamp(1, MOST_URL_SECONDS),
         },
         catalog: catalog(settings)?,
+        storage: storage(settings)?,
     })
 }
 
@@ -276,6 +285,37 @@ fn catalog(settings: &Settings) -> Outcome<Option<CatalogAddress>> {
             .hint("use postgres://USER@HOST/DATABASE, or nothing for a file in the library folder")
     })?;
     Ok(Some(address))
+}
+
+/// Where the library keeps its packs.
+fn storage(settings: &Settings) -> Outcome<StorageSettings> {
+    let text = settings.text("library.objects");
+    let objects = match text {
+        "" => None,
+        text => Some(ObjectsPlace::parse(text).ok_or_else(|| {
+            let origin = settings.origin("library.objects");
+            CliError::new(Kind::Invalid, format!("library.objects cannot be '{text}' ({origin})"))
+                .hint("use s3://bucket/prefix, folder, or nothing for the place that the library has")
+        })?),
+    };
+    Ok(StorageSettings {
+        objects,
+        access: bucket_access(),
+        cache: Some(settings.text("library.cache")).filter(|cache| !cache.is_empty()).map(PathBuf::from),
+        cache_bytes: settings.number("library.cache_megabytes").max(16).saturating_mul(1 << 20),
+    })
+}
+
+/// How a bucket is reached, from the variables that programs for S3 share.
+fn bucket_access() -> BucketAccess {
+    let [endpoint, region, key, secret, token] =
+        settings::BUCKET_VARIABLES.map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+    BucketAccess {
+        endpoint,
+        region,
+        keys: key.zip(secret.map(Secret::new)),
+        session_token: token.map(Secret::new),
+    }
 }
 
 /// The longest time that a URL of an upload or archive may work: a week.

@@ -101,6 +101,15 @@ fn on_a_terminal(folder: &Path) -> String {
     )
 }
 
+/// Which stores the library stands on.
+fn backends(library: &shelf_engine::Library) -> String {
+    let places = library.backends().into_iter().map(|backend| match backend.answer {
+        Ok(_) => format!("{}: {}", backend.name, backend.place),
+        Err(what) => format!("{}: {} (does not answer: {what})", backend.name, backend.place),
+    });
+    format!("Backends: {}", places.collect::<Vec<_>>().join("; "))
+}
+
 /// Prompts from the configured folder, or from the library's own.
 fn prompts(settings: &Settings, library: &Path) -> Prompts {
     let folder = Some(settings.text("prompts.folder")).filter(|folder| !folder.is_empty());
@@ -276,7 +285,7 @@ fn greeting(app: &App, address: SocketAddr, metrics: &str, no_auth: bool) -> Out
             "Use the token shown at the first start, or create another: shelf token create".to_owned()
         }
     };
-    let data = data_line(app.library.folder());
+    let data = format!("{}\n{}", data_line(app.library.folder()), backends(&app.library));
     Ok(format!(
         "Shelfmark {version} is listening on http://{address}\n{data}\n{metrics}{token_line}\n\n{setup}\n\n\
          REST is documented at http://{address}/api/v1/docs; older clients connect to http://{address}/sse\n\

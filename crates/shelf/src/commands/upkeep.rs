@@ -5,7 +5,7 @@ use std::{io::IsTerminal, path::Path, time::Duration};
 use serde_json::{Value, json};
 use shelf_base::Kind;
 use shelf_engine::{
-    Caller, Library,
+    Caller, Library, Options,
     maintain::{Finding, GcPlan, Retention},
 };
 
@@ -203,8 +203,8 @@ fn show_plan(plan: &GcPlan, only_plan: bool, retention: &Retention, output: &Out
     Ok(())
 }
 
-pub(super) fn recover(folder: &Path, force: bool, output: &Output) -> Outcome {
-    let done = Library::recover(folder, force)?;
+pub(super) fn recover(folder: &Path, force: bool, options: &Options, output: &Output) -> Outcome {
+    let done = Library::recover(folder, force, options)?;
     if output.json {
         return output.print_json(&json!({
             "sequence": done.sequence,

@@ -12,7 +12,9 @@ use anyhow::{Context, anyhow, bail};
 use directories::ProjectDirs;
 use toml::{Table, Value};
 
-pub(crate) use table::{CONFIG_VARIABLE, DATABASE_PASSWORD_VARIABLE, SETTINGS, TOKEN_VARIABLE};
+pub(crate) use table::{
+    BUCKET_VARIABLES, CONFIG_VARIABLE, DATABASE_PASSWORD_VARIABLE, SETTINGS, TOKEN_VARIABLE,
+};
 
 /// The commented default file, which also defines the default values.
 pub(crate) const DEFAULT: &str = include_str!("default.toml");

@@ -18,6 +18,11 @@ pub(crate) const TOKEN_VARIABLE: &str = "SHELF_TOKEN";
 /// The environment variable with the password of the catalog's database, as other programs for PostgreSQL read it.
 pub(crate) const DATABASE_PASSWORD_VARIABLE: &str = "PGPASSWORD";
 
+/// The environment variables that say how a bucket is reached, as other programs for S3 read them: address, region, key,
+/// secret, and the token of temporary keys.
+pub(crate) const BUCKET_VARIABLES: [&str; 5] =
+    ["AWS_ENDPOINT_URL", "AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"];
+
 const fn setting(key: &'static str, variable: &'static str, about: &'static str) -> Setting {
     Setting { key, variable, about }
 }
@@ -29,6 +34,21 @@ pub(crate) const SETTINGS: &[Setting] = &[
         "library.catalog",
         "SHELF_CATALOG",
         "Database that holds the catalog, such as postgres://shelf@db.example.org/shelf; empty for a file in the library folder",
+    ),
+    setting(
+        "library.objects",
+        "SHELF_OBJECTS",
+        "Where packs are kept: s3://bucket/prefix, or folder; empty for the place that the library has",
+    ),
+    setting(
+        "library.cache",
+        "SHELF_CACHE",
+        "Folder for this machine's copies of what is in a bucket; empty for the folder `cache` in the library",
+    ),
+    setting(
+        "library.cache_megabytes",
+        "SHELF_CACHE_MEGABYTES",
+        "Maximum size of those copies, in MiB; at least 16",
     ),
     setting("http.listen", "SHELF_HTTP_LISTEN", "Address that `shelf serve --http` listens on"),
     setting(

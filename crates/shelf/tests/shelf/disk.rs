@@ -135,3 +135,35 @@ fn a_full_disk_does_not_block_its_own_cure() {
     assert_eq!(shelf(&library, &["add", folder.path().join("file-3").to_str().unwrap()]).0, 0);
     assert_sound(&library);
 }
+
+/// A backup that does not fit leaves nothing, and neither does a restored library that does not fit.
+#[test]
+fn a_full_disk_leaves_no_half_of_a_backup() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("small");
+    let Some(_small) = Small::mount(&place, "2m") else {
+        return;
+    };
+    let (library, file) = (folder.path().join("library"), folder.path().join("file"));
+    let mut state = 99_u64;
+    let bytes: Vec<u8> = (0..4_000_000)
+        .map(|_| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 24) as u8
+        })
+        .collect();
+    std::fs::write(&file, bytes).unwrap();
+    assert_eq!(shelf(&library, &["add", file.to_str().unwrap()]).0, 0);
+    let is_full = |code: i32, err: &str| code == 8 && err.contains("free some disk space");
+    let (code, _, err) = shelf(&library, &["backup", place.join("backup").to_str().unwrap()]);
+    assert!(is_full(code, &err), "{code} {err}");
+    assert_eq!(std::fs::read_dir(&place).unwrap().count(), 0);
+    let backup = folder.path().join("backup");
+    assert_eq!(shelf(&library, &["backup", backup.to_str().unwrap()]).0, 0);
+    let restored = place.join("restored");
+    let (code, _, err) = shelf(&restored, &["restore-library", backup.to_str().unwrap()]);
+    assert!(is_full(code, &err), "{code} {err}");
+    assert!(!restored.join("packs").exists() && !restored.join("restoring").exists());
+}

@@ -2,7 +2,9 @@
 
 mod accounts;
 mod attack;
+mod backup;
 mod books;
+mod bucket;
 mod cite;
 mod cli;
 mod console;
