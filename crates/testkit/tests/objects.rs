@@ -67,7 +67,7 @@ fn copies_of_a_bucket_behave() {
 fn a_configured_store_behaves() {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let Some(address) = variable("TEST_S3") else {
-        eprintln!("SKIPPED: set TEST_S3=s3://bucket/prefix to test another store");
+        shelf_testkit::skipped("set TEST_S3=s3://bucket/prefix to test another store");
         return;
     };
     let settings = BucketSettings {
