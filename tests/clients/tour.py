@@ -33,8 +33,9 @@ class Plain:
     UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
     OTHERS = [
         (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"), "<time>"),
-        (re.compile(r"(cat|pat)_live_\w+"), r"\1_live_<secret>"),
+        (re.compile(r"(cat|pat)_live_[\w-]+"), r"\1_live_<secret>"),
         (re.compile(r"http://(127\.0\.0\.1|localhost):\d+"), "http://<server>"),
+        (re.compile(r"([?&]k)=[\w-]+"), r"\1=<secret>"),
         (re.compile(r"(signature|expires|token|ticket)=[^&\"\s]+"), r"\1=<secret>"),
         (re.compile(r"/evidence/[^/\s\"]+/"), "/evidence/<key>/"),
         (re.compile(r"/archives?/[^\s\"?]+"), "/archive/<key>"),
@@ -45,14 +46,14 @@ class Plain:
 
     def value(self, value, key=""):
         if isinstance(value, str):
-            return self.text(value)
+            return "<other>" if key in ("next_cursor", "nextCursor", "manifest_hash") else self.text(value)
         if isinstance(value, list):
             return [self.value(item, key) for item in value]
         if isinstance(value, dict):
             return {name: self.value(item, name) for name, item in value.items()}
         if isinstance(value, float):
             return round(value, 2)
-        if key.endswith("_ms") or key in ("unique_blocks", "dedup_ratio", "deduplicated_bytes", "archive_size"):
+        if key.endswith("_ms") or key in ("unique_blocks", "dedup_ratio", "deduplicated_bytes", "node_id", "tokens_used"):
             return "<number>"
         return value
 
