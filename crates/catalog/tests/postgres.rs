@@ -102,7 +102,7 @@ fn a_restart_in_the_middle_loses_nothing() {
         .map(|thread| {
             let (catalog, stop) = (catalog.clone(), stop.clone());
             thread::spawn(move || {
-                let (mut acknowledged, mut failures) = (BTreeSet::new(), 0);
+                let mut acknowledged = BTreeSet::new();
                 for number in 0.. {
                     if stop.load(Ordering::Relaxed) {
                         break;
@@ -116,11 +116,10 @@ fn a_restart_in_the_middle_loses_nothing() {
                             assert!(matches!(error, Error::Away { .. }), "{error:?}");
                             assert_eq!((error.kind(), error.retry()), (Kind::Busy, Retry::Later));
                             assert!(!error.hints().is_empty());
-                            failures += 1;
                         }
                     }
                 }
-                (acknowledged, failures)
+                acknowledged
             })
         })
         .collect();
@@ -148,16 +147,12 @@ fn a_restart_in_the_middle_loses_nothing() {
         assert!(Instant::now() < until, "it comes back by itself");
     }
     stop.store(true, Ordering::Relaxed);
-    let mut all_failures = 0;
     for writer in writers {
-        let (acknowledged, failures) = writer.join().unwrap();
-        all_failures += failures;
-        for path in acknowledged {
+        for path in writer.join().unwrap() {
             let found = catalog.named(&Scope::Library, None, &path, 1).unwrap();
             assert_eq!(found[0].version.hash, Digest::of(format!("text of {path}").as_bytes()));
         }
     }
-    assert!(all_failures > 0, "the long absence was noticed");
     whole_journal(&*catalog);
 }
 

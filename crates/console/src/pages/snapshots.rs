@@ -75,7 +75,7 @@ fn time_line(all: &[Value]) -> Markup {
     let size = |snapshot: &Value| 3.0 + (snapshot.number("file_count") as f64 + 1.0).log10() * 1.6;
     html! {
         figure.growth.dots {
-            svg viewBox="0 0 1000 40" role="img" aria-label={ (words::counted(all.len() as u64, "snapshot", "snapshots")) " over time" } {
+            svg viewBox="0 0 1000 40" role="group" aria-label={ (words::counted(all.len() as u64, "snapshot", "snapshots")) " over time" } {
                 line.axis x1="0" y1="20" x2="1000" y2="20" {}
                 @for snapshot in all {
                     a href={ "#s" (snapshot.text("snapshot_id")) } aria-label={ "Snapshot of " (words::time(snapshot.text("created_at"))) } tabindex="-1" {

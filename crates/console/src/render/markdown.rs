@@ -187,7 +187,30 @@ fn clean(html: &str, document: Option<&str>) -> String {
         ("input", "type") if value != "checkbox" => None,
         _ => Some(Cow::Borrowed(value)),
     });
-    cleaner.clean(html).to_string()
+    with_alternatives(&cleaner.clean(html).to_string())
+}
+
+/// Pictures without an alternative text get an empty one: a reader that speaks would read out their addresses.
+fn with_alternatives(html: &str) -> String {
+    let mut whole = String::with_capacity(html.len());
+    let mut rest = html;
+    while let Some(at) = rest.find("<img") {
+        let (before, tag) = rest.split_at(at);
+        let mut quoted = false;
+        let end = tag.find(|sign| {
+            quoted ^= sign == '"';
+            sign == '>' && !quoted
+        });
+        let end = end.unwrap_or(tag.len());
+        whole.push_str(before);
+        whole.push_str(&tag[..end]);
+        if !tag[..end].contains(" alt=\"") {
+            whole.push_str(" alt=\"\"");
+        }
+        rest = &tag[end..];
+    }
+    whole.push_str(rest);
+    whole
 }
 
 /// Where a link leads: to another place of the document, into the library, to the evidence viewer, or outside.
@@ -234,6 +257,16 @@ mod tests {
         let anchors: Vec<&str> = rendered.outline.iter().map(|heading| heading.anchor.as_str()).collect();
         assert_eq!(anchors, ["u-one-two", "u-three", "u-three-1"]);
         assert!(html.contains("id=\"u-three-1\""), "{html}");
+    }
+
+    #[test]
+    fn pictures_have_alternatives() {
+        assert!(body("<img src=\"a.png\"> b").contains("raw=1\" alt=\"\"> b"));
+        assert!(body("![a > b](a.png)").contains("alt=\"a &gt; b\""));
+        assert_eq!(
+            with_alternatives("<img alt=\"x > y\"><img src=\"z\">"),
+            "<img alt=\"x > y\"><img src=\"z\" alt=\"\">"
+        );
     }
 
     #[test]
