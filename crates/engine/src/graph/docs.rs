@@ -11,7 +11,7 @@ use shelf_catalog::{Document, Scope};
 use shelf_index::{Linked, Place};
 use shelf_reading::facts::{Facts, Language};
 
-use super::{keys::Key, paths};
+use super::{keys::Key, memo::Memo, modules::Imported, paths};
 use crate::Library;
 
 /// A document of the view at hand.
@@ -57,6 +57,12 @@ pub(super) struct Docs<'a> {
     keyed: RefCell<Keyed>,
     /// Documents that name a type or a descendant of it.
     pub(super) named_types: RefCell<HashMap<String, Rc<[Doc]>>>,
+    /// What imports mean, by document, place and how many files they may be passed on through.
+    pub(super) imports: Memo<(Doc, usize, u32), Rc<Imported>>,
+    /// The files of the modules that imports name.
+    pub(super) modules: Memo<(Doc, usize), (Rc<[Doc]>, f32)>,
+    /// The roots of the crates that files belong to.
+    pub(super) roots: Memo<Doc, Option<Doc>>,
     /// Whether a bound left something out.
     cut: Cell<bool>,
 }
@@ -70,7 +76,22 @@ impl<'a> Docs<'a> {
     ) -> Self {
         let (rows, facts, names) = (RefCell::default(), RefCell::default(), RefCell::default());
         let (keyed, named_types, cut) = (RefCell::default(), RefCell::default(), Cell::new(false));
-        Self { library, scope, linked, rows, others, facts, names, keyed, named_types, cut }
+        let (imports, modules, roots) = (Memo::default(), Memo::default(), Memo::default());
+        Self {
+            library,
+            scope,
+            linked,
+            rows,
+            others,
+            facts,
+            names,
+            keyed,
+            named_types,
+            imports,
+            modules,
+            roots,
+            cut,
+        }
     }
 
     /// What the catalog says of a document; `None` when it was deleted meanwhile.

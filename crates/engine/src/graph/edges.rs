@@ -244,7 +244,7 @@ impl Docs<'_> {
 
     pub(super) fn import_edges(&self, doc: Doc, facts: &Facts, at: usize, edges: &mut Vec<Edge>) {
         let import = &facts.imports[at];
-        let found = self.imported(doc, facts, import);
+        let found = self.imported(doc, facts, at);
         let written = if import.item.is_empty() {
             import.module.clone()
         } else {

@@ -11,6 +11,7 @@ mod edges;
 mod incoming;
 pub(crate) mod keys;
 mod lists;
+mod memo;
 mod modules;
 mod names;
 mod nodes;

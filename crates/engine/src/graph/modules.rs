@@ -55,13 +55,27 @@ pub(super) fn outside_name(language: &str, module: &str) -> String {
 }
 
 impl Docs<'_> {
-    /// What an import of a document means; nothing when it is not in the library.
-    pub(super) fn imported(&self, doc: Doc, facts: &Facts, import: &Import) -> Imported {
-        self.imported_within(doc, facts, import, 2)
+    /// What an import of a document means, by its place among the imports; nothing when it is not in the library.
+    pub(super) fn imported(&self, doc: Doc, facts: &Facts, at: usize) -> Rc<Imported> {
+        self.imported_within(doc, facts, at, 2)
     }
 
-    fn imported_within(&self, doc: Doc, facts: &Facts, import: &Import, steps: u32) -> Imported {
+    fn imported_within(&self, doc: Doc, facts: &Facts, at: usize, steps: u32) -> Rc<Imported> {
+        self.imports.get_or_find((doc, at, steps), || Rc::new(self.find_imported(doc, facts, at, steps)))
+    }
+
+    /// The files of the module that an import names.
+    pub(super) fn imported_module(&self, doc: Doc, facts: &Facts, at: usize) -> (Rc<[Doc]>, f32) {
+        self.modules.get_or_find((doc, at), || {
+            let import = &facts.imports[at];
+            let (docs, confidence) = self.module(doc, facts, &import.module, import.kind, false);
+            (docs.into(), confidence)
+        })
+    }
+
+    fn find_imported(&self, doc: Doc, facts: &Facts, at: usize, steps: u32) -> Imported {
         let Some(language) = facts.language else { return Imported::default() };
+        let import = &facts.imports[at];
         let whole = || match language {
             Language::Rust => format!("{}::{}", import.module, import.item),
             _ if import.module.ends_with('.') => format!("{}{}", import.module, import.item),
@@ -74,12 +88,12 @@ impl Docs<'_> {
                 return Imported { docs, confidence, ..Imported::default() };
             }
         }
-        let (docs, confidence) = self.module(doc, facts, &import.module, import.kind, false);
+        let (docs, confidence) = self.imported_module(doc, facts, at);
         if import.item.is_empty() || docs.is_empty() {
-            return Imported { docs, confidence, ..Imported::default() };
+            return Imported { docs: docs.to_vec(), confidence, ..Imported::default() };
         }
         if matches!(language, Language::Java) {
-            return self.imported_class(docs, &import.item);
+            return self.imported_class(&docs, &import.item);
         }
         match self.item_of(&docs, &import.item, steps) {
             Some((target, name, via)) => Imported {
@@ -92,7 +106,7 @@ impl Docs<'_> {
             None => {
                 let (docs, via) = match self.passed_on(&docs, &import.item, steps) {
                     Some((docs, via)) => (docs, Some(via)),
-                    None => (docs.into_iter().take(1).collect(), None),
+                    None => (docs.iter().copied().take(1).collect(), None),
                 };
                 let via = via.filter(|via| !docs.contains(via));
                 Imported { docs, confidence: confidence * 0.9, via, ..Imported::default() }
@@ -105,16 +119,16 @@ impl Docs<'_> {
         let steps = steps.checked_sub(1)?;
         docs.iter().find_map(|doc| {
             let facts = self.facts(*doc);
-            let mut named =
-                facts.imports.iter().filter(|one| one.local == item && passes_on(one, facts.language));
-            named.find_map(|one| {
-                let found = self.imported_within(*doc, &facts, one, steps).docs;
-                (!found.is_empty()).then_some((found, *doc))
+            let passes = |one: &Import| one.local == item && passes_on(one, facts.language);
+            let mut named = facts.imports.iter().enumerate().filter(|(_, one)| passes(one));
+            named.find_map(|(at, _)| {
+                let found = self.imported_within(*doc, &facts, at, steps);
+                (!found.docs.is_empty()).then(|| (found.docs.clone(), *doc))
             })
         })
     }
 
-    fn imported_class(&self, docs: Vec<Doc>, item: &str) -> Imported {
+    fn imported_class(&self, docs: &[Doc], item: &str) -> Imported {
         for doc in docs.iter().copied() {
             let facts = self.facts(doc);
             let found = facts
@@ -152,17 +166,17 @@ impl Docs<'_> {
         }
         for doc in docs.iter().copied() {
             let facts = self.facts(doc);
-            for import in &facts.imports {
+            for (at, import) in facts.imports.iter().enumerate() {
                 if passes_on(import, facts.language) && import.local == item {
-                    let found = self.imported_within(doc, &facts, import, steps - 1);
-                    if let Some((target, name)) = found.symbol {
+                    let found = self.imported_within(doc, &facts, at, steps - 1);
+                    if let Some((target, name)) = found.symbol.clone() {
                         return Some((target, name, Some(doc)));
                     }
                 }
                 if matches!(import.kind, ImportKind::ReexportAll)
                     || (import.kind == ImportKind::All && facts.language == Some(Language::Python))
                 {
-                    let (inner, _) = self.module(doc, &facts, &import.module, import.kind, false);
+                    let (inner, _) = self.imported_module(doc, &facts, at);
                     if let Some((target, name, _)) = self.item_of(&inner, item, 0) {
                         return Some((target, name, Some(doc)));
                     }
@@ -263,6 +277,10 @@ impl Docs<'_> {
     }
 
     fn crate_root(&self, doc: Doc) -> Option<Doc> {
+        self.roots.get_or_find(doc, || self.find_crate_root(doc))
+    }
+
+    fn find_crate_root(&self, doc: Doc) -> Option<Doc> {
         let path = self.path(doc);
         let own = paths::last(path);
         for folder in paths::folders_around(path) {

@@ -128,7 +128,8 @@ impl Docs<'_> {
     fn in_module(&self, doc: Doc, facts: &Facts, one: &Use) -> Vec<Found> {
         let receiver = one.receiver.as_str();
         let mut modules: Vec<Doc> = Vec::new();
-        for import in facts.imports.iter().filter(|import| !import.local.is_empty()) {
+        let named = facts.imports.iter().enumerate().filter(|(_, import)| !import.local.is_empty());
+        for (at, import) in named {
             let rest = match receiver.strip_prefix(import.local.as_str()) {
                 Some("") => "",
                 Some(rest) => match rest.strip_prefix("::").or_else(|| rest.strip_prefix('.')) {
@@ -137,7 +138,7 @@ impl Docs<'_> {
                 },
                 None => continue,
             };
-            let found = self.imported(doc, facts, import);
+            let found = self.imported(doc, facts, at);
             if let Some((target, name)) = &found.symbol {
                 // A type that was imported, perhaps under another name.
                 let inner = self.methods_in(*target, name, &one.name);
@@ -147,7 +148,7 @@ impl Docs<'_> {
                 return self.methods_of(*target, &self.facts(*target), name, &one.name);
             }
             if rest.is_empty() {
-                modules.extend(found.docs);
+                modules.extend(&found.docs);
             } else if facts.language == Some(Language::Rust) {
                 let path = format!("{}::{}::{rest}", import.module, import.item).replace("::::", "::");
                 modules.extend(self.module(doc, facts, &path, ImportKind::Named, true).0);
@@ -168,10 +169,11 @@ impl Docs<'_> {
 
     /// What an import of this file brings in under a name.
     fn imported_name(&self, doc: Doc, facts: &Facts, name: &str) -> Option<Found> {
-        for import in facts.imports.iter().filter(|import| import.local == name) {
-            let found = self.imported(doc, facts, import);
-            if let Some(symbol) = found.symbol {
-                return Some(symbol);
+        let imports = || facts.imports.iter().enumerate();
+        for (at, import) in imports().filter(|(_, import)| import.local == name) {
+            let found = self.imported(doc, facts, at);
+            if let Some(symbol) = &found.symbol {
+                return Some(symbol.clone());
             }
             // The default export of a script has the name that the importing file gives it.
             if import.item == "default"
@@ -181,8 +183,8 @@ impl Docs<'_> {
             }
         }
         let all = |kind| matches!(kind, ImportKind::All | ImportKind::ReexportAll | ImportKind::File);
-        for import in facts.imports.iter().filter(|import| all(import.kind)) {
-            let (docs, _) = self.module(doc, facts, &import.module, import.kind, false);
+        for (at, _) in imports().filter(|(_, import)| all(import.kind)) {
+            let (docs, _) = self.imported_module(doc, facts, at);
             if let Some((target, name, _)) = self.item_of(&docs, name, 1) {
                 return Some((target, name));
             }

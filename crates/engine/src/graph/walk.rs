@@ -15,7 +15,7 @@ use crate::Result;
 /// Nodes that one walk finds at most.
 const MOST_NODES: usize = 100_000;
 /// A walk that finds no more nodes than this goes to its end, so that the total is known.
-const COUNTED: usize = 2_000;
+const COUNTED: usize = 1_000;
 
 /// What a walk is to find.
 pub(super) struct Course {
