@@ -2,10 +2,10 @@
 
 use std::{
     cell::{Cell, RefCell},
-    collections::{HashMap, HashSet},
     rc::Rc,
 };
 
+use foldhash::{HashMap, HashSet};
 use shelf_base::Digest;
 use shelf_catalog::{Document, Scope};
 use shelf_index::{Linked, Place};
@@ -230,7 +230,7 @@ impl<'a> Docs<'a> {
         }
         let mut known = self.names.borrow_mut();
         let names = known.entry(doc).or_insert_with(|| {
-            let mut names = Names::new();
+            let mut names = Names::default();
             for (at, one) in (0..).zip(&facts.definitions) {
                 names.entry(one.name.clone()).or_default().push(at);
             }

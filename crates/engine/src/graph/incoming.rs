@@ -107,6 +107,10 @@ impl Docs<'_> {
 
     fn importing(&self, doc: Doc, edges: &mut Vec<Edge>) {
         let facts = self.facts(doc);
+        // Only code is imported.
+        if facts.language.is_none() {
+            return;
+        }
         let path = self.path(doc);
         let mut words = paths::stems(path);
         words.push(paths::fold(paths::last(paths::folder(path))));

@@ -1,6 +1,8 @@
 //! What one question has found out and may need again.
 
-use std::{cell::RefCell, collections::HashMap, hash::Hash};
+use std::{cell::RefCell, hash::Hash};
+
+use foldhash::HashMap;
 
 /// Findings that are kept at most.
 const KEPT: usize = 20_000;

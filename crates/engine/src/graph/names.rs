@@ -311,6 +311,10 @@ impl Docs<'_> {
 
     /// Methods of a type in one file.
     fn methods_in(&self, doc: Doc, type_name: &str, method: &str) -> Vec<Found> {
+        let named = self.definitions_named(doc, method);
+        if named.is_empty() {
+            return Vec::new();
+        }
         let facts = self.facts(doc);
         let separator = facts.language.map_or(".", Language::separator);
         let qualified = format!("{type_name}{separator}{method}");
@@ -321,7 +325,6 @@ impl Docs<'_> {
                     || one.qualified.ends_with(&tail)
                     || one.qualified == tail[separator.len()..])
         };
-        let named = self.definitions_named(doc, method);
         let own = named.iter().filter_map(|at| facts.definitions.get(*at as usize)).filter(fits);
         own.map(|one| (doc, Rc::from(one.qualified.as_str()))).take(1).collect()
     }

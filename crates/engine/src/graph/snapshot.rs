@@ -1,10 +1,8 @@
 //! Documents as a snapshot has them.
 
-use std::{
-    collections::{HashMap, HashSet},
-    rc::Rc,
-};
+use std::rc::Rc;
 
+use foldhash::{HashMap, HashSet};
 use shelf_base::{CallContext, Digest};
 use shelf_catalog::Snapshot;
 use shelf_index::{DerivedKey, Filter, View};
@@ -44,7 +42,7 @@ fn documents_of(
 ) -> Result<HashMap<Doc, Digest>> {
     let listing = library.listing(snapshot, call)?;
     let root = snapshot.draft.root.trim_end_matches('/');
-    let mut found = HashMap::new();
+    let mut found = HashMap::default();
     for entry in listing.files() {
         call.check()?;
         // A single file is its own root.
@@ -74,10 +72,10 @@ impl Library {
         call: &CallContext,
     ) -> Result<Docs<'a>> {
         let scope = caller.pass.scope();
-        let docs = Docs::new(self, scope, view.linked(filter), HashMap::new());
+        let docs = Docs::new(self, scope, view.linked(filter), HashMap::default());
         let Some(snapshot) = snapshot else { return Ok(docs) };
         let held = documents_of(self, &docs, snapshot, call)?;
-        let mut others = HashMap::new();
+        let mut others = HashMap::default();
         for (doc, hash) in &held {
             if docs.hash(*doc) != *hash {
                 call.check()?;

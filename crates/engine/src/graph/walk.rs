@@ -3,10 +3,11 @@
 //! Nodes are numbered in the order in which they are found. That order depends on the documents only, so pages of one
 //! question fit together. An edge belongs to the page of the later of its two nodes, so that each stands on one page.
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 
 use super::{
     Graph,
+    docs::Doc,
     edges::Edge,
     nodes::{Node, Relation},
 };
@@ -16,6 +17,9 @@ use crate::Result;
 const MOST_NODES: usize = 100_000;
 /// A walk that finds no more nodes than this goes to its end, so that the total is known.
 const COUNTED: usize = 1_000;
+
+/// Nodes that are prepared at once.
+const TOGETHER: usize = 128;
 
 /// What a walk is to find.
 pub(super) struct Course {
@@ -94,7 +98,7 @@ impl Graph<'_> {
         let last_wanted = course.offset.saturating_add(course.limit);
         // With a type, positions among all nodes say nothing about positions on the page: the walk goes to its end.
         let is_filtered = course.only.is_some();
-        let mut at = 0;
+        let (mut at, mut prepared) = (0, 0);
         let mut ended = true;
         while let Some((node, distance)) = found.nodes.get(at).cloned() {
             self.call.check()?;
@@ -105,6 +109,10 @@ impl Graph<'_> {
             at += 1;
             if distance >= course.depth {
                 continue;
+            }
+            if at > prepared {
+                prepared = (at + TOGETHER).min(found.nodes.len());
+                self.prepare(&found.nodes[at - 1..prepared], course);
             }
             let wanted = |relation| course.follows(relation);
             let edges = if course.reverse {
@@ -119,6 +127,17 @@ impl Graph<'_> {
             }
         }
         Ok(self.page(found, course, ended, &fits))
+    }
+
+    /// Asks the catalog at once for what the nodes ahead need of it: one by one this takes longer than all the rest.
+    fn prepare(&self, ahead: &[(Node, u32)], course: &Course) {
+        let is_expanded = |distance: u32| distance < course.depth;
+        let docs: Vec<Doc> = ahead
+            .iter()
+            .filter(|(_, distance)| course.reverse && is_expanded(*distance))
+            .filter_map(|(node, _)| if let Node::Document(doc) = node { Some(*doc) } else { None })
+            .collect();
+        self.docs.fetch_rows(&docs);
     }
 
     fn page(&self, found: Found, course: &Course, ended: bool, fits: &dyn Fn(&Node) -> bool) -> Walked {

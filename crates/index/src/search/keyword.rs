@@ -20,13 +20,13 @@ const B: f32 = 0.75;
 /// The weight of a word in the title or path relative to one in the text.
 const NAME: f32 = 0.5;
 
-/// The scores of one segment. The arrays have an element for every passage; `touched` lists those in use.
+/// The scores of one segment. The arrays have an element for every passage; `touched` marks those in use.
 #[derive(Default)]
 pub(super) struct Scores {
     passages: Vec<f32>,
     groups: Vec<u64>,
-    /// Passages with any of the words, in ascending order.
-    pub touched: Vec<u32>,
+    /// One bit for each passage.
+    touched: Vec<u64>,
     /// For each match in a name: the document, the score it adds, and the group that matched.
     pub names: Vec<(u32, f32, u64)>,
 }
@@ -37,27 +37,40 @@ impl Scores {
         (self.passages[passage as usize], self.groups[passage as usize])
     }
 
+    /// Passages with any of the words, in ascending order.
+    pub(super) fn touched(&self) -> impl Iterator<Item = u32> {
+        (0..).zip(&self.touched).flat_map(|(at, word)| bits_of(at, *word))
+    }
+
     fn add(&mut self, passage: u32, score: f32, group: u64) {
         let at = passage as usize;
-        if self.groups[at] == 0 {
-            self.touched.push(passage);
-        }
+        self.touched[at / 64] |= 1 << (at % 64);
         self.passages[at] += score;
         self.groups[at] |= group;
     }
 
     /// Clears the elements in use and makes the arrays large enough.
     fn begin(&mut self, passages: usize) {
-        for passage in self.touched.drain(..) {
-            self.passages[passage as usize] = 0.0;
-            self.groups[passage as usize] = 0;
+        for (at, word) in (0..).zip(&mut self.touched) {
+            for passage in bits_of(at, std::mem::take(word)) {
+                self.passages[passage as usize] = 0.0;
+                self.groups[passage as usize] = 0;
+            }
         }
         self.names.clear();
         if self.passages.len() < passages {
             self.passages.resize(passages, 0.0);
             self.groups.resize(passages, 0);
+            self.touched.resize(passages.div_ceil(64), 0);
         }
     }
+}
+
+/// The numbers that the bits of a word stand for.
+fn bits_of(at: u32, word: u64) -> impl Iterator<Item = u32> {
+    let after = |word: &u64| Some(word & (word - 1)).filter(|rest| *rest != 0);
+    std::iter::successors(Some(word).filter(|word| *word != 0), after)
+        .map(move |word| 64 * at + word.trailing_zeros())
 }
 
 thread_local! {
@@ -129,7 +142,6 @@ fn add_up_groups(segment: &Segment, at: usize, found: &[Found], measure: &Measur
             (document, found.name_weight * frequency.min(1.0), bit)
         }));
     }
-    scores.touched.sort_unstable();
 }
 
 /// The collection statistics that BM25 needs.

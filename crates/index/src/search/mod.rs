@@ -1,5 +1,6 @@
 //! Searching a view by keywords, by meaning, or by both.
 
+mod fusion;
 mod keyword;
 mod question;
 mod rank;

@@ -1,16 +1,10 @@
-//! Ranking, and the fusion of the keyword leg and the vector leg.
-//!
-//! The best candidates of each leg form a **pool**. Every candidate in the pool is scored by both legs, including a leg
-//! that did not find it. The keyword score is divided by the largest one in the pool, the cosine is scaled to the range
-//! between the smallest and largest, and the two are added with equal weight. Matches outside the pool follow it,
-//! ordered by keyword score and then by cosine, so that paging reaches the last hit. Ties are broken by document number
-//! and passage.
+//! Ranking: the candidates of the keyword leg and of the vector leg, put in order.
 
 use std::collections::{BTreeMap, HashMap};
 
 use shelf_base::Digest;
 
-use super::{Search, Wanted, keyword};
+use super::{Search, Wanted, fusion, keyword};
 use crate::{
     Cosines, Result, Span,
     bits::Bits,
@@ -18,8 +12,6 @@ use crate::{
     vector::{self, Moments},
 };
 
-/// The number of candidates that each leg contributes to the pool.
-const POOL: usize = 1_000;
 /// The minimum cosine of a match by meaning when other documents match by keyword.
 const FLOOR: f32 = 0.3;
 /// The minimum when no document has any of the words: texts about something else reach 0.2.
@@ -88,19 +80,19 @@ pub struct Hits {
 
 /// A matching document or passage.
 #[derive(Clone, Copy, Debug)]
-struct Candidate {
-    segment: u32,
-    document: u32,
-    passage: u32,
-    words: f32,
+pub(super) struct Candidate {
+    pub(super) segment: u32,
+    pub(super) document: u32,
+    pub(super) passage: u32,
+    pub(super) words: f32,
     /// Whether it contains every counted group of the query.
     full: bool,
-    cosine: Option<f32>,
+    pub(super) cosine: Option<f32>,
     /// The cosine as it is compared with those of vectors of the other kind.
-    level: f32,
+    pub(super) level: f32,
     /// The passage that the cosine belongs to.
-    meant: u32,
-    score: f32,
+    pub(super) meant: u32,
+    pub(super) score: f32,
 }
 
 pub(super) fn page(search: &Search<'_>, wanted: &Wanted<'_>) -> Result<Hits> {
@@ -121,7 +113,7 @@ pub(super) fn page(search: &Search<'_>, wanted: &Wanted<'_>) -> Result<Hits> {
     };
     let largest = found.iter().map(|candidate| candidate.words).fold(0.0, f32::max);
     match wanted.kind {
-        Kind::Hybrid => order_hybrid(search, &mut found, wanted, &levels, most),
+        Kind::Hybrid => fusion::order(search, &mut found, wanted, &levels, most),
         Kind::Semantic => order(search, &mut found, most, |a, b| b.score.partial_cmp(&a.score)),
         Kind::Keyword => {
             level_keyword(&mut found, largest);
@@ -180,28 +172,29 @@ fn by_words(search: &Search<'_>, unit: Unit) -> Result<Vec<Candidate>> {
         numbered.filter(|(_, group)| wanted(group)).fold(0_u64, |mask, (at, _)| mask | 1 << at)
     };
     let (required, counted) = (mask(|group| group.required), mask(|group| group.counted));
-    let (mut found, mut pieces) = (Vec::new(), HashMap::new());
+    let (mut found, mut pieces, mut matches) = (Vec::new(), HashMap::new(), Vec::new());
+    let add = |found: &mut Vec<Candidate>, one: Candidate, groups: u64| {
+        if groups & required == required {
+            found.push(Candidate { full: groups & counted == counted, ..one });
+        }
+    };
     keyword::score(search.view, &search.resolved, &search.allowed, &mut |segment, scores| {
         let placed = &search.view.segments[segment].segment;
-        for (one, all) in of_segment(placed, segment, scores, unit) {
+        of_segment(placed, scores, unit, &mut matches);
+        for one in &matches {
             let row = (unit == Unit::Document && placed.has_pieces())
                 .then(|| placed.document(one.document as usize));
+            let found_here = candidate(segment, one.document, one.passage, one.words);
             match row.filter(|row| row.is_piece()) {
                 // The groups of a document are those of all its pieces together.
-                Some(row) => join(pieces.entry(row.number).or_insert((one, 0)), one, all),
-                None => found.push((one, all)),
+                Some(row) => {
+                    join(pieces.entry(row.number).or_insert((found_here, 0)), found_here, one.groups)
+                }
+                None => add(&mut found, found_here, one.groups),
             }
         }
     })?;
-    found.extend(pieces.into_values());
-    let fitting = found.into_iter().filter(|(_, all)| all & required == required);
-    let found = fitting
-        .map(|(mut one, all)| {
-            one.full = all & counted == counted;
-            one.score = one.words;
-            one
-        })
-        .collect();
+    pieces.into_values().for_each(|(one, groups)| add(&mut found, one, groups));
     Ok(found)
 }
 
@@ -213,58 +206,55 @@ fn join(known: &mut (Candidate, u64), one: Candidate, all: u64) {
     known.1 |= all;
 }
 
-/// The candidates of one segment, each with the groups it contains.
-fn of_segment(
-    placed: &Segment,
-    segment: usize,
-    scores: &keyword::Scores,
-    unit: Unit,
-) -> Vec<(Candidate, u64)> {
-    let mut candidates: Vec<(Candidate, u64)> = Vec::with_capacity(scores.touched.len());
-    for passage in &scores.touched {
-        let document = placed.document_of(*passage as usize) as u32;
-        let (score, groups) = scores.of(*passage);
-        match candidates.last_mut().filter(|(last, _)| unit == Unit::Document && last.document == document) {
-            Some((last, all)) => {
-                *all |= groups;
-                if score > last.words {
-                    (last.words, last.passage) = (score, *passage);
-                }
-            }
-            None => candidates.push((candidate(segment, document, *passage, score), groups)),
-        }
-    }
-    add_names(placed, segment, scores, unit, &mut candidates);
-    candidates
+/// A match of the keyword leg in one segment. There may be many, so it is small.
+struct Match {
+    document: u32,
+    passage: u32,
+    words: f32,
+    /// The groups that it contains.
+    groups: u64,
 }
 
-/// Adds the scores of document names. `candidates` is ordered by document.
-fn add_names(
-    placed: &Segment,
-    segment: usize,
-    scores: &keyword::Scores,
-    unit: Unit,
-    candidates: &mut Vec<(Candidate, u64)>,
-) {
+/// Finds the matches of one segment.
+fn of_segment(placed: &Segment, scores: &keyword::Scores, unit: Unit, matches: &mut Vec<Match>) {
+    matches.clear();
+    for passage in scores.touched() {
+        let document = placed.document_of(passage as usize) as u32;
+        let (words, groups) = scores.of(passage);
+        match matches.last_mut().filter(|last| unit == Unit::Document && last.document == document) {
+            Some(last) => {
+                last.groups |= groups;
+                if words > last.words {
+                    (last.words, last.passage) = (words, passage);
+                }
+            }
+            None => matches.push(Match { document, passage, words, groups }),
+        }
+    }
+    add_names(placed, scores, unit, matches);
+}
+
+/// Adds the scores of document names. `matches` is ordered by document.
+fn add_names(placed: &Segment, scores: &keyword::Scores, unit: Unit, matches: &mut Vec<Match>) {
     let mut names: BTreeMap<u32, (f32, u64)> = BTreeMap::new();
     for (document, score, group) in &scores.names {
         let name = names.entry(*document).or_default();
         *name = (name.0 + score, name.1 | group);
     }
-    let known = candidates.len();
-    for (document, (score, groups)) in names {
-        let first = candidates[..known].partition_point(|(one, _)| one.document < document);
-        let own = candidates[first..known].iter_mut().take_while(|(one, _)| one.document == document);
+    let known = matches.len();
+    for (document, (words, groups)) in names {
+        let first = matches[..known].partition_point(|one| one.document < document);
+        let own = matches[first..known].iter_mut().take_while(|one| one.document == document);
         let mut any = false;
-        for (one, all) in own {
-            one.words += score;
-            *all |= groups;
+        for one in own {
+            one.words += words;
+            one.groups |= groups;
             any = true;
         }
         let passage = placed.document(document as usize).first_passage;
         // A document without text has a name, but no passage to show.
         if !any && (unit == Unit::Document || placed.tokens_of(passage as usize) > 0) {
-            candidates.push((candidate(segment, document, passage, score), groups));
+            matches.push(Match { document, passage, words, groups });
         }
     }
 }
@@ -323,7 +313,7 @@ fn by_meaning(search: &Search<'_>, wanted: &Wanted<'_>, floor: f32, levels: &mut
 /// How cosines of the two kinds of vectors compare. A question is nearer to deep vectors than to the table's, so the
 /// table's are moved to where they would lie among the deep ones: the same number of deviations from the mean.
 #[derive(Clone, Copy, Debug)]
-struct Levels {
+pub(super) struct Levels {
     factor: f32,
     offset: f32,
     /// The share of vectors that are deep.
@@ -348,24 +338,24 @@ impl Levels {
         Self { factor, offset: deep.mean() - factor * table.mean(), deep: share }
     }
 
-    fn of_cosine(&self, segment: &Segment, passage: u32, cosine: f32) -> f32 {
+    pub(super) fn of_cosine(&self, segment: &Segment, passage: u32, cosine: f32) -> f32 {
         if segment.vectors.is_deep(passage as usize) { cosine } else { self.factor * cosine + self.offset }
     }
 
     /// The weight of the vector leg.
-    fn dense(&self) -> f32 {
+    pub(super) fn dense(&self) -> f32 {
         DENSE[0] + self.deep * (DENSE[1] - DENSE[0])
     }
 }
 
 /// The source of cosines: the built-in vectors, or those of a remote model.
-enum Meaning<'a> {
+pub(super) enum Meaning<'a> {
     BuiltIn(Box<vector::Query>),
     Other(&'a Cosines),
 }
 
 impl<'a> Meaning<'a> {
-    fn of(wanted: &Wanted<'a>) -> Option<Self> {
+    pub(super) fn of(wanted: &Wanted<'a>) -> Option<Self> {
         if let Some(cosines) = wanted.cosines {
             return Some(Self::Other(cosines));
         }
@@ -395,7 +385,7 @@ impl<'a> Meaning<'a> {
         }
     }
 
-    fn cosine(&self, segment: &Segment, at: u32, passage: u32) -> f32 {
+    pub(super) fn cosine(&self, segment: &Segment, at: u32, passage: u32) -> f32 {
         match self {
             Self::BuiltIn(query) => segment.vectors.cosine(query, passage as usize),
             Self::Other(cosines) => cosines.0[at as usize][passage as usize],
@@ -410,12 +400,8 @@ fn compute_best(search: &Search<'_>, found: &mut [Candidate], legs: &Meaning<'_>
         one.score = levels.of_cosine(segment, one.passage, one.score);
         one.level = one.score;
     }
-    let by_estimate = |a: &Candidate, b: &Candidate| b.score.total_cmp(&a.score);
-    if found.len() > POOL {
-        found.select_nth_unstable_by(POOL, by_estimate);
-    }
-    let best = found.len().min(POOL);
-    for one in &mut found[..best] {
+    for at in fusion::best(found, |_, one| Some(one.score)) {
+        let one = &mut found[at];
         let segment = &search.view.segments[one.segment as usize].segment;
         let cosine = legs.cosine(segment, one.segment, one.passage);
         one.cosine = Some(cosine);
@@ -433,28 +419,31 @@ fn by_both(search: &Search<'_>, wanted: &Wanted<'_>, levels: &mut Levels) -> Res
     };
     let floor = if found.is_empty() { FLOOR_ALONE } else { FLOOR };
     let quoted = search.resolved.groups.iter().any(|group| group.required);
-    let mut meant: HashMap<(u32, u32), Candidate> =
-        by_meaning(search, wanted, floor, levels).into_iter().map(|one| (key(&one), one)).collect();
+    // Ordered by place, as they were found.
+    let meant = by_meaning(search, wanted, floor, levels);
     let mut near: Vec<Bits> =
         search.view.segments.iter().map(|placed| Bits::none(placed.segment.passages())).collect();
-    meant.keys().for_each(|(segment, at)| near[*segment as usize].set(*at as usize));
+    meant.iter().map(key).for_each(|(segment, at)| near[segment as usize].set(at as usize));
+    let mut joined = Bits::none(meant.len());
     for one in &mut found {
         let (segment, at) = key(one);
-        // Most keyword matches are not near; testing a bit is faster than a hash lookup.
+        // Most keyword matches are not near; testing a bit is faster than looking for them.
         if near[segment as usize].has(at as usize)
-            && let Some(meant) = meant.remove(&(segment, at))
+            && let Ok(at) = meant.binary_search_by_key(&(segment, at), key)
         {
+            let meant = &meant[at];
             (one.cosine, one.level, one.meant) = (meant.cosine, meant.level, meant.passage);
+            joined.set(at);
         }
     }
     if !quoted {
-        found.extend(meant.into_values());
+        found.extend((0..).zip(meant).filter(|(at, _)| !joined.has(*at)).map(|(_, one)| one));
     }
     Ok(found)
 }
 
 /// Sorts the first `most` candidates and drops the rest.
-fn order(
+pub(super) fn order(
     search: &Search<'_>,
     found: &mut Vec<Candidate>,
     most: usize,
@@ -472,94 +461,6 @@ fn order(
         found.truncate(most);
     }
     found.sort_unstable_by(full);
-}
-
-/// Scores the pool by both legs and appends the rest.
-fn order_hybrid(
-    search: &Search<'_>,
-    found: &mut Vec<Candidate>,
-    wanted: &Wanted<'_>,
-    levels: &Levels,
-    most: usize,
-) {
-    let mut rest = std::mem::take(found);
-    let mut pool = take_best(&mut rest, |one| one.words, 0.0);
-    pool.extend(take_best(&mut rest, |one| one.cosine.map_or(f32::MIN, |_| one.level), f32::MIN));
-    if let Some(legs) = Meaning::of(wanted) {
-        let without = pool.iter_mut().filter(|one| one.cosine.is_none());
-        without.for_each(|one| compute_cosine(search, one, &legs, (levels, wanted.unit)));
-    }
-    let largest = pool.iter().map(|one| one.words).fold(0.0, f32::max);
-    fuse(&mut pool, largest, levels.dense());
-    let smallest = pool.iter().map(|one| one.score).fold(1.0, f32::min);
-    order(search, &mut pool, most, |a, b| (b.score, b.words).partial_cmp(&(a.score, a.words)));
-    if pool.len() < most && !rest.is_empty() {
-        order(search, &mut rest, most - pool.len(), |a, b| {
-            (b.words, b.level).partial_cmp(&(a.words, a.level))
-        });
-        for one in &mut rest {
-            let words = if largest > 0.0 { one.words / largest } else { 0.0 };
-            one.score = smallest * 0.5 * (words + one.cosine.unwrap_or(0.0)).min(1.0);
-        }
-        pool.append(&mut rest);
-    }
-    *found = pool;
-}
-
-/// Scores the pool by both legs together.
-fn fuse(pool: &mut [Candidate], largest: f32, dense: f32) {
-    let levels = pool.iter().filter(|one| one.cosine.is_some()).map(|one| one.level);
-    let (low, high) =
-        levels.fold((f32::MAX, f32::MIN), |(low, high), level| (low.min(level), high.max(level)));
-    for one in pool {
-        let words = if largest > 0.0 { one.words / largest } else { 0.0 };
-        let meaning = if high > low { (one.level - low) / (high - low) } else { 1.0 };
-        one.score = match one.cosine {
-            Some(_) => (1.0 - dense) * words + dense * meaning,
-            None => words,
-        };
-    }
-}
-
-/// Removes and returns the best candidates by one measure, as far as they are above `least`.
-fn take_best(rest: &mut Vec<Candidate>, measure: impl Fn(&Candidate) -> f32, least: f32) -> Vec<Candidate> {
-    let split = |a: &Candidate, b: &Candidate| {
-        let place = |one: &Candidate| (one.segment, one.passage);
-        measure(b).total_cmp(&measure(a)).then_with(|| place(a).cmp(&place(b)))
-    };
-    let mut taken: Vec<Candidate> = if rest.len() > POOL {
-        rest.select_nth_unstable_by(POOL, split);
-        let after = rest.split_off(POOL);
-        std::mem::replace(rest, after)
-    } else {
-        std::mem::take(rest)
-    };
-    rest.extend(taken.extract_if(.., |one| measure(one) <= least));
-    taken
-}
-
-/// The best cosine of the candidate's passages.
-fn compute_cosine(
-    search: &Search<'_>,
-    one: &mut Candidate,
-    legs: &Meaning<'_>,
-    (levels, unit): (&Levels, Unit),
-) {
-    let segment = &search.view.segments[one.segment as usize].segment;
-    let row = segment.document(one.document as usize);
-    // Not for long documents: the vector leg has scanned all passages, so one it did not return is below the floor.
-    let passages = if unit == Unit::Document && row.passages <= 16 {
-        row.first_passage..row.first_passage + row.passages
-    } else {
-        one.passage..one.passage + 1
-    };
-    for passage in passages {
-        let cosine = legs.cosine(segment, one.segment, passage);
-        let level = levels.of_cosine(segment, passage, cosine);
-        if one.cosine.is_none() || level > one.level {
-            (one.cosine, one.level, one.meant) = (Some(cosine), level, passage);
-        }
-    }
 }
 
 /// Ranks candidates that contain every counted group above the others.

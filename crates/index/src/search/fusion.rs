@@ -1,0 +1,109 @@
+//! The fusion of the keyword leg and the vector leg.
+//!
+//! The best candidates of each leg form a **pool**. Every candidate in the pool is scored by both legs, including a leg
+//! that did not find it. The keyword score is divided by the largest one in the pool, the cosine is scaled to the range
+//! between the smallest and largest, and the two are added with weights. Matches outside the pool follow it, ordered by
+//! keyword score and then by cosine, so that paging reaches the last hit. Ties are broken by document number and passage.
+
+use super::{
+    Search, Wanted,
+    rank::{self, Candidate, Levels, Meaning, Unit},
+};
+use crate::bits::Bits;
+
+/// The number of candidates that each leg contributes to the pool.
+const POOL: usize = 1_000;
+
+/// The places of the best candidates by one measure, as far as they have it: as many as one leg gives to the pool. The
+/// candidates themselves stay where they are, since there may be many.
+pub(super) fn best(found: &[Candidate], measure: impl Fn(usize, &Candidate) -> Option<f32>) -> Vec<usize> {
+    let measured = found.iter().enumerate().filter_map(|(at, one)| Some((measure(at, one)?, at as u32)));
+    let mut measured: Vec<(f32, u32)> = measured.collect();
+    if measured.len() > POOL {
+        let place = |at: u32| (found[at as usize].segment, found[at as usize].passage);
+        measured.select_nth_unstable_by(POOL, |a, b| {
+            b.0.total_cmp(&a.0).then_with(|| place(a.1).cmp(&place(b.1)))
+        });
+        measured.truncate(POOL);
+    }
+    measured.into_iter().map(|(_, at)| at as usize).collect()
+}
+
+/// Scores the pool by both legs, and puts the first `most` candidates in order.
+pub(super) fn order(
+    search: &Search<'_>,
+    found: &mut Vec<Candidate>,
+    wanted: &Wanted<'_>,
+    levels: &Levels,
+    most: usize,
+) {
+    let mut chosen = Bits::none(found.len());
+    for at in best(found, |_, one| (one.words > 0.0).then_some(one.words)) {
+        chosen.set(at);
+    }
+    // Those that the keyword leg has chosen take no place of the vector leg.
+    for at in best(found, |at, one| one.cosine.filter(|_| !chosen.has(at)).map(|_| one.level)) {
+        chosen.set(at);
+    }
+    let mut pool: Vec<Candidate> = chosen.iter().map(|at| found[at]).collect();
+    if let Some(legs) = Meaning::of(wanted) {
+        let without = pool.iter_mut().filter(|one| one.cosine.is_none());
+        without.for_each(|one| compute_cosine(search, one, &legs, (levels, wanted.unit)));
+    }
+    let largest = pool.iter().map(|one| one.words).fold(0.0, f32::max);
+    fuse(&mut pool, largest, levels.dense());
+    let smallest = pool.iter().map(|one| one.score).fold(1.0, f32::min);
+    rank::order(search, &mut pool, most, |a, b| (b.score, b.words).partial_cmp(&(a.score, a.words)));
+    if pool.len() < most && chosen.count() < found.len() {
+        let rest = found.iter().enumerate().filter(|(at, _)| !chosen.has(*at));
+        let mut rest: Vec<Candidate> = rest.map(|(_, one)| *one).collect();
+        rank::order(search, &mut rest, most - pool.len(), |a, b| {
+            (b.words, b.level).partial_cmp(&(a.words, a.level))
+        });
+        for one in &mut rest {
+            let words = if largest > 0.0 { one.words / largest } else { 0.0 };
+            one.score = smallest * 0.5 * (words + one.cosine.unwrap_or(0.0)).min(1.0);
+        }
+        pool.append(&mut rest);
+    }
+    *found = pool;
+}
+
+/// Scores the pool by both legs together.
+fn fuse(pool: &mut [Candidate], largest: f32, dense: f32) {
+    let levels = pool.iter().filter(|one| one.cosine.is_some()).map(|one| one.level);
+    let (low, high) =
+        levels.fold((f32::MAX, f32::MIN), |(low, high), level| (low.min(level), high.max(level)));
+    for one in pool {
+        let words = if largest > 0.0 { one.words / largest } else { 0.0 };
+        let meaning = if high > low { (one.level - low) / (high - low) } else { 1.0 };
+        one.score = match one.cosine {
+            Some(_) => (1.0 - dense) * words + dense * meaning,
+            None => words,
+        };
+    }
+}
+
+/// The best cosine of the candidate's passages.
+fn compute_cosine(
+    search: &Search<'_>,
+    one: &mut Candidate,
+    legs: &Meaning<'_>,
+    (levels, unit): (&Levels, Unit),
+) {
+    let segment = &search.view.segments[one.segment as usize].segment;
+    let row = segment.document(one.document as usize);
+    // Not for long documents: the vector leg has scanned all passages, so one it did not return is below the floor.
+    let passages = if unit == Unit::Document && row.passages <= 16 {
+        row.first_passage..row.first_passage + row.passages
+    } else {
+        one.passage..one.passage + 1
+    };
+    for passage in passages {
+        let cosine = legs.cosine(segment, one.segment, passage);
+        let level = levels.of_cosine(segment, passage, cosine);
+        if one.cosine.is_none() || level > one.level {
+            (one.cosine, one.level, one.meant) = (Some(cosine), level, passage);
+        }
+    }
+}
