@@ -19,6 +19,9 @@ const ROW: usize = 8 + 8 + 32;
 /// The name of the remaining bytes: everything that is not part of a known segment.
 pub const OTHER: &str = "other";
 
+/// The name of what the graph is made of. It is not needed for searching and has a target of its own.
+pub const FACTS: &str = "facts of the graph";
+
 /// The sizes of an index.
 pub struct Sizes {
     /// The total size of all files in bytes.
@@ -53,6 +56,7 @@ fn kind(name: &str) -> String {
     let end = name.find(['/', '.']).unwrap_or(name.len());
     match &name[..end] {
         kind @ ("words" | "vector" | "trigrams" | "texts" | "stems") => kind.to_owned(),
+        "facts" | "mentions" => FACTS.to_owned(),
         _ => "documents, passages and paths".to_owned(),
     }
 }
