@@ -30,6 +30,7 @@ use parking_lot::Mutex;
 use prepare::Preparing;
 pub(crate) use prepare::{Measured, measure};
 pub use remote::EndpointSettings;
+pub(crate) use remote::Meant;
 use remote::OtherModel;
 use shelf_base::{CallContext, Coordination, ErrorInfo, Kind};
 use shelf_catalog::Changed;

@@ -2,10 +2,9 @@
 
 use shelf_base::CallContext;
 use shelf_catalog::{Facets, Filter};
-use shelf_index::{Correcting, Question, Unit, Wanted};
 
-use super::{SearchKind, SearchRequest, check, hash_of};
-use crate::{Caller, Library, Result, indexing::KnownWords, validate};
+use super::{SearchRequest, check, hash_of};
+use crate::{Caller, Library, Result, validate};
 
 /// Hits that are counted at most, the best first.
 const COUNTED: usize = 10_000;
@@ -46,32 +45,7 @@ impl Library {
         call: &CallContext,
     ) -> Result<Vec<i64>> {
         let view = self.indexing.view(call)?;
-        let filter =
-            self.index_filter(caller, &view, &request.filter, &[&request.patterns, &request.include])?;
-        let correcting = request.similarity.map(|similarity| Correcting { similarity, words: &KnownWords });
-        let question = Question::new(&request.query);
-        let mut search = view.search(&question, correcting, &filter)?;
-        if question.has_quotes() && !search.has_words()? {
-            search = view.search(&Question::relaxed(&request.query), correcting, &filter)?;
-        }
-        let corrected = search.resolved.corrected(&request.query);
-        let (vector, meant) = match request.kind {
-            SearchKind::Keyword => (None, None),
-            _ => {
-                let meant = self.indexing.meant(&view, &filter, caller.pass.scope(), &corrected, call)?;
-                (Some(self.indexing.questions.vector(&corrected)), Some(meant))
-            }
-        };
-        let wanted = Wanted {
-            kind: request.kind,
-            unit: Unit::Document,
-            vector: vector.as_deref(),
-            has_words: question.words().any(shelf_embed::is_word),
-            cosines: meant.as_ref().and_then(|meant| meant.cosines.as_ref()),
-            min_score: request.min_score,
-            from: 0,
-            limit: COUNTED,
-        };
-        Ok(search.page(&wanted)?.hits.into_iter().map(|hit| hit.number).collect())
+        let found = self.ask_index(caller, request, &view, COUNTED, call)?.found;
+        Ok(found.hits.into_iter().map(|hit| hit.number).collect())
     }
 }

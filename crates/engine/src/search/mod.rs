@@ -20,13 +20,17 @@ use shelf_base::{
     bounds,
 };
 use shelf_catalog::{Document, Filter, Scope};
-use shelf_index::{Correcting, Filter as IndexFilter, Hit, Question, Search, Span, Unit, View, Wanted};
+use shelf_index::{Correcting, Filter as IndexFilter, Hit, Hits, Question, Search, Span, Unit, View, Wanted};
 pub use shelf_index::{Correction, Kind as SearchKind};
 pub use snippet::{Snippet, SnippetLine};
 
 use crate::{
-    Caller, Error, Library, Result, blobs::Fetched, follow::Follower, indexing::KnownWords,
-    pattern::Patterns, validate,
+    Caller, Error, Library, Result,
+    blobs::Fetched,
+    follow::Follower,
+    indexing::{KnownWords, Meant},
+    pattern::Patterns,
+    validate,
 };
 
 /// Documents with the same hash that are told at most.
@@ -150,6 +154,15 @@ pub struct SearchReply {
     pub next_cursor: Option<String>,
 }
 
+/// What the index said to a request.
+struct Asked<'v> {
+    search: Search<'v>,
+    found: Hits,
+    meant: Option<Meant>,
+    /// Whether nothing has the quoted phrases, so that their words were looked for.
+    phrases_given_up: bool,
+}
+
 impl Library {
     /// Searches the caller's documents.
     pub fn search(
@@ -195,36 +208,10 @@ impl Library {
     ) -> Result<SearchReply> {
         let seen = self.seen(caller, request)?;
         let view = self.indexing.view(call)?;
-        let filter =
-            self.index_filter(caller, &view, &request.filter, &[&request.patterns, &request.include])?;
-        let correcting = request.similarity.map(|similarity| Correcting { similarity, words: &KnownWords });
-        let question = Question::new(&request.query);
-        let mut search = view.search(&question, correcting, &filter)?;
-        let mut phrases_given_up = false;
-        if question.has_quotes() && !search.has_words()? {
-            search = view.search(&Question::relaxed(&request.query), correcting, &filter)?;
-            phrases_given_up = true;
-        }
-        let corrected = search.resolved.corrected(&request.query);
-        let (vector, meant) = match request.kind {
-            SearchKind::Keyword => (None, None),
-            _ => {
-                let meant = self.indexing.meant(&view, &filter, caller.pass.scope(), &corrected, call)?;
-                (Some(self.indexing.questions.vector(&corrected)), Some(meant))
-            }
-        };
-        let wanted = Wanted {
-            kind: request.kind,
-            unit: Unit::Document,
-            vector: vector.as_deref(),
-            has_words: question.words().any(shelf_embed::is_word),
-            cosines: meant.as_ref().and_then(|meant| meant.cosines.as_ref()),
-            min_score: request.min_score,
-            from: 0,
-            // One more tells whether there is another page.
-            limit: request.limit.saturating_add(seen.len()).saturating_add(1),
-        };
-        let mut found = search.page(&wanted)?;
+        // One more tells whether there is another page.
+        let limit = request.limit.saturating_add(seen.len()).saturating_add(1);
+        let Asked { search, mut found, meant, phrases_given_up } =
+            self.ask_index(caller, request, &view, limit, call)?;
         found.hits.retain(|hit| !seen.contains(&hit.number));
         let has_more = found.hits.len() > request.limit;
         found.hits.truncate(request.limit);
@@ -239,6 +226,46 @@ impl Library {
             model: meant.map(|meant| meant.model),
             next_cursor,
         })
+    }
+
+    /// The best documents of a view by the request's kind, words and filter.
+    fn ask_index<'v>(
+        &self,
+        caller: &Caller,
+        request: &SearchRequest,
+        view: &'v View,
+        limit: usize,
+        call: &CallContext,
+    ) -> Result<Asked<'v>> {
+        let filter =
+            self.index_filter(caller, view, &request.filter, &[&request.patterns, &request.include])?;
+        let correcting = request.similarity.map(|similarity| Correcting { similarity, words: &KnownWords });
+        let question = Question::new(&request.query);
+        let mut search = view.search(&question, correcting, &filter)?;
+        let mut phrases_given_up = false;
+        if question.has_quotes() && !search.has_words()? {
+            search = view.search(&Question::relaxed(&request.query), correcting, &filter)?;
+            phrases_given_up = true;
+        }
+        let corrected = search.resolved.corrected(&request.query);
+        let (vector, meant) = match request.kind {
+            SearchKind::Keyword => (None, None),
+            _ => {
+                let meant = self.indexing.meant(view, &filter, caller.pass.scope(), &corrected, call)?;
+                (Some(self.indexing.questions.vector(&corrected)), Some(meant))
+            }
+        };
+        let found = search.page(&Wanted {
+            kind: request.kind,
+            unit: Unit::Document,
+            vector: vector.as_deref(),
+            has_words: question.words().any(shelf_embed::is_word),
+            cosines: meant.as_ref().and_then(|meant| meant.cosines.as_ref()),
+            min_score: request.min_score,
+            from: 0,
+            limit,
+        })?;
+        Ok(Asked { search, found, meant, phrases_given_up })
     }
 
     /// What the caller and the filter leave, in the index's terms.
