@@ -85,6 +85,7 @@ impl AsyncRead for Direct {
         loop {
             let mut guard = ready!(self.file.poll_read_ready(context))?;
             let space = buffer.initialize_unfilled();
+            let room = space.len();
             let read = guard.try_io(|file| {
                 uninterrupted(|| {
                     if self.is_socket {
@@ -95,7 +96,12 @@ impl AsyncRead for Direct {
                 })
             });
             if let Ok(read) = read {
-                buffer.advance(read?);
+                let count = read?;
+                // A pipe that gave less than there was room for is empty: asking once more would only say so.
+                if 0 < count && count < room {
+                    guard.clear_ready();
+                }
+                buffer.advance(count);
                 return Poll::Ready(Ok(()));
             }
         }
@@ -168,8 +174,19 @@ mod tests {
     async fn the_end_of_input_is_seen_and_files_are_left_to_the_runtime() {
         let (pipe_out, pipe_in) = io::pipe().unwrap();
         let mut input = Direct::of(pipe_out.as_fd(), OFlags::RDONLY, Interest::READABLE).unwrap();
-        drop(pipe_in);
+        // A read that leaves room is followed by another one that waits, and wakes up.
+        let writer = std::thread::spawn(move || {
+            for part in [b"ab", b"cd"] {
+                std::io::Write::write_all(&mut &pipe_in, part).unwrap();
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+        });
+        for part in [b"ab", b"cd"] {
+            let mut read = [0; 4];
+            assert_eq!((input.read(&mut read).await.unwrap(), &read[..2]), (2, &part[..]));
+        }
         assert_eq!(input.read(&mut [0; 4]).await.unwrap(), 0);
+        writer.join().unwrap();
         let file = std::fs::File::open("/dev/null").unwrap();
         assert!(Direct::of(file.as_fd(), OFlags::RDONLY, Interest::READABLE).is_none());
     }

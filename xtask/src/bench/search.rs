@@ -163,7 +163,13 @@ fn index_size(library: &Library, tree: &Path, report: &mut Report) -> Result<()>
     let share = |bytes: u64| bytes as f64 / text * 100.0;
     let facts = sizes.parts.get(index_parts::FACTS).copied().unwrap_or_default();
     let searched = share(sizes.total.saturating_sub(facts));
-    report.single("index on disk, without facts", "shelf", "% of text", searched, Target::AtMost(SIZE_TARGET));
+    report.single(
+        "index on disk, without facts",
+        "shelf",
+        "% of text",
+        searched,
+        Target::AtMost(SIZE_TARGET),
+    );
     for (part, bytes) in &sizes.parts {
         report.single(&format!("index on disk: {part}"), "shelf", "% of text", share(*bytes), Target::None);
     }
