@@ -177,7 +177,7 @@ mod tests {
         // A read that leaves room is followed by another one that waits, and wakes up.
         let writer = std::thread::spawn(move || {
             for part in [b"ab", b"cd"] {
-                std::io::Write::write_all(&mut &pipe_in, part).unwrap();
+                io::Write::write_all(&mut &pipe_in, part).unwrap();
                 std::thread::sleep(std::time::Duration::from_millis(20));
             }
         });
