@@ -34,7 +34,8 @@ async def official():
         target = TARGET
     async with Client(target, mode="legacy" if ERA == "legacy" else "auto") as client:
         listed = await client.list_tools()
-        assert len(listed.tools) == 53, len(listed.tools)
+        # Over HTTP, `restore` and `download` are not listed until they are configured.
+        assert len(listed.tools) == (53 if TRANSPORT == "stdio" else 51), len(listed.tools)
 
         async def call(tool, arguments):
             result = await client.call_tool(tool, arguments)
