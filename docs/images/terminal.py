@@ -21,7 +21,6 @@ COMMANDS = [
     ("shelf demo", 2),
     ("shelf search keeping maps dry", 6),
     ("shelf get 'text://shelfmarks#lines=3-3'", 3),
-    ("shelf cite show 'doc://damp-report#pages=1' | head -4", 4),
     ("shelf grep -n 'map|chart'", 5),
 ]
 COLOURS = {31: "#e06c75", 32: "#98c379", 33: "#e5c07b", 34: "#61afef", 35: "#c678dd", 36: "#56b6c2", 90: "#7f848e"}
@@ -48,9 +47,9 @@ def printed(command, environment):
     return [line for line in lines if re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", line).strip()]
 
 
-def spans(line):
-    """A line as pieces of one look, cut at the width of the terminal."""
-    fill, weight, width = PLAIN, "", 0
+def rows_of(line):
+    """A line as rows of the terminal, each made of pieces of one look."""
+    rows, fill, weight, width = [""], PLAIN, "", 0
     for piece in re.split(r"(\x1b\[[0-9;?]*[A-Za-z])", line):
         found = re.fullmatch(r"\x1b\[([0-9;]*)m", piece)
         if found:
@@ -62,11 +61,15 @@ def spans(line):
                 elif code == 2:
                     fill = DIM
                 fill = COLOURS.get(code, COLOURS.get(code - 60, fill))
-        elif piece and not piece.startswith("\x1b"):
-            piece = piece[: COLUMNS - width]
-            width += len(piece)
-            if piece:
-                yield f'<tspan fill="{fill}"{weight}>{escape(piece)}</tspan>'
+        elif not piece.startswith("\x1b"):
+            while piece:
+                if width == COLUMNS:
+                    rows.append("")
+                    width = 0
+                part, piece = piece[: COLUMNS - width], piece[COLUMNS - width :]
+                width += len(part)
+                rows[-1] += f'<tspan fill="{fill}"{weight}>{escape(part)}</tspan>'
+    return rows
 
 
 def main():
@@ -82,7 +85,7 @@ def main():
                 rows.append("")
             rows.append(f'<tspan fill="#98c379">$</tspan> <tspan fill="#ffffff">{escape(command)}</tspan>')
             lines = printed(command, environment)
-            rows += ["".join(spans(line)) for line in lines[:most]]
+            rows += [row for line in lines[:most] for row in rows_of(line)]
             if len(lines) > most:
                 rows.append(f'<tspan fill="{DIM}">…</tspan>')
     width, height = round(COLUMNS * CHARACTER) + 2 * MARGIN, len(rows) * LINE + 2 * MARGIN
