@@ -264,7 +264,13 @@ def check_graph(page, server, ids):
 def check_pages_of_pdf(page, server, ids):
     page.goto(server.url + f"/d/{ids['pdf']}")
     expect(page.locator(".sheet img")).to_have_count(3)
-    page.wait_for_function("document.querySelector('.sheet img').naturalWidth > 500")
+    # Waiting for an expression would evaluate a text again and again, which the policy of the page forbids.
+    for _ in range(300):
+        if page.locator(".sheet img").first.evaluate("image => image.naturalWidth") > 500:
+            break
+        page.wait_for_timeout(100)
+    else:
+        raise AssertionError("the first page is not drawn")
     page.get_by_label("Find in this document").fill("nineteen")
     page.get_by_role("button", name="Find").click()
     expect(page.locator(".text-line.marked")).to_contain_text("Nineteen nests")
