@@ -311,6 +311,11 @@ def check_old_id(page, server):
     expect(page.locator(".content")).to_contain_text("here again")
 
 
+def check_no_workspace(page, empty):
+    assert page.goto(empty.url + "/memory").status == 200
+    expect(page.locator(".state")).to_contain_text("--workspace")
+
+
 def check_tree(page, server):
     """Folders open in place, by mouse and by keyboard, and close again; names are filtered."""
     for path in ("tree/one/a.txt", "tree/one/b.txt", "tree/two/deep/deeper/c.txt", "tree/d.txt"):
@@ -495,6 +500,9 @@ def main():
         check_assets(page, server, folder)
         context.close()
         assert not watch.problems, "\n".join(watch.problems)
+        context = browser.new_context()
+        check_no_workspace(context.new_page(), empty)
+        context.close()
         check_people(browser, f"{folder}/people")
         browser.close()
         server.stop()

@@ -138,7 +138,8 @@ fn deepening(index: &Value) -> Markup {
     };
     let minutes = index.number("deepening_seconds").div_ceil(60);
     html! {
-        @if deep >= passages { "all passages have vectors of the deep model" }
+        @if passages == 0 { "nothing waits for the deep model" }
+        @else if deep >= passages { "all passages have vectors of the deep model" }
         @else { (words::count(deep)) " of " (words::counted(passages, "passage", "passages")) " have vectors of the deep model; the others take about " (words::counted(minutes, "minute", "minutes")) " while nobody calls" }
     }
 }
