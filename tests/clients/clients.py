@@ -34,7 +34,8 @@ async def official():
         target = TARGET
     async with Client(target, mode="legacy" if ERA == "legacy" else "auto") as client:
         listed = await client.list_tools()
-        assert len(listed.tools) == 53, len(listed.tools)
+        # Over HTTP, `restore` and `download` are not listed until they are configured.
+        assert len(listed.tools) == (53 if TRANSPORT == "stdio" else 51), len(listed.tools)
 
         async def call(tool, arguments):
             result = await client.call_tool(tool, arguments)
@@ -72,12 +73,14 @@ async def langchain():
         tools = {tool.name: tool for tool in await load_mcp_tools(session)}
 
         async def call(tool, arguments):
+            # As a model calls it: the reply then says whether it is an error, which some versions do not raise.
+            asked = {"type": "tool_call", "id": "1", "name": tool, "args": arguments}
             try:
-                found = await tools[tool].ainvoke(arguments)
+                found = await tools[tool].ainvoke(asked)
             except ToolException as error:
                 return str(error), True
-            first = found if isinstance(found, str) else found[0]
-            return first if isinstance(first, str) else first["text"], False
+            first = found.content if isinstance(found.content, str) else found.content[0]
+            return first if isinstance(first, str) else first["text"], found.status == "error"
 
         return await take(call)
 

@@ -35,9 +35,9 @@ class Plain:
         (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"), "<time>"),
         (re.compile(r"(cat|pat)_live_[\w-]+"), r"\1_live_<secret>"),
         (re.compile(r"http://(127\.0\.0\.1|localhost):\d+"), "http://<server>"),
-        (re.compile(r"([?&]k)=[\w-]+"), r"\1=<secret>"),
+        (re.compile(r"([?&]k)=[\w.-]+"), r"\1=<secret>"),
         (re.compile(r"(signature|expires|token|ticket)=[^&\"\s]+"), r"\1=<secret>"),
-        (re.compile(r"/evidence/[^/\s\"]+/"), "/evidence/<key>/"),
+        (re.compile(r"\bevidence/[^/\s\"?]+/"), "evidence/<key>/"),
         (re.compile(r"/archives?/[^\s\"?]+"), "/archive/<key>"),
     ]
 

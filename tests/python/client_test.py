@@ -276,9 +276,10 @@ def status_without_token(url):
 def serving(shelf, folder, options):
     """Runs an HTTP server; gives its address and, unless it needs none, the token its first start prints."""
     command = [shelf, "--data-dir", str(folder / "library"), "serve", "--http", "127.0.0.1:0", "--admin-listen", "off"]
-    roots = {"SHELF_IMPORT_ROOTS": str(folder), "SHELF_EXPORT_ROOTS": str(folder)}
+    # What is not configured is not listed over HTTP.
+    open_to = {"SHELF_IMPORT_ROOTS": str(folder), "SHELF_EXPORT_ROOTS": str(folder), "SHELF_WORKSPACE": str(folder)}
     process = subprocess.Popen(
-        command + options, env=os.environ | roots, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        command + options, env=os.environ | open_to | {"SHELF_DOWNLOAD_OVER_HTTP": "true"}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
     try:
         yield announcement(process, wants_token="--no-auth" not in options)

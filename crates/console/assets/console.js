@@ -246,6 +246,45 @@ if (player && chapters.length) {
   });
 }
 
+// Folders open in place: a tree that is fetched as far as somebody looks.
+function branches(rows, level) {
+  for (const row of rows) {
+    row.dataset.level = level;
+    row.style.setProperty('--level', level);
+    if (!row.dataset.folder) continue;
+    const name = $('a', row).textContent;
+    const button = element('button', { type: 'button', className: 'twig', textContent: '▸' });
+    button.setAttribute('aria-label', `Folders in ${name}`);
+    button.setAttribute('aria-expanded', 'false');
+    button.addEventListener('click', () => unfold(row, button, level + 1));
+    row.cells[0].prepend(button);
+  }
+}
+async function unfold(row, button, level) {
+  const open = button.getAttribute('aria-expanded') === 'true';
+  if (open) while (Number(row.nextElementSibling?.dataset.level ?? 0) >= level) row.nextElementSibling.remove();
+  else {
+    button.disabled = true;
+    const reply = await fetch(row.dataset.folder).catch(() => undefined);
+    button.disabled = false;
+    if (!reply?.ok) { location.href = $('a', row).href; return; }
+    const made = element('template');
+    made.innerHTML = await reply.text();
+    const rows = all('tr', made.content);
+    branches(rows, level);
+    row.after(...rows);
+    button.focus();
+  }
+  button.setAttribute('aria-expanded', String(!open));
+  button.textContent = open ? '▸' : '▾';
+}
+branches(all('tr[data-folder]'), 0);
+
+// A page that cannot be drawn says so instead of showing nothing.
+addEventListener('error', (event) => {
+  if (event.target.matches?.('.sheet img')) event.target.closest('.sheet').replaceWith(element('p', { className: 'note', textContent: `${event.target.alt} cannot be shown as an image now. Its text is here, and the file itself has its look.` }));
+}, true);
+
 // Choosing all rows of a table.
 for (const box of all('[data-all]')) box.addEventListener('change', () => { for (const row of all('input[type=checkbox][name]', box.form)) row.checked = box.checked; });
 

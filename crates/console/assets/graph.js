@@ -1,4 +1,4 @@
-// The picture of a neighbourhood: drag it, zoom it, move nodes. Clicking a node is a link, as without this script.
+// The picture of a neighbourhood: drag it, zoom it, move nodes. Clicking a node is a link that adds its neighbours, as without this script.
 for (const svg of document.querySelectorAll('svg[data-graph]')) {
   const start = svg.viewBox.baseVal;
   let box = { x: start.x, y: start.y, w: start.width, h: start.height };

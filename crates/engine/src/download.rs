@@ -88,6 +88,17 @@ pub struct DownloadReply {
 }
 
 impl Library {
+    /// Whether the caller's downloads are on, or what to set.
+    pub fn can_download(&self, caller: &Caller) -> Result<()> {
+        if caller.file_access == FileAccess::OperatingSystem || self.options.download.over_http {
+            return Ok(());
+        }
+        Err(Error::Unavailable {
+            what: "downloading is off over HTTP".into(),
+            hint: "send the content with `add`, or set download.over_http in shelf.toml".into(),
+        })
+    }
+
     /// Downloads and stores; nothing is stored unless all of it came and has the sum that was asked for.
     pub fn download(
         &self,
@@ -96,13 +107,8 @@ impl Library {
         call: &CallContext,
     ) -> Result<DownloadReply> {
         caller.must_write()?;
+        self.can_download(caller)?;
         let settings = self.options.download;
-        if caller.file_access == FileAccess::Configured && !settings.over_http {
-            return Err(Error::Unavailable {
-                what: "downloading is off over HTTP".into(),
-                hint: "send the content with `add`, or set download.over_http in shelf.toml".into(),
-            });
-        }
         let url = parse_address(&request.url)?;
         let sum = request.checksum.as_deref().map(Sum::parse).transpose()?;
         let name = request.name.clone().unwrap_or_else(|| name_of(&url));

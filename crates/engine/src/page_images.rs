@@ -1,7 +1,7 @@
 //! Pages of documents as images, for people who look at them.
 
 use shelf_base::CallContext;
-use shelf_reading::{CutError, DrawnPage, PAGE_WIDTH};
+use shelf_reading::{CutError, DrawError, DrawnPage, PAGE_WIDTH};
 
 use crate::{Caller, Error, Library, Result, look::one_version, readings::EXTRACTED_BYTES};
 
@@ -45,10 +45,65 @@ impl Library {
         call.step_aside();
         match shelf_reading::draw_page(&bytes, page, width) {
             Ok(DrawnPage { png, width, height }) => Ok(PageImage { png, width, height }),
-            Err(error @ CutError::NoPage { .. }) => Err(Error::invalid("page", error.to_string())),
-            Err(CutError::Unreadable(error)) => {
-                Err(Error::invalid("the page", format!("cannot be drawn: {error}")))
-            }
+            Err(error) => Err(not_drawn(page, &error)),
         }
+    }
+}
+
+/// What a caller is told of a page that was not drawn.
+fn not_drawn(page: u32, error: &DrawError) -> Error {
+    match error {
+        DrawError::Cut(CutError::NoPage { count, .. }) => {
+            Error::invalid("page", format!("must be from 1 to {count}, the number of pages; it is {page}"))
+        }
+        DrawError::Cut(CutError::Unreadable(error)) => {
+            Error::invalid(format!("page {page}"), format!("cannot be drawn: {error}"))
+        }
+        // The same for everybody who asks, however often.
+        DrawError::TooSlow { .. } => Error::invalid(
+            format!("page {page}"),
+            format!("cannot be drawn: {error}; read its text instead, or open the document itself"),
+        ),
+        DrawError::Busy | DrawError::Stuck => {
+            Error::Busy(format!("page {page} was not drawn: {error}; try again in a moment"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shelf_base::{ErrorInfo, Kind};
+    use shelf_reading::Unreadable;
+
+    use super::*;
+
+    #[test]
+    fn callers_are_told_what_to_do() {
+        let check = |error: DrawError, kind: Kind, text: &str| {
+            let told = not_drawn(7, &error);
+            assert_eq!((told.kind(), told.to_string().as_str()), (kind, text));
+        };
+        check(
+            CutError::NoPage { page: 7, count: 3 }.into(),
+            Kind::Invalid,
+            "page must be from 1 to 3, the number of pages; it is 7",
+        );
+        let encrypted = CutError::from(Unreadable::Encrypted);
+        check(encrypted.into(), Kind::Invalid, "page 7 cannot be drawn: the document is encrypted");
+        check(
+            DrawError::TooSlow { seconds: 20 },
+            Kind::Invalid,
+            "page 7 cannot be drawn: drawing it takes longer than 20 s; read its text instead, or open the document itself",
+        );
+        check(
+            DrawError::Busy,
+            Kind::Busy,
+            "page 7 was not drawn: too many other pages are being drawn; try again in a moment",
+        );
+        check(
+            DrawError::Stuck,
+            Kind::Busy,
+            "page 7 was not drawn: pages that take too long are still being drawn; try again in a moment",
+        );
     }
 }

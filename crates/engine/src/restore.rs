@@ -138,6 +138,14 @@ impl Library {
         }
     }
 
+    /// Whether there is a folder that the caller may restore into, or what to set.
+    pub fn can_restore(&self, caller: &Caller) -> Result<()> {
+        match caller.file_access {
+            FileAccess::OperatingSystem => Ok(()),
+            FileAccess::Configured => some_root(&self.options.export_roots),
+        }
+    }
+
     /// The open output folder; `None` on a dry run into a folder that does not exist yet.
     fn output_folder(&self, caller: &Caller, request: &RestoreRequest) -> Result<Option<Dir>> {
         let path = &request.output_directory;
@@ -401,14 +409,19 @@ fn render(template: &str, entry: &Entry, names: &Names<'_>) -> String {
     segments.join("/")
 }
 
-/// The export root that holds `path`, opened, and the path beneath it.
-pub(crate) fn export_place(roots: &[PathBuf], path: &Path) -> Result<(Dir, PathBuf)> {
+fn some_root(roots: &[PathBuf]) -> Result<()> {
     if roots.is_empty() {
         return Err(Error::Unavailable {
             what: "writing files of the server is off over HTTP".into(),
             hint: "ask for the content instead (include_content), or set export_roots in shelf.toml".into(),
         });
     }
+    Ok(())
+}
+
+/// The export root that holds `path`, opened, and the path beneath it.
+pub(crate) fn export_place(roots: &[PathBuf], path: &Path) -> Result<(Dir, PathBuf)> {
+    some_root(roots)?;
     let outside = || Error::Denied("the path is outside the configured export roots".into());
     for root in roots {
         let inside = if path.is_absolute() {

@@ -52,6 +52,11 @@ impl Library {
         if account.as_ref().is_some_and(may_use) { Ok(workspace) } else { Err(WorkspaceError::NotOpen) }
     }
 
+    /// Whether the caller can use the workspace, or what to set.
+    pub fn can_use_workspace(&self, caller: &Caller) -> Answer<()> {
+        self.workspace(caller).map(|_| ())
+    }
+
     /// The folder of the workspace, when there is one.
     pub fn workspace_root(&self) -> Option<&Path> {
         self.workspace.as_ref().map(Workspace::root)

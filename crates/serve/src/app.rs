@@ -7,10 +7,10 @@ use std::{
 
 use serde_json::{Map, Value};
 use shelf_base::{CallContext, Kind, Slot, bounds::PAGE_CHARS};
-use shelf_engine::{Caller, Library};
+use shelf_engine::{Caller, FileAccess, Library};
 use shelf_tools::{
     Answer, Context, ErrorReply, Limits, Tool,
-    policy::{Access, Selection},
+    policy::{self, Access, Selection},
     prompts::Prompts,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -223,6 +223,20 @@ impl App {
         };
         note(tool, started, outcome.as_ref().err());
         outcome
+    }
+
+    /// The tools that are listed for a caller.
+    pub(crate) async fn listed(
+        self: &Arc<Self>,
+        caller: Caller,
+        selection: Selection,
+    ) -> Result<Vec<&'static Tool>, BlockingError> {
+        // Nothing has to be looked up for callers of this machine.
+        if caller.file_access == FileAccess::OperatingSystem {
+            return Ok(policy::listed(&self.library, &caller, &selection));
+        }
+        let look = move |app: &Arc<Self>| policy::listed(&app.library, &caller, &selection);
+        self.blocking(Work::Check, self.new_call(), look).await
     }
 
     /// Whether a call runs on the runtime's own thread: with a single client and no other call under way nobody waits

@@ -32,6 +32,15 @@ impl Limits {
         Self { per_minute, calls: RateWindow::new(MINUTE), meter: Meter::default() }
     }
 
+    /// The limits by tool, sorted by name.
+    pub(crate) fn listed(&self) -> Vec<(&str, u32)> {
+        let mut all: Vec<(&str, u32)> =
+            self.per_minute.iter().map(|(tool, most)| (tool.as_str(), *most)).collect();
+        all.retain(|(_, most)| *most > 0);
+        all.sort_unstable();
+        all
+    }
+
     /// Counts one call, or fails with the time until the next one is allowed.
     pub(crate) fn take(&self, tool: &Tool, caller: &Caller, now: Moment) -> Result<(), ToolError> {
         let per_minute = self.per_minute.get(tool.name).copied().unwrap_or(0);

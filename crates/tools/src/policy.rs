@@ -1,8 +1,8 @@
 //! The policy table: what an identity may list *and* call. This is the only place that decides it.
 
-use shelf_engine::{Bearer, Pass};
+use shelf_engine::{Bearer, Caller, FileAccess, Library, Pass};
 
-use crate::{Tool, family::ToolError, find, registry};
+use crate::{Family, Tool, family::ToolError, find, registry};
 
 /// The access that a tool requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,7 +163,29 @@ pub(crate) fn must_write(pass: &Pass, selection: &Selection) -> Result<(), ToolE
     if selection.read_only || !pass.may_write() { Err(ToolError::Refused(WRITE_NEEDED)) } else { Ok(()) }
 }
 
-/// The tools that an identity sees.
+/// What keeps a tool from doing anything for this caller as the server is set up. It is not listed then, and a call says
+/// what to set. Callers of this machine have all that the operating system gives them, and the tools say what is missing.
+pub(crate) fn lacking(library: &Library, caller: &Caller, tool: &Tool) -> Option<ToolError> {
+    if caller.file_access == FileAccess::OperatingSystem {
+        return None;
+    }
+    match (tool.family, tool.name) {
+        (Family::Workspace, "hello") => None,
+        (Family::Workspace, _) => library.can_use_workspace(caller).err().map(ToolError::from),
+        (_, "download") => library.can_download(caller).err().map(ToolError::from),
+        (_, "restore") => library.can_restore(caller).err().map(ToolError::from),
+        _ => None,
+    }
+}
+
+/// The tools that are listed for a caller: those that it may call and that can do something as the server is set up. May
+/// ask the catalog.
+pub fn listed(library: &Library, caller: &Caller, selection: &Selection) -> Vec<&'static Tool> {
+    let can_do_something = |tool: &&'static Tool| lacking(library, caller, tool).is_none();
+    visible(&caller.pass, selection).filter(can_do_something).collect()
+}
+
+/// The tools that an identity may call.
 pub fn visible<'a>(pass: &'a Pass, selection: &'a Selection) -> impl Iterator<Item = &'static Tool> + 'a {
     registry().filter(move |tool| verdict(pass, selection, tool) == Verdict::Allowed)
 }

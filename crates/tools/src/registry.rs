@@ -177,7 +177,12 @@ impl Tool {
 
     /// The schema of its reply.
     pub fn output_schema(&self) -> Map<String, Value> {
-        schema::brief(schema::object((self.output)()))
+        schema::brief(self.described_output_schema())
+    }
+
+    /// The schema of its reply with a description of every field, for people.
+    pub fn described_output_schema(&self) -> Map<String, Value> {
+        schema::object((self.output)())
     }
 }
 
@@ -203,12 +208,15 @@ pub fn find(name: &str) -> Option<&'static Tool> {
     registry().find(|tool| tool.name == name)
 }
 
-/// Calls a tool: checks the policy, the rate limit and the arguments, then runs it. Errors have the family's shape, and
+/// Calls a tool: checks the policy, whether the tool can do anything here, the rate limit and the arguments, then runs it. Errors have the family's shape, and
 /// a panic becomes an error.
 pub fn call(tool: &Tool, context: &Context<'_>, arguments: Map<String, Value>) -> Result<Answer, ErrorReply> {
     let work = || {
         if let Verdict::Refused(sentence) = policy::verdict(&context.caller.pass, context.selection, tool) {
             return Err(ToolError::Refused(sentence));
+        }
+        if let Some(error) = policy::lacking(context.library, context.caller, tool) {
+            return Err(error);
         }
         context.limits.take(tool, context.caller, context.library.now())?;
         let arguments = arguments::prepare(&tool.input_schema(), arguments)?;

@@ -22,6 +22,8 @@ const PAGES: usize = 500;
 const CUT: usize = 5;
 /// Seconds of the clip that is cut.
 const CLIP: usize = 60;
+/// Clips that are cut.
+const CLIPS: usize = 21;
 
 /// Measures the citations family.
 pub fn run(scale: Scale) -> Result<()> {
@@ -162,7 +164,8 @@ fn clips(client: &mut LineClient, data: &Path, scale: Scale, report: &mut Report
     ask(client, "add", json!({ "path": path, "resource_id": "film" }))?;
     ask(client, "getStructure", json!({ "resource_id": "film" }))?;
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    for number in 0..7 {
+    // A new place each time, so that nothing is there already; the two in turn, so that both see the same machine.
+    for number in 0..CLIPS {
         let start = 2 * number;
         let address = format!("video://film#t={start}-{}", start + CLIP);
         ours.push(client.timed(&("resolve", json!({ "address": address })))?);

@@ -26,14 +26,41 @@ const KINDS: [(&str, &str, &[&str]); 5] = [
         ],
     ),
 ];
+/// Operations that can be looked at alone.
+const OPERATIONS: [&str; 22] = [
+    "add",
+    "replace",
+    "update",
+    "retitle",
+    "delete",
+    "snapshot",
+    "drop_snapshot",
+    "create_collection",
+    "rename_collection",
+    "delete_collection",
+    "set_book",
+    "set_map",
+    "set_model",
+    "create_account",
+    "update_account",
+    "delete_account",
+    "revoke_session",
+    "create_token",
+    "revoke_token",
+    "rotate_token",
+    "recover",
+    "collect",
+];
 /// Events on a page.
 const EVENTS: u64 = 100;
 
 pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
     let kind = request.query("kind").unwrap_or_default();
     let told = ("told", "", &super::start::TOLD[..]);
+    let alone = OPERATIONS.iter().find(|operation| **operation == kind);
+    let alone = alone.map(|operation| (*operation, "", std::slice::from_ref(operation)));
     let (kind, _, operations) =
-        KINDS.into_iter().chain([told]).find(|(key, ..)| *key == kind).unwrap_or(KINDS[0]);
+        KINDS.into_iter().chain([told]).chain(alone).find(|(key, ..)| *key == kind).unwrap_or(KINDS[0]);
     let collection = request.query("collection").unwrap_or_default();
     let by = request.query("by").unwrap_or_default();
     let mut arguments = json!({ "limit": EVENTS, "operations": operations });
@@ -69,7 +96,8 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
         html! {
             h1 { "Activity" }
             form.filters {
-                label { "What " select name="kind" { @for (key, name, _) in KINDS { option value=(key) selected[key == kind] { (name) } } } }
+                label { "What " select name="kind" { @for (key, name, _) in KINDS { option value=(key) selected[key == kind] { (name) } }
+                    optgroup label="One operation" { @for operation in OPERATIONS { option value=(operation) selected[operation == kind] { (operation.replace('_', " ")) } } } } }
                 label { "Where " select name="collection" { option value="" { "All collections" }
                     @for shelf in shelves.list("collections") { option value=(shelf.text("name")) selected[shelf.text("name") == collection] { (words::plain(shelf.text("name"))) } } } }
                 label { "Who " input name="by" value=(by) size="14" list="people" placeholder="anybody"; }

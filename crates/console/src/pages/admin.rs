@@ -39,7 +39,7 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
                 p { button.primary { "Make the user" } }
             } } }
             h2 { "Health" }
-            (health(&status["details"]))
+            (health(host, &status["details"]))
             p.actions {
                 @for (word, name, tool) in RUNS { @if host.may(tool) { a href=(links::with("/admin", &[("run", word)])) data-run=(links::with("/admin/stream", &[("run", word)])) { (name) } } }
                 a href="/tokens" { "All collection tokens" }
@@ -108,16 +108,39 @@ fn user_table(host: &dyn Host, users: &[Value]) -> Markup {
     }
 }
 
-fn health(details: &Value) -> Markup {
+fn health(host: &dyn Host, details: &Value) -> Markup {
     let (disk, index, compression) = (&details["disk"], &details["index"], &details["compression"]);
+    let calls = ask(host, "call_statistics", json!({})).unwrap_or_default();
+    let limits: Vec<String> = calls
+        .list("limits")
+        .iter()
+        .map(|limit| format!("{} {}", limit.text("tool"), limit.number("per_minute")))
+        .collect();
     html! {
         dl.facts {
             dt { "On disk" } dd { (words::bytes(disk.number("total_bytes"))) ": " (words::counted(disk.number("packs"), "pack", "packs")) " of " (words::bytes(disk.number("pack_bytes"))) ", catalog " (words::bytes(disk.number("catalog_bytes"))) }
             dt { "Waiting to be packed" } dd { (words::counted(disk.number("loose_blocks"), "block", "blocks")) ", " (words::bytes(disk.number("loose_bytes"))) }
             dt { "Compression" } dd { (words::bytes(compression.number("raw_bytes"))) " stored as " (words::bytes(compression.number("stored_bytes"))) }
             dt { "Search index" } dd { (words::counted(index.number("segments"), "segment", "segments")) ", " (words::counted(index.number("documents"), "document", "documents")) ", " (words::counted(index.number("pending"), "change", "changes")) " behind" }
+            dt { "Background work" } dd { (deepening(index)) }
+            dt { "Limits" } dd { @if limits.is_empty() { "none on the calls of single tools" } @else { (limits.join(", ")) " calls per minute for each identity" } }
             dt { "Journal" } dd { (words::counted(details.number("journal_sequence"), "record", "records")) }
         }
+    }
+}
+
+/// What is done while nobody calls: the vectors of the deep model.
+fn deepening(index: &Value) -> Markup {
+    let (Some(deep), passages) =
+        (index.get("deep_passages").and_then(Value::as_u64), index.number("passages"))
+    else {
+        return html! { "the deep model is off" };
+    };
+    let minutes = index.number("deepening_seconds").div_ceil(60);
+    html! {
+        @if passages == 0 { "nothing waits for the deep model" }
+        @else if deep >= passages { "all passages have vectors of the deep model" }
+        @else { (words::count(deep)) " of " (words::counted(passages, "passage", "passages")) " have vectors of the deep model; the others take about " (words::counted(minutes, "minute", "minutes")) " while nobody calls" }
     }
 }
 

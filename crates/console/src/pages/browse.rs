@@ -8,6 +8,10 @@ use crate::{Host, Reply, Request, fields::Fields, frame, links, words};
 
 /// Documents on a page.
 const DOCUMENTS: u64 = 100;
+/// Documents that a filter shows.
+const FILTERED: usize = 500;
+/// Characters of a filter.
+const FILTER_CHARS: usize = 60;
 /// The columns that documents can be sorted by.
 const SORTS: [(&str, &str); 3] = [("name", "Name"), ("size", "Size"), ("indexed", "Stored")];
 
@@ -54,8 +58,14 @@ pub(super) fn folder(host: &dyn Host, request: &Request, collection: &str) -> An
     let order = if request.query("order") == Some("desc") { "desc" } else { "asc" };
     let offset: u64 = offset.parse().map_err(|_| invalid("offset must be a number"))?;
     let asked = json!({ "collection": collection, "folder": folder, "sort_by": sort, "sort_order": order, "limit": DOCUMENTS, "offset": offset });
+    if let Some(find) = request.query("find").map(str::trim).filter(|find| !find.is_empty()) {
+        return filtered(host, request, collection, (folder, find), (sort, order));
+    }
     let found = ask(host, "browse", asked)?;
     let place = found.text("folder");
+    if request.query("part") == Some("folders") {
+        return Ok(Reply::html(200, folder_rows(collection, Some(folder), &found)));
+    }
     let to = |sort: &str, order: &str, offset: u64| {
         let offset = if offset == 0 { String::new() } else { offset.to_string() };
         links::with(
@@ -83,13 +93,10 @@ pub(super) fn folder(host: &dyn Host, request: &Request, collection: &str) -> An
                 a href=(links::with("/activity", &[("collection", collection)])) { "Activity" }
                 @if host.may("archive") && !is_empty { " · " a href=(links::with(&format!("/c/{}/zip", links::encoded(collection)), &[("folder", place)])) { "Download as ZIP" } } }
             @if is_empty { (frame::empty("Nothing here", html! { p { @if place.is_empty() { "This collection has no documents." } @else { "This folder does not exist, or is empty." } } })) }
-            @if !folders.is_empty() { div.scroll { table.data {
+            @if !is_empty { (filter_form(collection, place, "")) }
+            @if !folders.is_empty() { div.scroll { table.data.folders {
                 thead { tr { th scope="col" { "Folder" } th.figure scope="col" { "Documents" } th.figure scope="col" { "Size" } } }
-                tbody { @for inner in folders { @let name = inner.text("name"); tr {
-                    td { a href=(links::collection(collection, &format!("{place}{name}/"))) { (words::plain(name)) "/" } }
-                    td.figure { (words::count(inner.number("document_count"))) }
-                    td.figure { (words::bytes(inner.number("bytes"))) }
-                } } }
+                tbody { (folder_rows(collection, None, &found)) }
             } } }
             @if found.flag("folders_truncated") { p.note { "Only the first folders are shown." } }
             @if !documents.is_empty() { (document_table(host, collection, documents, &to, (sort, order))) }
@@ -99,6 +106,93 @@ pub(super) fn folder(host: &dyn Host, request: &Request, collection: &str) -> An
                 @if let Some(next) = found.get("next_offset").and_then(Value::as_u64) { a href=(to(sort, order, next)) rel="next" { "After" } }
             }
             @if host.may("add") { (super::upload::area(collection, place)) }
+        },
+    ))
+}
+
+/// The folders of a folder, as rows of a tree: where scripts run, each row opens in place, and `opened` is the one that was.
+fn folder_rows(collection: &str, opened: Option<&str>, found: &Value) -> Markup {
+    let place = found.text("folder");
+    // A folder that holds nothing but one folder is passed through, and its name is said here.
+    let stem = opened.unwrap_or(place).trim_end_matches('/');
+    let through = place.strip_prefix(stem).unwrap_or(place).trim_start_matches('/');
+    let own = opened.map_or(0, |_| found.number("total"));
+    html! {
+        @for inner in found.list("folders") {
+            @let name = inner.text("name");
+            @let way = format!("{place}{name}/");
+            @let part = links::with(&format!("/c/{}", links::encoded(collection)), &[("folder", &way), ("part", "folders")]);
+            tr data-folder=(part) {
+                td { a href=(links::collection(collection, &way)) { (words::plain(&format!("{through}{name}"))) "/" } }
+                td.figure { (words::count(inner.number("document_count"))) }
+                td.figure { (words::bytes(inner.number("bytes"))) }
+            }
+        }
+        @if own > 0 { tr.own {
+            td colspan="3" { a href=(links::collection(collection, place)) { @if !through.is_empty() { (words::plain(through)) " " } (words::counted(own, "document", "documents")) } }
+        } }
+    }
+}
+
+fn filter_form(collection: &str, place: &str, find: &str) -> Markup {
+    html! {
+        form.filters role="search" action={ "/c/" (links::encoded(collection)) } {
+            @if !place.is_empty() { input type="hidden" name="folder" value=(place); }
+            label { "Filter by name " input type="search" name="find" value=(find) maxlength=(FILTER_CHARS); } button { "Filter" }
+        }
+    }
+}
+
+/// A pattern for names that contain a text, in small letters or capitals.
+fn pattern(place: &str, find: &str) -> String {
+    let letter = |each: char| match each {
+        each if each.is_ascii_alphabetic() => {
+            format!("[{}{}]", each.to_ascii_lowercase(), each.to_ascii_uppercase())
+        }
+        '*' | '?' | '[' | ']' | '{' | '}' | '!' => format!("[{each}]"),
+        '/' | '\\' => "?".to_owned(),
+        each => each.to_string(),
+    };
+    let exactly = |each: char| match each {
+        '*' | '?' | '[' | ']' | '{' | '}' => format!("[{each}]"),
+        '\\' => "?".to_owned(),
+        each => each.to_string(),
+    };
+    let place: String = place.chars().map(exactly).collect();
+    let find: String = find.chars().take(FILTER_CHARS).map(letter).collect();
+    format!("{place}**/*{find}*")
+}
+
+/// The documents of a folder, and of all folders below it, whose names contain a text.
+fn filtered(
+    host: &dyn Host,
+    request: &Request,
+    collection: &str,
+    (place, find): (&str, &str),
+    (sort, order): (&str, &str),
+) -> Answer {
+    let asked = json!({ "collection": collection, "pattern": pattern(place, find), "sort_by": sort, "sort_order": order, "limit": FILTERED });
+    let found = ask(host, "list", asked)?;
+    // A pattern also fits below folders of the same name elsewhere.
+    let documents: Vec<Value> =
+        found.list("documents").iter().filter(|one| one.text("path").starts_with(place)).cloned().collect();
+    let is_cut = found.maybe("next_cursor").is_some();
+    let to = |sort: &str, order: &str, _: u64| {
+        let pairs = [("folder", place), ("find", find), ("sort", sort), ("order", order)];
+        links::with(&format!("/c/{}", links::encoded(collection)), &pairs)
+    };
+    Ok(frame::page(
+        host,
+        request,
+        collection,
+        html! {
+            (crumbs(collection, place))
+            h1 { "Names with “" (words::plain(find)) "”" }
+            (filter_form(collection, place, find))
+            p.tally role="status" { (words::counted(documents.len() as u64, "document", "documents")) @if is_cut { ", and more: write more of the name" } " · "
+                a href=(links::collection(collection, place)) { "All of the folder" } }
+            @if documents.is_empty() { (frame::empty("No name fits", html! { p { "Names of documents were looked at, not what is in them. " a href=(links::with("/search", &[("q", find), ("collection", collection)])) { "Search their content" } } })) }
+            @else { (document_table(host, collection, &documents, &to, (sort, order))) }
         },
     ))
 }
@@ -222,5 +316,33 @@ pub(super) fn chosen(host: &dyn Host, request: &Request, collection: &str) -> An
             ))
         }
         _ => Err(invalid("choose what to do with the documents")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_is_a_pattern_that_means_its_characters() {
+        assert_eq!(pattern("", "a1"), "**/*[aA]1*");
+        assert_eq!(pattern("x [y]/", "*é"), "x [[]y[]]/**/*[*]é*");
+        assert_eq!(pattern("", "a/b"), "**/*[aA]?[bB]*");
+    }
+
+    #[test]
+    fn folders_that_were_passed_through_are_named() {
+        let found = json!({ "folder": "a/b/c/", "total": 2, "folders": [{ "name": "d", "document_count": 3, "bytes": 9 }] });
+        let rows = folder_rows("x", Some("a/"), &found).into_string();
+        assert!(
+            rows.contains(">b/c/d/</a>") && rows.contains("folder=a%2Fb%2Fc%2Fd%2F&amp;part=folders"),
+            "{rows}"
+        );
+        assert!(rows.contains("b/c/ 2 documents"), "{rows}");
+        let page = folder_rows("x", None, &found).into_string();
+        assert!(
+            page.contains(">d/</a>") && !page.contains("documents"),
+            "they stand below the folders: {page}"
+        );
     }
 }

@@ -21,6 +21,10 @@ fn remembered(document: &Value) -> Value {
     })
 }
 
+/// What coming back means for those who know a document by its id.
+const NEW_ID: &str = "A document comes back at its path, with its last version and under a new id: citations and \
+                      addresses that name the old id lead to a page that says where it is now.";
+
 /// The page that follows a deletion.
 pub(super) fn done(host: &dyn Host, request: &Request, described: &[Value]) -> Reply {
     let documents: Vec<&Value> = described.iter().map(|found| &found["document"]).collect();
@@ -34,6 +38,7 @@ pub(super) fn done(host: &dyn Host, request: &Request, described: &[Value]) -> R
             h1 { "Deleted" }
             p role="status" { (words::counted(documents.len() as u64, "document is", "documents are")) " gone from lists and searches." }
             (undo(host, &documents, "Undo"))
+            @if host.may("undelete_document") { p.note { (NEW_ID) } }
             ul { @for document in &documents { li { (words::plain(document.text("path"))) " " span.note { (words::bytes(document.number("size"))) } } } }
             p { a href=(folder) { "Back to the folder" } }
         },
@@ -76,12 +81,21 @@ pub(super) fn bring_back(host: &dyn Host, request: &Request) -> Answer {
     }))
 }
 
+/// The id of the document that is at the path of a deleted one by now.
+fn again(host: &dyn Host, event: &Value) -> Option<String> {
+    let asked = json!({ "collection": event.text("collection"), "name": event.text("path"), "limit": 10 });
+    let found = ask(host, "list", asked).ok()?;
+    let is_same = |document: &&Value| document.text("path") == event.text("path");
+    found.list("documents").iter().find(is_same).map(|document| document.text("document_id").to_owned())
+}
+
 /// The page of a document that is not there: deleted, or never there.
 pub(super) fn page(host: &dyn Host, request: &Request, id: &str, error: ErrorReply) -> Answer {
     let asked = json!({ "document_id": id, "operations": ["delete"], "limit": 1 });
     let events = ask(host, "activity", asked).unwrap_or_default();
     let Some(event) = events.list("events").first() else { return Err(error) };
     let document = json!({ "document_id": id });
+    let again = again(host, event);
     Ok(frame::with_status(
         host,
         request,
@@ -89,9 +103,14 @@ pub(super) fn page(host: &dyn Host, request: &Request, id: &str, error: ErrorRep
         "Deleted document",
         html! {
             h1 { (words::plain(event.text("path"))) }
-            p.notice { strong { (words::plain(event.text("by"))) } " deleted this document " (frame::when(event.text("at"), now())) ". "
-                "It can be brought back until garbage collection frees its content; its tags and metadata are lost." }
-            (undo(host, &[&document], "Bring it back"))
+            @if let Some(again) = &again {
+                p.notice { strong { (words::plain(event.text("by"))) } " deleted the document with this id " (frame::when(event.text("at"), now())) ". "
+                    "There is a document at its path again, under another id: " a href=(links::document(again)) { (words::plain(event.text("path"))) } }
+            } @else {
+                p.notice { strong { (words::plain(event.text("by"))) } " deleted this document " (frame::when(event.text("at"), now())) ". "
+                    "It can be brought back until garbage collection frees its content, under a new id; its tags and metadata are lost." }
+                (undo(host, &[&document], "Bring it back"))
+            }
             @if let Some(collection) = event.maybe("collection") {
                 p { a href=(links::collection(collection, &folder_of(event.text("path")))) { "Its folder" } }
             }

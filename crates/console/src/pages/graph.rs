@@ -9,9 +9,15 @@ use super::{Answer, ask};
 use crate::{Host, Reply, Request, fields::Fields, frame, links, words};
 
 /// Nodes in a picture.
-const NODES: usize = 150;
+const NODES: usize = 300;
+/// Rounds in which nodes find their places; fewer where there are many, because each looks at every pair.
+const ROUNDS: (u32, u32) = (120, 50);
 /// The picture is so wide and high.
 const SIZE: f64 = 1_000.0;
+/// Nodes whose neighbours are shown too, because somebody asked for them.
+const OPENED: usize = 12;
+/// Neighbours of such a node, in each direction.
+const BESIDE: usize = 30;
 /// Relations that can be shown alone.
 const RELATIONS: [&str; 8] =
     ["LINKS_TO", "IMPORTS", "CALLS", "DEFINES", "INHERITS", "IMPLEMENTS", "REFERENCES", "CITES"];
@@ -33,21 +39,72 @@ fn document_of(key: &str) -> Option<&str> {
 }
 
 /// What was found around a node.
+#[derive(Default)]
 struct Found {
     origin: Value,
     nodes: Vec<Value>,
-    edges: Vec<(String, String, String)>,
+    /// The keys of the nodes, the origin's too.
+    keys: BTreeSet<String>,
+    edges: BTreeSet<(String, String, String)>,
     truncated: bool,
+}
+
+impl Found {
+    /// Takes in what a walk gave.
+    fn take(&mut self, side: &Value) {
+        self.truncated |= side.flag("truncated");
+        for node in side.list("connected_nodes") {
+            if self.nodes.len() < NODES && self.keys.insert(node.text("node_key").to_owned()) {
+                self.nodes.push(node.clone());
+            }
+        }
+        for edge in side.list("edges") {
+            self.edges.insert((
+                edge.text("source").to_owned(),
+                edge.text("target").to_owned(),
+                edge.text("relation").to_owned(),
+            ));
+        }
+    }
+}
+
+/// How a neighbourhood was asked for.
+struct Asked<'a> {
+    depth: u64,
+    relation: Option<&'a str>,
+    /// Nodes whose neighbours are shown too.
+    opened: Vec<&'a str>,
+}
+
+impl Asked<'_> {
+    /// The address of a neighbourhood.
+    fn around(&self, key: &str, opened: &[&str]) -> String {
+        let depth = if self.depth == 1 { String::new() } else { self.depth.to_string() };
+        let mut pairs =
+            vec![("node", key), ("depth", depth.as_str()), ("relation", self.relation.unwrap_or_default())];
+        pairs.extend(opened.iter().map(|key| ("open", *key)));
+        links::with("/graph", &pairs)
+    }
+
+    /// The same neighbourhood with the neighbours of one more node, or without those that were shown.
+    fn turned(&self, origin: &str, key: &str) -> String {
+        let mut opened: Vec<&str> = self.opened.iter().copied().filter(|known| *known != key).collect();
+        if opened.len() == self.opened.len() && key != origin {
+            opened.push(key);
+        }
+        self.around(origin, &opened)
+    }
 }
 
 pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
     let (node, name) = (request.query("node"), request.query("name"));
     let depth = request.query("depth").and_then(|depth| depth.parse::<u64>().ok()).unwrap_or(1).clamp(1, 3);
     let relation = RELATIONS.into_iter().find(|known| request.query("relation") == Some(known));
+    let asked = Asked { depth, relation, opened: request.all("open").take(OPENED).collect() };
     let body = match (node, name) {
         (None, None) => entrance(host)?,
         _ => {
-            let found = around(host, node, name, depth, relation)?;
+            let found = around(host, node, name, &asked)?;
             if request.query("part") == Some("data") {
                 let nodes: Vec<&Value> = std::iter::once(&found.origin).chain(&found.nodes).collect();
                 let edges: Vec<Value> = found
@@ -60,7 +117,7 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
                     &json!({ "nodes": nodes, "edges": edges, "truncated": found.truncated }),
                 ));
             }
-            neighbourhood(&found, depth, relation)
+            neighbourhood(&found, &asked)
         }
     };
     Ok(frame::page(
@@ -71,7 +128,7 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
             h1 { "Graph" }
             form.filters role="search" {
                 label { "Around " input name="name" value=(name.unwrap_or_default()) placeholder="path or title of a document" size="28"; }
-                @if let (Some(node), None) = (node, name) { input type="hidden" name="node" value=(node); }
+                @if let (Some(node), None) = (node, name) { input type="hidden" name="node" value=(node); @for key in &asked.opened { input type="hidden" name="open" value=(key); } }
                 label { "Steps " select name="depth" { @for steps in 1..=3 { option value=(steps) selected[steps == depth] { (steps) } } } }
                 label { "Relation " select name="relation" { option value="" { "all" } @for known in RELATIONS { option value=(known) selected[relation == Some(known)] { (relation_word(known)) } } } }
                 button { "Show" }
@@ -105,57 +162,50 @@ fn entrance(host: &dyn Host) -> Result<Markup, shelf_tools::ErrorReply> {
     })
 }
 
-/// Walks in both directions and puts the results together.
+/// Walks in both directions, from the origin and from the nodes that were opened, and puts the results together.
 fn around(
     host: &dyn Host,
     node: Option<&str>,
     name: Option<&str>,
-    depth: u64,
-    relation: Option<&str>,
+    asked: &Asked<'_>,
 ) -> Result<Found, shelf_tools::ErrorReply> {
-    let mut found = Found { origin: Value::Null, nodes: Vec::new(), edges: Vec::new(), truncated: false };
-    let mut keys = BTreeSet::new();
-    let mut edges = BTreeSet::new();
-    for reverse in [false, true] {
-        let mut arguments = json!({ "depth": depth, "limit": NODES / 2, "reverse": reverse });
-        match (name, node) {
-            (Some(name), _) => arguments["name"] = json!(name),
-            (None, Some(node)) => arguments["node_key"] = json!(node),
-            (None, None) => {}
-        }
-        if let Some(relation) = relation {
+    let mut found = Found::default();
+    let walk = |from: (&str, &str), (depth, limit): (u64, usize), reverse: bool| {
+        let mut arguments = json!({ "depth": depth, "limit": limit, "reverse": reverse });
+        arguments[from.0] = json!(from.1);
+        if let Some(relation) = asked.relation {
             arguments["relation"] = json!(relation);
         }
-        let side = ask(host, "graph", arguments)?;
-        keys.insert(side["origin"].text("node_key").to_owned());
+        ask(host, "graph", arguments)
+    };
+    let origin = match (name, node) {
+        (Some(name), _) => ("name", name),
+        (None, node) => ("node_key", node.unwrap_or_default()),
+    };
+    for reverse in [false, true] {
+        let side = walk(origin, (asked.depth, NODES / 2), reverse)?;
+        found.keys.insert(side["origin"].text("node_key").to_owned());
         found.origin = side["origin"].clone();
-        found.truncated |= side.flag("truncated");
-        for node in side.list("connected_nodes") {
-            if keys.insert(node.text("node_key").to_owned()) {
-                found.nodes.push(node.clone());
+        found.take(&side);
+    }
+    for opened in &asked.opened {
+        for reverse in [false, true] {
+            // What is gone by now has no neighbours, and is no reason to show nothing.
+            if let Ok(side) = walk(("node_key", opened), (1, BESIDE), reverse) {
+                found.take(&side);
             }
         }
-        for edge in side.list("edges") {
-            edges.insert((
-                edge.text("source").to_owned(),
-                edge.text("target").to_owned(),
-                edge.text("relation").to_owned(),
-            ));
-        }
     }
-    found.edges =
-        edges.into_iter().filter(|(from, to, _)| keys.contains(from) && keys.contains(to)).collect();
+    let Found { keys, edges, .. } = &mut found;
+    edges.retain(|(from, to, _)| keys.contains(from) && keys.contains(to));
     Ok(found)
 }
 
-fn neighbourhood(found: &Found, depth: u64, relation: Option<&str>) -> Markup {
+fn neighbourhood(found: &Found, asked: &Asked<'_>) -> Markup {
     let origin = found.origin.text("node_key");
-    let to = |key: &str| {
-        links::with(
-            "/graph",
-            &[("node", key), ("depth", &depth.to_string()), ("relation", relation.unwrap_or_default())],
-        )
-    };
+    let relation = asked.relation;
+    let to = |key: &str| asked.turned(origin, key);
+    let is_open = |key: &str| asked.opened.contains(&key);
     let words_of = |key: &str| -> Vec<String> {
         let touching = found.edges.iter().filter(|(from, to, _)| from == key || to == key);
         let mut words: Vec<String> = touching
@@ -169,19 +219,22 @@ fn neighbourhood(found: &Found, depth: u64, relation: Option<&str>) -> Markup {
     html! {
         p.where { "Around " strong { (words::plain(found.origin.text("name"))) } " · " (words::counted(found.nodes.len() as u64, "neighbour", "neighbours")) ", " (words::counted(found.edges.len() as u64, "edge", "edges"))
             @if let Some(id) = document_of(origin) { " · " a href=(links::document(id)) { "Open the document" } }
+            @if !asked.opened.is_empty() { " · " a href=(asked.around(origin, &[])) { "Fold " (words::counted(asked.opened.len() as u64, "opened node", "opened nodes")) } }
             @if found.truncated { " · there are more than are shown" } }
         @if found.nodes.is_empty() { (frame::empty("No neighbours", html! { p { "Nothing is connected with it" @if relation.is_some() { " by this relation" } "." } })) }
         @else { div.graph {
-            (picture(found, &to))
+            (picture(found, &to, &is_open))
             div.neighbours { h2 { "As a list" } ul.plain { @for node in &found.nodes {
-                li { a href=(to(node.text("node_key"))) { (words::plain(node.text("name"))) } " " span.note { (node.text("type")) " · " (words_of(node.text("node_key")).join(", ")) }
+                @let key = node.text("node_key");
+                li { a href=(asked.around(key, &[])) { (words::plain(node.text("name"))) } " " span.note { (node.text("type")) " · " (words_of(key).join(", ")) " · "
+                    a href=(to(key)) aria-label={ (if is_open(key) { "Fold " } else { "Expand " }) (words::plain(node.text("name"))) } { @if is_open(key) { "fold" } @else { "expand" } } }
                     @if let Some(path) = node.maybe("path") { br; span.note { (words::plain(path)) } } }
             } } }
         } }
     }
 }
 
-fn picture(found: &Found, to: &dyn Fn(&str) -> String) -> Markup {
+fn picture(found: &Found, to: &dyn Fn(&str) -> String, is_open: &dyn Fn(&str) -> bool) -> Markup {
     let all: Vec<&Value> = std::iter::once(&found.origin).chain(found.nodes.iter().take(NODES)).collect();
     let places = layout(&all, &found.edges);
     let at: BTreeMap<&str, (f64, f64)> =
@@ -196,8 +249,8 @@ fn picture(found: &Found, to: &dyn Fn(&str) -> String) -> Markup {
             } }
             g { @for (place, (node, (x, y))) in all.iter().zip(&places).enumerate() {
                 @let key = node.text("node_key");
-                a class={ (if key.starts_with("doc:") { "doc" } else if key.starts_with("tag:") { "tag-node" } else { "other" }) @if place == 0 { " origin" } } href=(to(key)) data-node=(key) transform={ "translate(" (round(*x)) " " (round(*y)) ")" } {
-                    title { (words::plain(node.text("name"))) " (" (node.text("type")) ")" }
+                a class={ (if key.starts_with("doc:") { "doc" } else if key.starts_with("tag:") { "tag-node" } else { "other" }) @if place == 0 { " origin" } @if is_open(key) { " opened" } } href=(to(key)) data-node=(key) transform={ "translate(" (round(*x)) " " (round(*y)) ")" } {
+                    title { (words::plain(node.text("name"))) " (" (node.text("type")) @if place > 0 { ": " (if is_open(key) { "fold" } else { "expand" }) } ")" }
                     circle r=(if place == 0 { 11 } else { 7 }) {}
                     @if few || place == 0 || node.number("distance") <= 1 && all.len() <= 120 { text x="12" y="4" { (words::clipped(&words::plain(node.text("name")), 26)) } }
                 }
@@ -225,7 +278,7 @@ fn round(value: f64) -> String {
 }
 
 /// Places on the picture: rings by distance, then a while of pulling and pushing. The same graph always looks the same.
-fn layout(nodes: &[&Value], edges: &[(String, String, String)]) -> Vec<(f64, f64)> {
+fn layout(nodes: &[&Value], edges: &BTreeSet<(String, String, String)>) -> Vec<(f64, f64)> {
     let centre = SIZE / 2.0;
     let index: BTreeMap<&str, usize> =
         nodes.iter().enumerate().map(|(at, node)| (node.text("node_key"), at)).collect();
@@ -244,8 +297,9 @@ fn layout(nodes: &[&Value], edges: &[(String, String, String)]) -> Vec<(f64, f64
         .filter_map(|(from, to, _)| Some((*index.get(from.as_str())?, *index.get(to.as_str())?)))
         .collect();
     let wanted = (SIZE * 0.9 / (nodes.len() as f64).sqrt()).clamp(50.0, 180.0);
-    for round in 0..120 {
-        let heat = 24.0 * (1.0 - f64::from(round) / 120.0) + 0.5;
+    let rounds = if nodes.len() <= 120 { ROUNDS.0 } else { ROUNDS.1 };
+    for round in 0..rounds {
+        let heat = 24.0 * (1.0 - f64::from(round) / f64::from(rounds)) + 0.5;
         let mut forces = vec![(0.0, 0.0); places.len()];
         for a in 0..places.len() {
             for b in a + 1..places.len() {
@@ -285,13 +339,30 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_node_is_opened_and_folded_by_its_address() {
+        let asked = Asked { depth: 2, relation: Some("CALLS"), opened: vec!["doc:b"] };
+        assert_eq!(
+            asked.turned("doc:a", "tag:c"),
+            "/graph?node=doc%3Aa&depth=2&relation=CALLS&open=doc%3Ab&open=tag%3Ac"
+        );
+        assert_eq!(asked.turned("doc:a", "doc:b"), "/graph?node=doc%3Aa&depth=2&relation=CALLS");
+        assert_eq!(asked.turned("doc:a", "doc:a"), asked.around("doc:a", &["doc:b"]));
+    }
+
+    #[test]
     fn nodes_of_a_picture_keep_apart_and_inside() {
-        let nodes: Vec<Value> = (0..40)
+        for count in [40, 301] {
+            keep_apart(count);
+        }
+    }
+
+    fn keep_apart(count: usize) {
+        let nodes: Vec<Value> = (0..count)
             .map(|at| json!({ "node_key": format!("doc:{at}"), "distance": u64::from(at > 0) }))
             .collect();
         let all: Vec<&Value> = nodes.iter().collect();
-        let edges: Vec<(String, String, String)> =
-            (1..40).map(|at| ("doc:0".into(), format!("doc:{at}"), "LINKS_TO".into())).collect();
+        let edges: BTreeSet<(String, String, String)> =
+            (1..count).map(|at| ("doc:0".into(), format!("doc:{at}"), "LINKS_TO".into())).collect();
         let places = layout(&all, &edges);
         assert_eq!(places, layout(&all, &edges), "the same graph looks the same");
         for (at, a) in places.iter().enumerate() {

@@ -2,9 +2,11 @@
 
 use maud::{Markup, html};
 use serde_json::{Value, json};
+use shelf_base::Kind;
+use shelf_tools::ErrorReply;
 
 use super::{Answer, ask, now};
-use crate::{Host, Request, fields::Fields, frame, words};
+use crate::{Host, Reply, Request, fields::Fields, frame, words};
 
 const FILES: [(&str, &str); 2] = [("progress_log.jsonl", "Progress"), ("decisions.jsonl", "Decisions")];
 
@@ -20,7 +22,10 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
                 arguments[argument] = json!(value);
             }
         }
-        let found = ask(host, "query_memory", arguments)?;
+        let found = match ask(host, "query_memory", arguments) {
+            Err(error) if error.kind == Kind::Unavailable => return Ok(no_workspace(host, request, &error)),
+            found => found?,
+        };
         if let Some(wrong) = found.get("invalid_lines").and_then(Value::as_u64) {
             notes.push(format!(
                 "{file} has {}.",
@@ -51,6 +56,12 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
             ol.timeline { @for (name, entry) in &entries { (one(name, &entry["entry"])) } }
         },
     ))
+}
+
+/// The page of a server without a workspace.
+fn no_workspace(host: &dyn Host, request: &Request, error: &ErrorReply) -> Reply {
+    let text = html! { p { (words::plain(&error.message)) } p { "Agents keep their progress and decisions in it with " code { "write_memory_entry" } "." } };
+    frame::page(host, request, "Memory", html! { h1 { "Memory" } (frame::empty("No workspace", text)) })
 }
 
 /// Whether what was written is still as it was written.

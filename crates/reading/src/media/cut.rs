@@ -2,13 +2,19 @@
 //!
 //! A clip must begin and end where it says, and hold nothing else: a player's list of edits that hides the footage
 //! before the first frame is no cut. So streams are copied only where the clip begins with a frame that needs no other,
-//! and encoded anew otherwise. A copy is looked at afterwards, and encoded anew if it came out too long or too short.
+//! and encoded anew otherwise. The program that copies also tells which packets it copied; from their times follows whether
+//! the clip is as long as it should be and begins where it should, and it is encoded anew when it does not. So a clip
+//! that needs no encoding takes one run of one program.
 
 use std::{ffi::OsString, fs, path::Path};
 
 use shelf_base::CallContext;
 
-use super::{MediaError, MediaFacts, Recording, Task, probe::length, run::run};
+use super::{
+    MediaError, MediaFacts, Recording, Task,
+    probe::length,
+    run::{Ran, run},
+};
 
 /// Seconds that a clip may take.
 const CUT_SECONDS: u64 = 600;
@@ -48,17 +54,15 @@ pub fn cut_clip(
         }
     };
     if let Some(from) = copied_from.filter(|_| same_form) {
-        let cut = ffmpeg(source, facts, (from, wanted * 1_000), target, Way::Copy, call);
-        let is_exact = cut.is_ok() && length_is(target, facts.recording, wanted, call)?;
-        if is_exact {
-            return Ok(());
-        }
-        if let Err(error @ (MediaError::Stopped(_) | MediaError::Absent { .. })) = cut {
-            return Err(error);
+        let copied = ffmpeg(source, facts, (from, wanted * 1_000), target, Way::Copy, call);
+        match copied.and_then(|ran| is_exact(&ran, target, facts.recording, wanted, call)) {
+            Ok(true) => return Ok(()),
+            Err(error @ (MediaError::Stopped(_) | MediaError::Absent { .. })) => return Err(error),
+            Ok(false) | Err(_) => {}
         }
         let _ = fs::remove_file(target);
     }
-    ffmpeg(source, facts, (start * 1_000, wanted * 1_000), target, Way::Encode, call)
+    ffmpeg(source, facts, (start * 1_000, wanted * 1_000), target, Way::Encode, call).map(|_| ())
 }
 
 /// The key frame at which a clip that starts at a time may begin, in microseconds.
@@ -68,11 +72,52 @@ fn key_frame_near(facts: &MediaFacts, start: u64) -> Option<u64> {
     facts.key_frames.get(at).copied().filter(|time| time.abs_diff(start) <= near)
 }
 
-fn length_is(clip: &Path, recording: Recording, wanted: u64, call: &CallContext) -> Result<bool, MediaError> {
-    match length(clip, recording, call) {
-        Ok(found) => Ok(found.is_some_and(|found| found.abs_diff(wanted) <= TOLERANCE)),
-        Err(error @ (MediaError::Stopped(_) | MediaError::Absent { .. })) => Err(error),
-        Err(_) => Ok(false),
+/// Whether a copy begins where it should and is as long as it should be, by what the program says that it copied.
+fn is_exact(
+    ran: &Ran,
+    clip: &Path,
+    recording: Recording,
+    wanted: u64,
+    call: &CallContext,
+) -> Result<bool, MediaError> {
+    let is_long_enough = |found: u64| found.abs_diff(wanted) <= TOLERANCE;
+    // The list of packets is not all there: the clip itself is looked at.
+    if ran.is_cut() {
+        return Ok(length(clip, recording, call)?.is_some_and(is_long_enough));
+    }
+    let packets = Packets::read(&String::from_utf8_lossy(&ran.output));
+    Ok(packets.is_some_and(|packets| {
+        packets.first.unsigned_abs() <= TOLERANCE && is_long_enough(packets.last.abs_diff(packets.first))
+    }))
+}
+
+/// When the packets of a copy are shown, in milliseconds of the clip. What is before 0 would be hidden, not cut.
+#[derive(Debug, PartialEq, Eq)]
+struct Packets {
+    /// When the first of them begins.
+    first: i64,
+    /// When the last of them ends.
+    last: i64,
+}
+
+impl Packets {
+    /// Reads lines such as `0, 512, 1024, 512, 2048, 0x1a2b3c4d`, of which the third number is the time of a packet and
+    /// the fourth its length, in the unit that a line such as `#tb 0: 1/12800` gives.
+    fn read(list: &str) -> Option<Self> {
+        let unit = list.lines().find_map(|line| line.strip_prefix("#tb 0: "))?;
+        let (numerator, denominator) = unit.trim().split_once('/')?;
+        let (numerator, denominator): (i32, i32) = (numerator.parse().ok()?, denominator.parse().ok()?);
+        let milliseconds = |time: i64| {
+            let thousandths = i128::from(time) * i128::from(numerator) * 1_000;
+            i64::try_from(thousandths.checked_div_euclid(denominator.into())?).ok()
+        };
+        let times = list.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
+            let mut fields = line.split(',').skip(2).map(|field| field.trim().parse::<i64>());
+            let (start, length) = (fields.next()?.ok()?, fields.next()?.ok()?);
+            Some((start, start.checked_add(length)?))
+        });
+        let (first, last) = times.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1)))?;
+        Some(Self { first: milliseconds(first)?, last: milliseconds(last)? })
     }
 }
 
@@ -89,7 +134,7 @@ fn ffmpeg(
     target: &Path,
     way: Way,
     call: &CallContext,
-) -> Result<(), MediaError> {
+) -> Result<Ran, MediaError> {
     let time = |time: u64| format!("{}.{:06}", time / 1_000_000, time % 1_000_000);
     let file = |path: &Path| {
         let mut name = OsString::from("file:");
@@ -113,9 +158,13 @@ fn ffmpeg(
     arguments.push(file(source));
     let mut give = |words: &[&str]| arguments.extend(words.iter().map(OsString::from));
     give(&["-t", &time(length), "-map_chapters", "-1", "-sn", "-dn"]);
-    match recording {
-        Recording::Video => give(&["-map", "0:v:0", "-map", "0:a:0?"]),
-        Recording::Audio => give(&["-map", "0:a:0"]),
+    let main = match recording {
+        Recording::Video => "0:v:0",
+        Recording::Audio => "0:a:0",
+    };
+    give(&["-map", main]);
+    if recording == Recording::Video {
+        give(&["-map", "0:a:0?"]);
     }
     match way {
         Way::Copy if is_mp4 => give(&["-c", "copy"]),
@@ -127,7 +176,12 @@ fn ffmpeg(
     }
     give(&["-fflags", "+bitexact", "-y"]);
     arguments.push(file(target));
-    run(Task { program: "ffmpeg", seconds: CUT_SECONDS, call }, &arguments).map(|_| ())
+    if way == Way::Copy {
+        // The same packets once more, as a list of their times.
+        let list = ["-t", &time(length), "-map", main, "-c", "copy", "-f", "framecrc", "-"];
+        arguments.extend(list.iter().map(OsString::from));
+    }
+    run(Task { program: "ffmpeg", seconds: CUT_SECONDS, call }, &arguments)
 }
 
 fn codecs(form: &str) -> &'static [&'static str] {
@@ -159,5 +213,28 @@ fn codecs(form: &str) -> &'static [&'static str] {
         "opus" => &["-c:a", "libopus", "-b:a", "192k"],
         "wav" => &["-c:a", "pcm_s16le"],
         _ => &["-c:a", "flac"],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_packets_are_read() {
+        let list = "#software: Lavf59.27.100\n#tb 0: 1/12800\n#media_type 0: video\n\
+                    0,      -1024,          0,      512,    33193, 0xd3a9a9b5\n\
+                    0,       -512,       1024,      512,     1210, 0x1c8c1c5e, F=0x0\n\
+                    0,          0,        512,      512,      301, 0x52a0a8c5, F=0x0\n";
+        assert_eq!(Packets::read(list), Some(Packets { first: 0, last: 120 }));
+        let early = list.replace("         0,      512,    33193", "      -640,      512,    33193");
+        assert_eq!(Packets::read(&early), Some(Packets { first: -50, last: 120 }));
+        for nothing in
+            ["", "#tb 0: 1/12800\n", "#tb 0: 1/0\n0, 0, 0, 512, 1, 0x0\n", "0, 0, 0, 512, 1, 0x0\n"]
+        {
+            assert_eq!(Packets::read(nothing), None, "{nothing}");
+        }
+        let far = format!("#tb 0: {}/1\n0, 0, {}, 1, 1, 0x0\n", i32::MAX, i64::MAX - 1);
+        assert_eq!(Packets::read(&far), None);
     }
 }

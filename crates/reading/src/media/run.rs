@@ -4,7 +4,10 @@ use std::{
     ffi::OsString,
     io::Read,
     process::{Child, Command, Stdio},
-    sync::{Condvar, Mutex, PoisonError},
+    sync::{
+        Condvar, Mutex, PoisonError,
+        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -21,6 +24,8 @@ const MOST_OUTPUT: u64 = 32 << 20;
 const MOST_TALK: u64 = 4 << 20;
 /// How often a waiting call looks whether it should stop.
 const LOOK: Duration = Duration::from_millis(20);
+/// How soon a program that has closed its output is looked at again.
+const CLOSED: Duration = Duration::from_micros(200);
 
 static RUNNING: Mutex<usize> = Mutex::new(0);
 static ENDED: Condvar = Condvar::new();
@@ -53,6 +58,13 @@ pub(super) struct Ran {
     pub talk: String,
 }
 
+impl Ran {
+    /// Whether there was more output than is kept.
+    pub(super) fn is_cut(&self) -> bool {
+        self.output.len() as u64 >= MOST_OUTPUT
+    }
+}
+
 /// Runs a program to its end.
 pub(super) fn run(task: Task<'_>, arguments: &[OsString]) -> Result<Ran, MediaError> {
     task.call.check()?;
@@ -68,10 +80,12 @@ pub(super) fn run(task: Task<'_>, arguments: &[OsString]) -> Result<Ran, MediaEr
         _ => MediaError::Failed { program: task.program, what: error.to_string() },
     })?;
     let (output, talk) = (child.stdout.take(), child.stderr.take());
+    let (open, closed) = channel();
+    let also_open = open.clone();
     thread::scope(|scope| {
-        let output = scope.spawn(|| gather(output, MOST_OUTPUT));
-        let talk = scope.spawn(|| gather(talk, MOST_TALK));
-        let ended = wait(&mut child, task);
+        let output = scope.spawn(|| gather(output, MOST_OUTPUT, open));
+        let talk = scope.spawn(|| gather(talk, MOST_TALK, also_open));
+        let ended = wait(&mut child, &closed, task);
         if ended.is_err() {
             let _ = child.kill();
             let _ = child.wait();
@@ -82,10 +96,11 @@ pub(super) fn run(task: Task<'_>, arguments: &[OsString]) -> Result<Ran, MediaEr
     })
 }
 
-/// Whether it succeeded.
-fn wait(child: &mut Child, task: Task<'_>) -> Result<bool, MediaError> {
+/// Whether it succeeded. `closed` hangs up when the program has closed its output, which nearly always is its end: so the
+/// end is noticed at once.
+fn wait(child: &mut Child, closed: &Receiver<()>, task: Task<'_>) -> Result<bool, MediaError> {
     let start = Instant::now();
-    let mut pause = Duration::from_millis(1);
+    let mut pause = CLOSED;
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return Ok(status.success()),
@@ -96,18 +111,21 @@ fn wait(child: &mut Child, task: Task<'_>) -> Result<bool, MediaError> {
         if start.elapsed() >= Duration::from_secs(task.seconds) {
             return Err(MediaError::TooLong { program: task.program, seconds: task.seconds });
         }
-        thread::sleep(pause);
-        pause = (pause * 2).min(LOOK);
+        if closed.recv_timeout(LOOK) == Err(RecvTimeoutError::Disconnected) {
+            thread::sleep(pause);
+            pause = (pause * 2).min(LOOK);
+        }
     }
 }
 
-/// Reads to the end, and keeps the beginning.
-fn gather(from: Option<impl Read>, most: u64) -> Vec<u8> {
+/// Reads to the end, keeps the beginning, and drops `open` then.
+fn gather(from: Option<impl Read>, most: u64, open: Sender<()>) -> Vec<u8> {
     let mut kept = Vec::new();
     if let Some(mut from) = from {
         let _ = from.by_ref().take(most).read_to_end(&mut kept);
         let _ = std::io::copy(&mut from, &mut std::io::sink());
     }
+    drop(open);
     kept
 }
 

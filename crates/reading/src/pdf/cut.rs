@@ -116,16 +116,8 @@ impl<'a> Copy<'a> {
         let (_, list) = source.dereference(list).ok()?;
         let mut kept: Vec<Object> = Vec::new();
         for annotation in list.as_array().ok()? {
-            let dictionary = match annotation {
-                Object::Reference(id) => source.get_dictionary(*id).ok(),
-                Object::Dictionary(_) => None,
-                _ => continue,
-            };
-            let Some(dictionary) = dictionary else {
-                let direct = annotation.as_dict().map(|direct| self.dictionary(direct, 0));
-                kept.extend(direct.ok().map(Object::Dictionary));
-                continue;
-            };
+            let dictionary = source.dereference(annotation).and_then(|(_, found)| found.as_dict());
+            let Ok(dictionary) = dictionary else { continue };
             let target = self.destinations.target(dictionary).map(<[Object]>::to_vec);
             let mut own = dictionary.clone();
             for name in [b"P".as_slice(), b"Parent", b"StructParent"] {

@@ -1,12 +1,16 @@
 //! Pages as images, for people who want to see a page as it was set.
 //!
 //! A page is first cut out into a document of its own, by the same code and limits as evidence, so that what is drawn is
-//! small. Drawing runs on a thread of its own with a time limit: a page that is made to take for ever costs a thread and
-//! one of two places, and nothing else.
+//! small. Drawing runs on a thread of its own with a time limit. A thread cannot be ended from outside, so a page that is
+//! made to take for ever keeps its thread, but not its place: others go on. Such threads are counted, and when there are
+//! too many of them nothing more is drawn until one ends. A page that took too long is not tried again for a while.
 
 use std::{
+    collections::VecDeque,
+    hash::{DefaultHasher, Hash, Hasher},
     sync::{
-        atomic::{AtomicUsize, Ordering},
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
         mpsc,
     },
     thread,
@@ -28,15 +32,14 @@ pub const PAGE_WIDTH: std::ops::RangeInclusive<u32> = 32..=2_400;
 const MOST_PIXELS: f32 = 16_000_000.0;
 /// Pixels in one direction at most.
 const MOST_SIDE: f32 = 8_000.0;
-/// Pages that are drawn at once.
-const AT_ONCE: usize = 2;
-/// How long a page may take.
-const TIME: Duration = Duration::from_secs(20);
-/// How long a page waits for its turn.
-const TURN: Duration = Duration::from_secs(10);
+/// How long a page that took too long is not tried again.
+const SHUNNED: Duration = Duration::from_secs(600);
+/// Pages that are remembered as having taken too long.
+const MOST_SHUNNED: usize = 64;
 
-/// Pages that are being drawn.
-static DRAWING: AtomicUsize = AtomicUsize::new(0);
+/// Where pages of this process are drawn.
+static STUDIO: Studio =
+    Studio::new(Bounds { at_once: 2, late: 2, time: Duration::from_secs(20), turn: Duration::from_secs(10) });
 
 /// An image of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,57 +52,177 @@ pub struct DrawnPage {
     pub height: u32,
 }
 
+/// Why a page was not drawn.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DrawError {
+    /// The page could not be cut out or read.
+    #[error(transparent)]
+    Cut(#[from] CutError),
+    /// The page takes too long.
+    #[error("drawing it takes longer than {seconds} s")]
+    TooSlow {
+        /// The limit.
+        seconds: u64,
+    },
+    /// Other pages are being drawn.
+    #[error("too many other pages are being drawn")]
+    Busy,
+    /// Pages that took too long are still being drawn.
+    #[error("pages that take too long are still being drawn")]
+    Stuck,
+}
+
+impl From<Unreadable> for DrawError {
+    fn from(error: Unreadable) -> Self {
+        Self::Cut(error.into())
+    }
+}
+
 /// Draws one page of a PDF document, from 1, about `width` pixels wide.
-pub fn draw_page(bytes: &[u8], page: u32, width: u32) -> Result<DrawnPage, CutError> {
+pub fn draw_page(bytes: &[u8], page: u32, width: u32) -> Result<DrawnPage, DrawError> {
     let wanted = Pages::single(page).map_err(|_| Unreadable::damaged("pages are counted from 1"))?;
     let single = cut_pages(bytes, &wanted)?;
-    let turn = Turn::wait()?;
-    let (sender, receiver) = mpsc::sync_channel(1);
-    let work = move || {
-        let drawn = draw(single, width.clamp(*PAGE_WIDTH.start(), *PAGE_WIDTH.end()));
-        drop(turn);
-        let _ = sender.send(drawn);
-    };
-    let thread = thread::Builder::new().name("page".into()).stack_size(STACK);
-    thread.spawn(work).map_err(|error| Unreadable::damaged(format!("cannot start a thread: {error}")))?;
-    match receiver.recv_timeout(TIME) {
-        Ok(drawn) => Ok(drawn?),
-        Err(mpsc::RecvTimeoutError::Timeout) => {
-            Err(Unreadable::TooLarge { what: "seconds to draw this page", limit: TIME.as_secs() }.into())
+    let mut hasher = DefaultHasher::new();
+    single.hash(&mut hasher);
+    let width = width.clamp(*PAGE_WIDTH.start(), *PAGE_WIDTH.end());
+    STUDIO.draw(hasher.finish(), move || draw(single, width))
+}
+
+/// What may be under way.
+struct Bounds {
+    /// Pages that are drawn at once.
+    at_once: usize,
+    /// Pages that took too long and are still being drawn.
+    late: usize,
+    /// How long a page may take.
+    time: Duration,
+    /// How long a page waits for its turn.
+    turn: Duration,
+}
+
+/// What is under way.
+struct Counts {
+    drawing: usize,
+    late: usize,
+    /// Pages that took too long, and when.
+    shunned: VecDeque<(u64, Instant)>,
+}
+
+/// Draws a few pages at a time.
+struct Studio {
+    bounds: Bounds,
+    counts: Mutex<Counts>,
+    changed: Condvar,
+}
+
+impl Studio {
+    const fn new(bounds: Bounds) -> Self {
+        let counts = Counts { drawing: 0, late: 0, shunned: VecDeque::new() };
+        Self { bounds, counts: Mutex::new(counts), changed: Condvar::new() }
+    }
+
+    fn counts(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    const fn too_slow(&self) -> DrawError {
+        DrawError::TooSlow { seconds: self.bounds.time.as_secs() }
+    }
+
+    /// Has `work` draw the page that `key` stands for.
+    fn draw(
+        &'static self,
+        key: u64,
+        work: impl FnOnce() -> Result<DrawnPage, Unreadable> + Send + 'static,
+    ) -> Result<DrawnPage, DrawError> {
+        let turn = self.turn(key)?;
+        let is_late = turn.is_late.clone();
+        let (sender, receiver) = mpsc::sync_channel(1);
+        let work = move || {
+            let drawn = work();
+            drop(turn);
+            let _ = sender.send(drawn);
+        };
+        let thread = thread::Builder::new().name("page".into()).stack_size(STACK);
+        thread.spawn(work).map_err(|error| Unreadable::damaged(format!("cannot start a thread: {error}")))?;
+        match receiver.recv_timeout(self.bounds.time) {
+            Ok(drawn) => Ok(drawn?),
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                self.give_up(key, &is_late);
+                Err(self.too_slow())
+            }
+            // A panic in the library ends only that thread.
+            Err(mpsc::RecvTimeoutError::Disconnected) => {
+                Err(Unreadable::damaged("the page is inconsistent").into())
+            }
         }
-        // A panic in the library ends only that thread.
-        Err(mpsc::RecvTimeoutError::Disconnected) => {
-            Err(Unreadable::damaged("this page cannot be drawn").into())
+    }
+
+    /// Waits for a place among the pages that are drawn at once.
+    fn turn(&'static self, key: u64) -> Result<Turn, DrawError> {
+        let until = Instant::now() + self.bounds.turn;
+        let mut counts = self.counts();
+        loop {
+            counts.shunned.retain(|(_, at)| at.elapsed() < SHUNNED);
+            if counts.shunned.iter().any(|(shunned, _)| *shunned == key) {
+                return Err(self.too_slow());
+            }
+            if counts.late >= self.bounds.late {
+                return Err(DrawError::Stuck);
+            }
+            if counts.drawing < self.bounds.at_once {
+                counts.drawing += 1;
+                return Ok(Turn { studio: self, is_late: Arc::default() });
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(DrawError::Busy);
+            }
+            counts = self.changed.wait_timeout(counts, left).unwrap_or_else(PoisonError::into_inner).0;
         }
+    }
+
+    /// Gives the place of a page that takes too long to others. Whether it is late changes only under the lock.
+    fn give_up(&self, key: u64, is_late: &Arc<AtomicBool>) {
+        let mut counts = self.counts();
+        counts.shunned.push_back((key, Instant::now()));
+        if counts.shunned.len() > MOST_SHUNNED {
+            counts.shunned.pop_front();
+        }
+        // The thread holds the other reference, until it has given its place back.
+        if Arc::strong_count(is_late) > 1 {
+            is_late.store(true, Ordering::Relaxed);
+            counts.drawing -= 1;
+            counts.late += 1;
+        }
+        drop(counts);
+        self.changed.notify_all();
     }
 }
 
 /// A place among the pages that are drawn at once; given back when it is dropped.
-struct Turn;
-
-impl Turn {
-    fn wait() -> Result<Self, Unreadable> {
-        let until = Instant::now() + TURN;
-        let free = |taken: usize| (taken < AT_ONCE).then_some(taken + 1);
-        while DRAWING.fetch_update(Ordering::AcqRel, Ordering::Acquire, free).is_err() {
-            if Instant::now() >= until {
-                let what = "seconds until other pages were drawn; try again later";
-                return Err(Unreadable::TooLarge { what, limit: TURN.as_secs() });
-            }
-            thread::sleep(Duration::from_millis(5));
-        }
-        Ok(Self)
-    }
+struct Turn {
+    studio: &'static Studio,
+    is_late: Arc<AtomicBool>,
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        DRAWING.fetch_sub(1, Ordering::AcqRel);
+        let mut counts = self.studio.counts();
+        if self.is_late.load(Ordering::Relaxed) {
+            counts.late -= 1;
+        } else {
+            counts.drawing -= 1;
+        }
+        // Given up from here on, under the lock, it would be counted twice.
+        self.is_late = Arc::default();
+        drop(counts);
+        self.studio.changed.notify_all();
     }
 }
 
 fn draw(bytes: Vec<u8>, width: u32) -> Result<DrawnPage, Unreadable> {
-    let damaged = || Unreadable::damaged("its pages cannot be drawn");
+    let damaged = || Unreadable::damaged("its structure cannot be read");
     let document = Pdf::new(bytes).map_err(|_| damaged())?;
     let page = document.pages().first().ok_or_else(damaged)?;
     let (own_width, own_height) = page.render_dimensions();
@@ -125,4 +248,83 @@ fn draw(bytes: Vec<u8>, width: u32) -> Result<DrawnPage, Unreadable> {
     let (width, height) = (u32::from(image.width()), u32::from(image.height()));
     let png = image.into_png().map_err(|_| damaged())?;
     Ok(DrawnPage { png, width, height })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn studio() -> &'static Studio {
+        let time = Duration::from_millis(200);
+        Box::leak(Box::new(Studio::new(Bounds { at_once: 2, late: 2, time, turn: time })))
+    }
+
+    fn quick() -> Result<DrawnPage, Unreadable> {
+        Ok(DrawnPage { png: Vec::new(), width: 1, height: 1 })
+    }
+
+    /// A page that is drawn when the sender is dropped.
+    fn slow(studio: &'static Studio, key: u64) -> (mpsc::Sender<()>, Result<DrawnPage, DrawError>) {
+        let (sender, receiver) = mpsc::channel::<()>();
+        let drawn = studio.draw(key, move || {
+            let _ = receiver.recv();
+            quick()
+        });
+        (sender, drawn)
+    }
+
+    /// Pages that are being drawn in time, and those that are late.
+    fn under_way(studio: &Studio) -> (usize, usize) {
+        let counts = studio.counts();
+        (counts.drawing, counts.late)
+    }
+
+    fn until(studio: &Studio, late: usize) {
+        let start = Instant::now();
+        while under_way(studio).1 != late {
+            assert!(start.elapsed() < Duration::from_secs(10));
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn a_page_that_takes_too_long_gives_its_place_to_others() {
+        let studio = studio();
+        let (first, drawn) = slow(studio, 1);
+        assert!(matches!(drawn, Err(DrawError::TooSlow { .. })), "{drawn:?}");
+        assert_eq!(under_way(studio), (0, 1));
+        assert!(studio.draw(2, quick).is_ok());
+        // The same page is not tried again.
+        assert!(matches!(studio.draw(1, quick), Err(DrawError::TooSlow { .. })));
+        let (second, drawn) = slow(studio, 3);
+        assert!(drawn.is_err());
+        // Not one more while two of them run.
+        assert_eq!(studio.draw(4, quick), Err(DrawError::Stuck));
+        drop(first);
+        until(studio, 1);
+        assert!(studio.draw(4, quick).is_ok());
+        drop(second);
+        until(studio, 0);
+        assert_eq!(under_way(studio).0, 0);
+    }
+
+    #[test]
+    fn a_few_pages_are_drawn_at_once_and_others_wait_for_their_turn() {
+        let studio = studio();
+        let taken = [studio.turn(1), studio.turn(2)];
+        assert_eq!(studio.draw(3, quick), Err(DrawError::Busy));
+        let waiting = thread::spawn(move || studio.draw(3, quick));
+        thread::sleep(Duration::from_millis(20));
+        drop(taken);
+        assert!(waiting.join().is_ok_and(|drawn| drawn.is_ok()));
+        assert_eq!(under_way(studio).0, 0);
+    }
+
+    #[test]
+    fn a_panic_gives_the_place_back() {
+        let studio = studio();
+        let drawn = studio.draw(1, || panic!("a defect of the library"));
+        assert!(matches!(drawn, Err(DrawError::Cut(_))), "{drawn:?}");
+        assert_eq!(under_way(studio).0, 0);
+    }
 }

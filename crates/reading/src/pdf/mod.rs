@@ -27,7 +27,7 @@ use shelf_base::address::Pages;
 
 use crate::{Layout, Markup, Text, Unreadable};
 pub use cut::CutError;
-pub use draw::{DrawnPage, PAGE_WIDTH, draw_page};
+pub use draw::{DrawError, DrawnPage, PAGE_WIDTH, draw_page};
 use frame::Frame;
 use page::PageReader;
 

@@ -10,7 +10,7 @@ use axum::{
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use shelf_tools::{Family, Tool, policy};
+use shelf_tools::{Family, Tool};
 
 use super::{
     Shared,
@@ -55,10 +55,9 @@ async fn run(
     body: Body,
 ) -> Response {
     let Some(tool) = shelf_tools::find(name).filter(|tool| tool.family == Family::Workspace) else {
-        let known: Vec<&str> = policy::visible(&admitted.caller.pass, &admitted.selection)
-            .filter(|tool| tool.family == Family::Workspace)
-            .map(|tool| tool.name)
-            .collect();
+        let listed = shared.app.listed(admitted.caller, admitted.selection).await.unwrap_or_default();
+        let is_ours = |tool: &&&Tool| tool.family == Family::Workspace;
+        let known: Vec<&str> = listed.iter().filter(is_ours).map(|tool| tool.name).collect();
         return invalid(&format!("unknown tool '{name}'; known here: {}", known.join(", ")));
     };
     let input = match input(tool, body) {

@@ -11,7 +11,7 @@ use axum::{
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Map, Value, json};
 use shelf_base::{Kind, bounds::REQUEST_BYTES};
-use shelf_tools::{ErrorReply, Family, policy, verbatim};
+use shelf_tools::{ErrorReply, Family, verbatim};
 
 use super::{Shared, routes};
 use crate::{app::Work, mcp::Admitted};
@@ -29,8 +29,15 @@ pub(super) fn error(kind: Kind, message: &str, hints: &[String]) -> Response {
 }
 
 /// The tools that the caller may call, with their schemas.
-pub(super) async fn list(Extension(admitted): Extension<Admitted>) -> Json<Value> {
-    let tools: Vec<Value> = policy::visible(&admitted.caller.pass, &admitted.selection)
+pub(super) async fn list(
+    State(shared): State<Shared>,
+    Extension(Admitted { caller, selection }): Extension<Admitted>,
+) -> Response {
+    let Ok(listed) = shared.app.listed(caller, selection).await else {
+        return error(Kind::Busy, "the server is busy: nothing was done", &["try again later".to_owned()]);
+    };
+    let tools: Vec<Value> = listed
+        .into_iter()
         .map(|tool| {
             json!({
                 "name": tool.name,
@@ -41,7 +48,7 @@ pub(super) async fn list(Extension(admitted): Extension<Admitted>) -> Json<Value
             })
         })
         .collect();
-    Json(json!({ "tools": tools }))
+    Json(json!({ "tools": tools })).into_response()
 }
 
 /// Calls a tool: its arguments are the body, the contract's JSON is the answer.

@@ -34,7 +34,7 @@ use rmcp::{
 use serde_json::json;
 use shelf_engine::{Caller, FileAccess, Pass};
 use shelf_tools::{
-    policy::{self, Selection},
+    policy::Selection,
     prompts::{self, Prompts},
     resources,
 };
@@ -233,9 +233,9 @@ impl ServerHandler for Handler {
             return Err(ErrorData::invalid_params("cursor is not one that this list gave", None));
         }
         let Admitted { caller, selection } = self.admitted(&context)?;
-        let tools: Vec<Tool> = policy::visible(&caller.pass, &selection)
-            .map(|tool| convert::tool(tool, is_modern(&context)))
-            .collect();
+        let listed = self.app.listed(caller, selection).await.map_err(undone)?;
+        let tools: Vec<Tool> =
+            listed.into_iter().map(|tool| convert::tool(tool, is_modern(&context))).collect();
         #[cfg(feature = "conformance")]
         let tools = [tools, fixture::tools().to_vec()].concat();
         let list = ListToolsResult::with_all_items(tools);

@@ -70,13 +70,28 @@ fn tools() -> String {
             hints.open_world
         ));
         page.push_str(&fields("Arguments", &tool.input_schema()));
-        page.push_str(&fields("Reply", &tool.output_schema()));
+        page.push_str(&reply(&tool.described_output_schema()));
         page.push_str(&format!("Example:\n\n```json\n{}\n```\n\n", tool.example));
         if let Some(reply) = tool.example_reply() {
             page.push_str(&format!("Reply:\n\n```json\n{reply:#}\n```\n\n"));
         }
     }
     page.trim_end().to_owned() + "\n"
+}
+
+/// The fields of a reply, or what the items of one are that is an array.
+fn reply(schema: &serde_json::Map<String, Value>) -> String {
+    let Some(items) = schema.get("items") else { return fields("Reply", schema) };
+    match items.as_object().filter(|items| items.contains_key("properties")) {
+        Some(items) => {
+            let table = fields("Each item", items);
+            format!("The reply is an array; over MCP, its total stands in a second text.\n\n{table}")
+        }
+        None => format!(
+            "The reply is an array, each item of type {}; over MCP, its total stands in a second text.\n\n",
+            kind(items)
+        ),
+    }
 }
 
 fn fields(title: &str, schema: &serde_json::Map<String, Value>) -> String {

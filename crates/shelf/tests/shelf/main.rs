@@ -21,6 +21,7 @@ mod one_engine;
 mod stdio;
 mod storm;
 mod subscriptions;
+mod switched_off;
 mod workspace;
 
 use std::path::{Path, PathBuf};

@@ -18,8 +18,8 @@ pub(crate) const TOOL: Tool = Tool {
     name: "call_statistics",
     title: "Calls of the last hour",
     description: "Tell how often each tool was called in the last hour, how many calls failed and how long they took, \
-                  minute by minute, of all callers of this server. Use activity for what was changed. For \
-                  administrators.",
+                  minute by minute, of all callers of this server, and which tools have a limit. Use activity for what \
+                  was changed. For administrators.",
     family: Family::Store,
     audience: Audience::Administrators,
     access: Access::Read,
@@ -37,10 +37,13 @@ pub(crate) const TOOL: Tool = Tool {
             .read(now)
             .into_iter()
             .map(|(name, minutes)| ToolView::of(name, &minutes, first));
+        let limits = context.limits.listed().into_iter();
+        let limits = limits.map(|(tool, per_minute)| LimitView { tool: tool.to_owned(), per_minute });
         reply(&Reply {
             from: Moment::from_micros(first * MINUTE_MICROS).to_string(),
             minutes: MINUTES as u64,
             tools: tools.collect(),
+            limits: limits.collect(),
         })
     },
 };
@@ -56,6 +59,16 @@ struct Reply {
     minutes: u64,
     /// Tools that were called, by name
     tools: Vec<ToolView>,
+    /// Tools that one identity may call only so often
+    limits: Vec<LimitView>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct LimitView {
+    /// Name of the tool
+    tool: String,
+    /// Calls per minute
+    per_minute: u32,
 }
 
 #[derive(Serialize, JsonSchema)]

@@ -285,7 +285,8 @@ struct Reply {
     next_cursor: Option<String>,
 }
 
-/// A document in a list. What follows from its path is not said again.
+/// A document in a list: what it can be filtered and sorted by, its tags and its metadata. Nothing is said twice: it has one
+/// id, and a title only when that is not its name.
 #[derive(Serialize, JsonSchema)]
 struct ListedDocument {
     /// Document UUID
@@ -294,7 +295,9 @@ struct ListedDocument {
     hash: String,
     /// Path of the document
     path: String,
-    /// Title, when it is not the last part of the path
+    /// Last part of the path
+    name: String,
+    /// Title, when it is not the name
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
     /// Collection it belongs to
@@ -303,6 +306,8 @@ struct ListedDocument {
     size: u64,
     /// MIME type
     mime_type: String,
+    /// Extension with its dot; empty if there is none
+    extension: String,
     /// text or binary
     r#type: &'static str,
     /// Current version number
@@ -332,10 +337,12 @@ impl ListedDocument {
             document_id: document.id.to_string(),
             hash: document.version.hash.to_string(),
             path: document.path.clone(),
+            name: name.to_owned(),
             title: (document.title != name).then(|| document.title.clone()),
             collection: document.collection_name.clone(),
             size: document.version.size,
             mime_type: document.mime.clone(),
+            extension: document.extension.clone(),
             r#type: if document.is_text { "text" } else { "binary" },
             version: document.version.number,
             tags: document.tags.clone(),

@@ -2,7 +2,7 @@
 //! account's data. Generated from the registry, so that a new tool cannot be missed.
 
 use serde_json::{Map, Value, json};
-use shelf_engine::{AuthError, Caller, Door, Options, PersonalScope, WorkspaceSettings};
+use shelf_engine::{AuthError, Caller, Door, FileAccess, Options, PersonalScope, WorkspaceSettings};
 use shelf_testkit::{TestLibrary, error_of};
 use shelf_tools::{Tool, policy, policy::Selection, registry, resources};
 
@@ -125,15 +125,27 @@ fn hidden_means_refused_and_refused_means_hidden() {
     }
     let selection = Selection::default();
     for (identity, caller) in &world.callers {
-        let visible: Vec<&str> = policy::visible(&caller.pass, &selection).map(|tool| tool.name).collect();
+        let listed = policy::listed(&world.library.library, caller, &selection);
+        let listed: Vec<&str> = listed.iter().map(|tool| tool.name).collect();
         for tool in registry().filter(|tool| tool.toolset() != "extras") {
             let expected = expected_refusal(identity, tool);
-            assert_eq!(visible.contains(&tool.name), expected.is_none(), "{identity} sees {}", tool.name);
+            // What nothing is configured for does nothing over HTTP.
+            let is_off = caller.file_access == FileAccess::Configured
+                && ["read_repo_file", "write_memory_entry", "download", "restore"].contains(&tool.name);
+            let is_listed = expected.is_none() && !is_off;
+            assert_eq!(listed.contains(&tool.name), is_listed, "{identity} sees {}", tool.name);
             // The policy is checked before the arguments, so wrong arguments do no harm.
             let outcome = world.library.call_as(caller, tool.name, json!({ "no such argument": 1 }));
             let text = error_of(outcome);
             match expected {
                 Some(sentence) => assert!(text.contains(sentence), "{identity} {}: {text}", tool.name),
+                None if is_off => {
+                    assert!(
+                        text.contains("shelf.toml") || text.contains("--workspace"),
+                        "{identity} {}: {text}",
+                        tool.name
+                    );
+                }
                 None => assert!(text.contains("no such argument"), "{identity} {}: {text}", tool.name),
             }
         }

@@ -56,7 +56,7 @@ fn filters_do_what_they_say() {
 }
 
 #[test]
-fn nothing_is_said_twice() {
+fn a_document_has_what_it_is_filtered_and_sorted_by_and_nothing_is_said_twice() {
     let library = TestLibrary::new();
     library.ok("add", json!({ "content": "# a", "name": "src/a.md", "tags": ["x"], "metadata": { "k": 1 } }));
     let made = library.ok("create_collection_tool", json!({ "name": "papers" }));
@@ -65,9 +65,24 @@ fn nothing_is_said_twice() {
     let listed = library.ok("list", json!({ "sort_by": "created" }));
     let [plain, titled] = listed["documents"].as_array().unwrap().as_slice() else { panic!("{listed}") };
     assert_eq!((&plain["tags"], &plain["metadata"]), (&json!(["x"]), &json!({ "k": 1 })));
-    for said_by_the_path in ["id", "name", "extension", "title"] {
-        assert!(plain.get(said_by_the_path).is_none(), "{said_by_the_path}: {plain}");
+    assert_eq!((&plain["name"], &plain["extension"]), (&json!("a.md"), &json!(".md")));
+    let fields = [
+        ("hash", "string"),
+        ("path", "string"),
+        ("collection", "string"),
+        ("size", "number"),
+        ("mime_type", "string"),
+        ("type", "string"),
+        ("created_at", "string"),
+        ("modified_at", "string"),
+        ("indexed_at", "string"),
+    ];
+    for (name, kind) in fields {
+        let found = &plain[name];
+        assert!(if kind == "string" { found.is_string() } else { found.is_number() }, "{name}: {plain}");
     }
+    // It has one id, and its title is not its name once more.
+    assert!(plain.get("id").is_none() && plain.get("title").is_none(), "{plain}");
     assert_eq!(titled["title"], "Herons");
 }
 

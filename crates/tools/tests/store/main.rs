@@ -7,6 +7,7 @@ mod book_registry;
 mod books;
 mod citations;
 mod contract_book;
+mod cut_pages;
 mod delete;
 mod documents;
 mod download;

@@ -1,9 +1,9 @@
 //! Real documents by different programs, kept in `tests/fixtures`: each is mapped, and its parts are cut out whole.
 
-use std::{fs, path::PathBuf, process::Command};
+use std::{fs, path::PathBuf};
 
 use serde_json::{Value, json};
-use shelf_testkit::{TestLibrary, can_run, error_of};
+use shelf_testkit::{TestLibrary, error_of};
 
 fn fixture(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
@@ -110,29 +110,4 @@ fn a_book_by_libreoffice_has_its_chapters() {
     let hit = library.ok("search", json!({ "query": "forty-two", "type": "keyword" }));
     let address = hit["results"][0]["address"].as_str().unwrap();
     assert!(content(&library, json!({ "address": address })).contains("forty-two"), "{address}");
-}
-
-/// A cut page looks like the page it was cut from, as poppler draws it.
-#[test]
-fn cut_pages_look_like_the_originals() {
-    if !can_run("pdftoppm", "-v") {
-        return;
-    }
-    let drawn = |path: &std::path::Path, page: u32| {
-        let page = page.to_string();
-        let ran = Command::new("pdftoppm").args(["-r", "50", "-f", &page, "-l", &page]).arg(path).output();
-        ran.ok().filter(|ran| ran.status.success()).map(|ran| ran.stdout)
-    };
-    for name in ["latex.pdf", "cairo.pdf", "chromium.pdf", "libreoffice.pdf", "scanned.pdf"] {
-        let library = added(name);
-        let structure = library.ok("getStructure", json!({ "resource_id": "r" }));
-        assert_eq!(structure["type"], "document");
-        for page in 1..=4 {
-            let address = format!("doc://r#pages={page}");
-            let Ok(resolved) = library.call("resolve", json!({ "address": address })) else { break };
-            let cut = PathBuf::from(resolved["output_path"].as_str().unwrap());
-            let (before, after) = (drawn(&fixture(name), page).unwrap(), drawn(&cut, 1).unwrap());
-            assert!(!before.is_empty() && before == after, "{name}, page {page}");
-        }
-    }
 }
