@@ -168,8 +168,8 @@ pub struct Transferred {
 /// What is told while rows are copied: how many there were so far, and how many there are; `false` to give up.
 pub(crate) type Progress<'a> = &'a dyn Fn(u64, u64) -> bool;
 
-/// Copies a catalog. The target must be empty, or hold nothing that the source does not: then it is a copy from an earlier
-/// attempt, and is replaced. When all of it has arrived, `switch` is called before anybody may write to the source again.
+/// Copies a catalog. The target must be empty, or a copy from an earlier attempt, which is replaced. When all of it has
+/// arrived, `switch` is called before anybody may write to the source again, and only then does the target take writes.
 pub(crate) fn transfer(
     source: &impl Backend,
     target: &impl Backend,
@@ -183,8 +183,21 @@ pub(crate) fn transfer(
             from.connection.execute("DELETE FROM journal_head", params![])?;
         }
         switch()?;
+        target.alone(|to| take_writes(to.connection))?;
         Ok(copied)
     })
+}
+
+/// Lets a database take writes, after the last record of its journal.
+fn take_writes(connection: Connection<'_>) -> Result<()> {
+    let Connection::Postgres(_) = connection else { return Ok(()) };
+    let (sequence, seal) = read::journal_end(connection)?;
+    connection.execute("DELETE FROM journal_head", params![])?;
+    connection.execute(
+        "INSERT INTO journal_head (sequence, seal) VALUES (?1, ?2)",
+        params![sequence, seal.as_bytes()],
+    )?;
+    Ok(())
 }
 
 /// Copies all rows, within transactions of both.
@@ -205,11 +218,8 @@ pub(crate) fn copy(from: Connection<'_>, to: Connection<'_>, progress: Progress<
     }
     TABLES.iter().filter(|table| table.is_numbered).try_for_each(|table| go_on_numbering(table, from, to))?;
     if let Connection::Postgres(_) = to {
+        // A copy that nobody has switched to is left without it: it takes no writes, and may be replaced.
         to.execute("DELETE FROM journal_head", params![])?;
-        to.execute(
-            "INSERT INTO journal_head (sequence, seal) VALUES (?1, ?2)",
-            params![end.0, end.1.as_bytes()],
-        )?;
     }
     if verified_end(to)? != end {
         return Err(Error::Transfer("the journal that arrived does not end like the one that was sent".into()));
@@ -217,11 +227,18 @@ pub(crate) fn copy(from: Connection<'_>, to: Connection<'_>, progress: Progress<
     Ok(Transferred { rows, sequence: end.0 })
 }
 
-/// Refuses a target with records that the source does not have: somebody's work would be lost.
+/// Refuses a target that is in use, or has records that the source does not: somebody's work would be lost.
 fn must_be_replaceable(from: Connection<'_>, to: Connection<'_>) -> Result<()> {
     let (sequence, seal) = read::journal_end(to)?;
+    let is_in_use = match to {
+        Connection::Sqlite(_) => true,
+        Connection::Postgres(_) => {
+            to.query_row("SELECT COUNT(*) FROM journal_head", params![], |row| Ok(row.get::<u64>(0)? > 0))?
+        }
+    };
     let mut find = from.prepare_cached("SELECT 1 FROM journal WHERE sequence = ?1 AND seal = ?2")?;
-    if sequence == 0 || find.exists(params![sequence, seal.as_bytes()])? {
+    let is_copy = find.exists(params![sequence, seal.as_bytes()])?;
+    if sequence == 0 || (is_copy && !is_in_use) {
         return Ok(());
     }
     Err(Error::Transfer(format!("there is another library at the new place, with {sequence} journal records")))

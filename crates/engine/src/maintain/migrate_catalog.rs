@@ -85,6 +85,7 @@ fn to_database(
     call: &CallContext,
 ) -> Result<CatalogMoved> {
     must_be_here(folder)?;
+    put_back(folder).map_err(writing(folder))?;
     // A setting may name the place where the catalog is going to be.
     let library = Library::open(folder, Options { catalog: None, ..options.clone() })?;
     let (source, target) = (SqliteCatalog::open(folder)?, PostgresCatalog::open(address.clone())?);
@@ -179,6 +180,20 @@ fn set_aside(folder: &Path) -> io::Result<()> {
         }
     }
     fs::File::open(folder)?.sync_all()
+}
+
+/// Puts a catalog back that an attempt which was broken off has set aside: nothing says yet that it is elsewhere.
+fn put_back(folder: &Path) -> io::Result<()> {
+    if folder.join("catalog.db").exists() {
+        return Ok(());
+    }
+    for name in FILES {
+        match fs::rename(aside(folder, name), folder.join(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 fn clear(stage: &Path) -> Result<()> {

@@ -152,7 +152,7 @@ fn a_library_moves_into_a_database_and_back() {
     };
     ok(shelf(&library, &["add", tree, "--label", "first"]));
     ok(shelf(&library, &["search", "file"]));
-    let token = ok(shelf(&library, &["token", "create", "mine"]));
+    let token = ok(shelf(&library, &["token", "create"]));
     let listed = ok(shelf(&library, &["list", "--json"]));
     let running = Server::start(&library, &["--no-auth"]);
 
