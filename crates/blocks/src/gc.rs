@@ -188,15 +188,13 @@ pub fn delete_all(store: &Store, names: &[String]) -> Result<(), Error> {
     };
     let threads = store.objects().parallel().min(names.len()).max(1);
     if threads == 1 {
-        return names.iter().try_for_each(|name| delete(name));
+        return names.iter().try_for_each(&delete);
     }
     let share = names.len().div_ceil(threads);
     std::thread::scope(|scope| {
         let delete = &delete;
-        let running: Vec<_> = names
-            .chunks(share)
-            .map(|names| scope.spawn(move || names.iter().try_for_each(|name| delete(name))))
-            .collect();
+        let running: Vec<_> =
+            names.chunks(share).map(|names| scope.spawn(move || names.iter().try_for_each(delete))).collect();
         let gone = || Err(Error::damaged("garbage collection", "a thread of it ended early"));
         running.into_iter().try_for_each(|running| running.join().unwrap_or_else(|_| gone()))
     })

@@ -16,6 +16,7 @@ mod journal;
 mod maps;
 mod model;
 pub mod postgres;
+mod retired;
 mod sql;
 pub mod sqlite;
 pub mod suite;
@@ -33,9 +34,10 @@ pub use maps::{GivenMap, Maps, NewMap};
 pub use model::{
     Actor, BlobRow, BlocksOf, Changed, Changes, Chosen, Collection, CollectionKind, CollectionSummary,
     Document, DocumentChange, Expected, Filter, Listed, LooseBlock, Metadata, NewContent, NewType, Order,
-    PackState, Page, Purge, Put, PutDocument, PutResult, PutState, RetiredPack, Scope, Shelf, Snapshot, SnapshotDraft,
+    Page, Purge, Put, PutDocument, PutResult, PutState, Scope, Shelf, Snapshot, SnapshotDraft,
     SnapshotFilter, SortBy, Source, TagChange, TypeFigures, Update, Version,
 };
+pub use retired::{PackState, RetiredPack};
 pub use sql::Transferred;
 pub use sqlite::CopyNote;
 

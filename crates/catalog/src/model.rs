@@ -585,27 +585,3 @@ pub struct Purge {
     /// The lock under which the plan was made; nothing is forgotten when somebody else has held the lock alone since.
     pub fence: Option<Fence>,
 }
-
-/// A pack that garbage collection has marked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RetiredPack {
-    /// Its name.
-    pub name: String,
-    /// The last journal record when it was marked.
-    pub sequence: u64,
-    /// When.
-    pub at: Moment,
-    /// How far it is.
-    pub state: PackState,
-}
-
-/// How far a pack is that garbage collection has marked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PackState {
-    /// Nobody relies on it any more; whoever writes the same content again takes the mark off.
-    Retired,
-    /// It is being deleted.
-    Going,
-    /// It has been deleted.
-    Gone,
-}

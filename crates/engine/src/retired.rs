@@ -5,11 +5,7 @@
 //! may make the very same pack again, since names follow from contents: then it takes the mark off first, or is refused for the
 //! moment in which the pack is being deleted.
 
-use std::{
-    collections::HashSet,
-    io,
-    sync::Arc,
-};
+use std::{collections::HashSet, io, sync::Arc};
 
 use parking_lot::RwLock;
 use shelf_blocks::objects::{ByteRange, Failure, Listed, Objects};

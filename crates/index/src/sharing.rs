@@ -72,7 +72,8 @@ impl SharedSegment {
     /// Refuses a description that no index has given.
     fn check(&self) -> Result<()> {
         let is_hash = |text: &String| {
-            text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+            text.len() == 64
+                && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
         };
         let count = self.length.div_ceil(PIECE as u64);
         let is_sound = is_hash(&self.hash)
@@ -140,12 +141,8 @@ impl Index {
         let obtain = |segment: &SharedSegment| self.obtain(&before, segment, get);
         let segments = shared.segments.iter().map(obtain).collect::<Result<Vec<_>>>()?;
         File::open(self.folder())?.sync_all()?;
-        let manifest = Manifest {
-            sequence: shared.sequence,
-            mark: shared.mark.clone(),
-            segments,
-            ..before.clone()
-        };
+        let manifest =
+            Manifest { sequence: shared.sequence, mark: shared.mark.clone(), segments, ..before.clone() };
         self.replace(lease, &before, manifest)?;
         Ok(true)
     }

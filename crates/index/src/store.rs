@@ -124,14 +124,7 @@ impl Index {
     /// The index in `folder`, with vectors of `model`. Who may write it is decided by the lock `index` of `coordination`.
     /// Nothing is read yet.
     pub fn new(folder: PathBuf, model: &'static str, coordination: Arc<dyn Coordination>) -> Self {
-        Self {
-            folder,
-            model,
-            reader: 0,
-            coordination,
-            state: Mutex::default(),
-            described: Mutex::default(),
-        }
+        Self { folder, model, reader: 0, coordination, state: Mutex::default(), described: Mutex::default() }
     }
 
     /// The same index with facts of this version of their readers; segments with others are rebuilt.

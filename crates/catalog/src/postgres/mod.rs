@@ -132,7 +132,8 @@ impl PostgresCatalog {
                 let outcome = self.shared.pool.take().and_then(|lent| self.query_on(lent, begin, &mut query));
                 match outcome {
                     Err(error) if is_away(&error) && Instant::now() < until => {
-                        metrics::counter!("shelf_catalog_retries_total", "backend" => "postgres").increment(1);
+                        metrics::counter!("shelf_catalog_retries_total", "backend" => "postgres")
+                            .increment(1);
                         thread::sleep(PAUSE);
                     }
                     outcome => return outcome,

@@ -43,7 +43,8 @@ pub(crate) use value::{AsValue, Cell, OwnedValue, Value, params};
 use crate::{
     Actor, BlobRow, Catalog, Changes, Chosen, Chunk, Collection, CollectionSummary, CopyNote, Document,
     DocumentChange, Filter, Listed, LooseBlock, Page, Position, Purge, Put, PutResult, PutState, Record,
-    Result, RetiredPack, Scope, Shelf, Snapshot, SnapshotFilter, Source, TagChange, TypeFigures, Update, Version,
+    Result, RetiredPack, Scope, Shelf, Snapshot, SnapshotFilter, Source, TagChange, TypeFigures, Update,
+    Version,
 };
 
 /// What a write looks at before it writes, and so what nobody else may change meanwhile.

@@ -222,7 +222,9 @@ pub(crate) fn copy(from: Connection<'_>, to: Connection<'_>, progress: Progress<
         to.execute("DELETE FROM journal_head", params![])?;
     }
     if verified_end(to)? != end {
-        return Err(Error::Transfer("the journal that arrived does not end like the one that was sent".into()));
+        return Err(Error::Transfer(
+            "the journal that arrived does not end like the one that was sent".into(),
+        ));
     }
     Ok(Transferred { rows, sequence: end.0 })
 }
@@ -241,7 +243,9 @@ fn must_be_replaceable(from: Connection<'_>, to: Connection<'_>) -> Result<()> {
     if sequence == 0 || (is_copy && !is_in_use) {
         return Ok(());
     }
-    Err(Error::Transfer(format!("there is another library at the new place, with {sequence} journal records")))
+    Err(Error::Transfer(format!(
+        "there is another library at the new place, with {sequence} journal records"
+    )))
 }
 
 fn count(connection: Connection<'_>, table: &Table) -> Result<u64> {

@@ -91,7 +91,8 @@ impl Sharing {
     fn latest(&self) -> io::Result<(u64, Option<Arc<Published>>)> {
         let known = self.latest.lock().clone();
         let prefix = format!("view-{}-", self.variant);
-        let mut after = known.as_ref().map_or_else(|| prefix.clone(), |known| self.view_name(known.generation));
+        let mut after =
+            known.as_ref().map_or_else(|| prefix.clone(), |known| self.view_name(known.generation));
         let mut newest = known.as_ref().map_or(0, |known| known.generation);
         loop {
             let page = self.objects.list(&after)?;
@@ -106,14 +107,16 @@ impl Sharing {
         if newest == 0 || known.as_ref().is_some_and(|known| known.generation == newest) {
             return Ok((newest, known));
         }
-        let view = self.read_view(&self.view_name(newest))?.filter(|view| view.generation == newest).map(Arc::new);
+        let view =
+            self.read_view(&self.view_name(newest))?.filter(|view| view.generation == newest).map(Arc::new);
         *self.latest.lock() = view.clone();
         Ok((newest, view))
     }
 
     /// A view; `None` when it is damaged or gone.
     fn read_view(&self, name: &str) -> io::Result<Option<Published>> {
-        let gone = |error: io::Error| if error.kind() == io::ErrorKind::NotFound { Ok(None) } else { Err(error) };
+        let gone =
+            |error: io::Error| if error.kind() == io::ErrorKind::NotFound { Ok(None) } else { Err(error) };
         let length = match self.objects.length(name) {
             Ok(length) if length <= MOST_VIEW_BYTES => length as usize,
             Ok(_) => return Ok(None),
@@ -237,7 +240,12 @@ impl Indexing {
             Ok(bytes)
         })?;
         let (generation, milliseconds) = (view.generation, begun.elapsed().as_millis() as u64);
-        tracing::info!(generation, fetched, milliseconds, "index segments of another machine were taken over");
+        tracing::info!(
+            generation,
+            fetched,
+            milliseconds,
+            "index segments of another machine were taken over"
+        );
         Ok(adopted)
     }
 
@@ -275,8 +283,10 @@ impl Indexing {
         let others = sharing.needed_by_others(&names, now).map_err(unreachable)?;
         let before = latest.map(|latest| latest.retired.clone()).unwrap_or_default();
         let unneeded = names.into_iter().filter(|name| !needed.contains(name) && !others.contains(name));
-        let retired: BTreeMap<String, i64> =
-            unneeded.map(|name| (before.get(&name).copied().unwrap_or(now), name)).map(|(at, name)| (name, at)).collect();
+        let retired: BTreeMap<String, i64> = unneeded
+            .map(|name| (before.get(&name).copied().unwrap_or(now), name))
+            .map(|(at, name)| (name, at))
+            .collect();
         let (gone, retired): (BTreeMap<_, _>, BTreeMap<_, _>) =
             retired.into_iter().partition(|(_, since)| now - since > micros(GRACE));
         // What was sent long ago may have been counted as unneeded by the next holder of the lease.

@@ -33,7 +33,7 @@ pub enum CatalogPlace {
     /// A file in the library's folder.
     File,
     /// A database.
-    Database(CatalogAddress),
+    Database(Box<CatalogAddress>),
 }
 
 impl CatalogPlace {
@@ -43,7 +43,7 @@ impl CatalogPlace {
             return Some(Ok(Self::File));
         }
         CatalogAddress::is_one(text)
-            .then(|| Ok(Self::Database(CatalogAddress::parse(text, password)?)))
+            .then(|| Ok(Self::Database(Box::new(CatalogAddress::parse(text, password)?))))
     }
 }
 
@@ -112,17 +112,24 @@ fn to_file(folder: &Path, options: &Options, remove_old: bool, call: &CallContex
         return Err(refused("the catalog of this library is in its folder already", Kind::Conflict));
     };
     if remove_old {
-        let what = "a database is not deleted by this command; drop its schema when you do not need it any more";
+        let what =
+            "a database is not deleted by this command; drop its schema when you do not need it any more";
         return Err(refused(what, Kind::Invalid));
     }
     if folder.join("catalog.db").exists() {
-        return Err(refused("there is a catalog in this folder (catalog.db); it was not touched", Kind::Conflict));
+        return Err(refused(
+            "there is a catalog in this folder (catalog.db); it was not touched",
+            Kind::Conflict,
+        ));
     }
     // Not by way of the library: a database that was left by an attempt that was broken off takes no writes.
     let source = PostgresCatalog::open(address.clone())?;
     let id = hex::encode(&source.library_id());
     if let Some((known, other)) = noted(folder)?.filter(|(known, _)| *known != id) {
-        return Err(refused(format!("this folder belongs to another library: {other} ({known})"), Kind::Conflict));
+        return Err(refused(
+            format!("this folder belongs to another library: {other} ({known})"),
+            Kind::Conflict,
+        ));
     }
     let locks = Locks::new(Arc::new(source.locks()));
     let _no_deletions = locks.alone("gc", PATIENCE, call)?;

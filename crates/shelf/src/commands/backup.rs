@@ -79,12 +79,7 @@ pub(super) fn migrate(to: &str, delete_old: bool, settings: &Settings, output: &
     Ok(())
 }
 
-fn migrate_catalog(
-    place: &CatalogPlace,
-    delete_old: bool,
-    settings: &Settings,
-    output: &Output,
-) -> Outcome {
+fn migrate_catalog(place: &CatalogPlace, delete_old: bool, settings: &Settings, output: &Output) -> Outcome {
     let call = progress::call(output);
     let (folder, options) = (settings.data_dir()?, options(settings, None)?);
     let moved = Library::migrate_catalog(&folder, place, &options, delete_old, &call)?;

@@ -197,7 +197,8 @@ fn show_plan(plan: &GcPlan, only_plan: bool, retention: &Retention, output: &Out
     output.print(&format!("{packs} deleted, {rewritten} rewritten: about {freed} freed"))?;
     if plan.marked > 0 {
         let marked = counted(plan.marked, "pack is", "packs are");
-        output.print(&format!("{marked} marked: other machines may be reading, so the next gc deletes them"))?;
+        output
+            .print(&format!("{marked} marked: other machines may be reading, so the next gc deletes them"))?;
     }
     if !retention.is_explicit() {
         output.say(

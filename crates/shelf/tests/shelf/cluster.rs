@@ -16,7 +16,11 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use shelf_base::Digest;
+use shelf_base::{Digest, Moment};
+use shelf_catalog::{
+    Catalog, PackState, RetiredPack,
+    postgres::{Address, PostgresCatalog},
+};
 use shelf_testkit::{Postgres, Proxy, S3Server, Weather};
 
 use crate::{binary, http::Server, storm::Dice};
@@ -205,14 +209,17 @@ impl Cluster {
     /// Published views in the order of their numbers: the fencing number of each, and how far it has followed the journal.
     fn views(&self) -> BTreeMap<u64, (u64, u64)> {
         let entries = fs::read_dir(self.bucket.file("one/index")).into_iter().flatten().flatten();
-        let names = entries.map(|entry| entry.path()).filter(|path| {
-            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("view-"))
-        });
+        let names = entries
+            .map(|entry| entry.path())
+            .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("view-")));
         let read = |path: PathBuf| -> Option<(u64, (u64, u64))> {
             let text = fs::read_to_string(path).ok()?;
             let view: Value = serde_json::from_str(text.split_once('\n')?.1).ok()?;
             let number = |value: &Value| value.as_u64();
-            Some((number(&view["generation"])?, (number(&view["fence"])?, number(&view["index"]["sequence"])?)))
+            Some((
+                number(&view["generation"])?,
+                (number(&view["fence"])?, number(&view["index"]["sequence"])?),
+            ))
         };
         names.filter_map(read).collect()
     }
@@ -270,22 +277,23 @@ fn three_machines_with_empty_disks_are_one_library() {
 /// What nothing needs is marked first and deleted later; what is written again in between stays.
 fn collects_without_keeping_writers_out(cluster: &Cluster, gone: &Written) {
     let [first, second, _] = &cluster.nodes[..] else { panic!("three nodes") };
-    let sql = |sql: &str| cluster.postgres.lock().unwrap().sql("cluster", sql);
-    let marked = sql("SELECT name FROM retired_packs WHERE state = 0");
-    let names: Vec<&str> = marked.lines().collect();
-    assert!(!names.is_empty(), "nothing was marked");
-    let is_there = |name: &str| cluster.bucket.file(&format!("one/packs/{name}")).exists();
-    assert!(names.iter().all(|name| is_there(name)), "{names:?}");
+    let address = Postgres::address_through(cluster.database.address(), "cluster");
+    let catalog = PostgresCatalog::open(Address::parse(&address, None).unwrap()).unwrap();
+    let marked = catalog.retired_packs().unwrap();
+    let is_there = |pack: &RetiredPack| cluster.bucket.file(&format!("one/packs/{}", pack.name)).exists();
+    assert!(!marked.is_empty() && marked.iter().all(is_there), "{marked:?}");
     // The same content again, on a node that knows the pack: it must not rely on what is going to be deleted.
     second.add(gone);
-    sql("UPDATE retired_packs SET at = 0");
+    // As if a garbage collection had come much later, and had been killed when it was about to delete.
+    catalog.claim_packs(Moment::from_micros(i64::MAX)).unwrap();
     first.ok(&GC);
     first.ok(&["check"]);
     cluster.nodes.iter().for_each(|node| node.must_have(gone));
-    let left = sql("SELECT COUNT(*) FROM retired_packs WHERE state = 1");
-    assert_eq!(left, "0", "something is half deleted");
-    let deleted = sql("SELECT name FROM retired_packs WHERE state = 2");
-    assert!(deleted.lines().all(|name| !is_there(name)), "{deleted}");
+    let left = catalog.retired_packs().unwrap();
+    assert!(left.iter().all(|pack| pack.state != PackState::Going), "something is half deleted: {left:?}");
+    assert!(left.iter().filter(|pack| pack.state == PackState::Gone).all(|pack| !is_there(pack)), "{left:?}");
+    let is_needed = |pack: &RetiredPack| is_there(pack) && !left.contains(pack);
+    assert!(marked.iter().any(is_needed), "what was written again stays: {left:?}");
 }
 
 #[test]
@@ -416,7 +424,11 @@ fn storm(cluster: &Cluster, until: Instant) -> usize {
             }
             2 => {
                 let mut postgres = cluster.postgres.lock().unwrap();
-                if dice.roll(2) == 0 { postgres.kill() } else { postgres.stop() }
+                if dice.roll(2) == 0 {
+                    postgres.kill()
+                } else {
+                    postgres.stop()
+                }
                 thread::sleep(pause / 4);
                 postgres.go();
             }

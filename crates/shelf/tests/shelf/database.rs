@@ -156,7 +156,8 @@ fn a_library_moves_into_a_database_and_back() {
     let listed = ok(shelf(&library, &["list", "--json"]));
     let running = Server::start(&library, &["--no-auth"]);
 
-    let moved: Value = serde_json::from_str(&ok(shelf(&library, &["migrate", "--to", &address, "--json"]))).unwrap();
+    let moved: Value =
+        serde_json::from_str(&ok(shelf(&library, &["migrate", "--to", &address, "--json"]))).unwrap();
     assert!(moved["journal"].as_u64() > Some(60) && moved["rows"].as_u64() > Some(200), "{moved}");
     assert!(library.join("catalog.db.moved").exists() && !library.join("catalog.db").exists());
     // A server that had the file open does not write to it any more.
@@ -170,8 +171,11 @@ fn a_library_moves_into_a_database_and_back() {
     assert!(!ok(at(&address, &library, &["list", "--paths"])).contains("late.txt"));
     let server = Server::start_with(&library, &[], &[("SHELF_CATALOG", &address)]);
     let start = token.find("pat_live_").expect("a token");
-    let (status, reply) =
-        server.tool(&token[start..start + 41], "add", &json!({ "content": "a narwhal", "name": "narwhal.txt" }));
+    let (status, reply) = server.tool(
+        &token[start..start + 41],
+        "add",
+        &json!({ "content": "a narwhal", "name": "narwhal.txt" }),
+    );
     assert_eq!(status, 200, "tokens go with the catalog: {reply}");
     drop(server);
     let again = at(&address, &library, &["migrate", "--to", &address]);

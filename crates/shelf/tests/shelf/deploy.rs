@@ -35,7 +35,8 @@ fn must_be_understood(variables: &BTreeMap<String, String>) {
     for (name, start) in [("SHELF_CATALOG", "postgres://"), ("SHELF_OBJECTS", "s3://")] {
         assert!(variables[name].starts_with(start), "{name}");
     }
-    for name in ["PGPASSWORD", "AWS_ENDPOINT_URL", "AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"] {
+    for name in ["PGPASSWORD", "AWS_ENDPOINT_URL", "AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"]
+    {
         assert!(variables.contains_key(name), "{name} is missing");
     }
 }
