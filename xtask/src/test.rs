@@ -39,6 +39,8 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
 
 /// The number of rounds of the long tests with `--full`; the default is a few.
 const ROUNDS: &str = "200";
+/// How long the storm over several nodes lasts with `--full`; half a minute otherwise.
+const STORM_SECONDS: &str = "600";
 
 fn rust_tests(filters: &[String], full: bool) -> Result<()> {
     let remedy = "Fix the failures above; `cargo xtask test NAME` runs a single test.";
@@ -49,7 +51,7 @@ fn rust_tests(filters: &[String], full: bool) -> Result<()> {
         command.args(["test", "--release", "--workspace", "--bins", "--lib", "--tests", "--"]).args(filters);
     }
     if full {
-        command.env("TEST_ROUNDS", ROUNDS);
+        command.env("TEST_ROUNDS", ROUNDS).env("TEST_STORM_SECONDS", STORM_SECONDS);
     }
     step::run("running the Rust tests", remedy, without_personal_settings(&mut command))
 }

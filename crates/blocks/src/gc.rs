@@ -117,13 +117,22 @@ impl Plan {
     /// Executes the plan. There must be no concurrent writers. New packs are durable before old ones are deleted, so an
     /// interruption at any point loses nothing.
     pub fn run(&self, store: &Store, live: &HashSet<BlockId>) -> Result<(), Error> {
-        let written = self.copy(store, live, &mut || true)?;
-        let doomed: Vec<&String> =
-            self.rewrite.iter().chain(&self.delete).filter(|name| !written.contains(*name)).collect();
-        delete_all(store, &doomed)?;
+        delete_all(store, &self.copy_rest(store, live)?)?;
         let failed = |source| Error::Storage { action: "sweep", object: "unfinished packs".into(), source };
         store.objects().sweep().map_err(failed)?;
         Ok(())
+    }
+
+    /// Copies what has to be kept of the packs that go; their names. There must be no concurrent writers.
+    pub fn copy_rest(&self, store: &Store, live: &HashSet<BlockId>) -> Result<Vec<String>, Error> {
+        let written = self.copy(store, live, &mut || true)?;
+        let doomed = self.rewrite.iter().chain(&self.delete).filter(|name| !written.contains(*name));
+        Ok(doomed.cloned().collect())
+    }
+
+    /// A plan for packs that were marked before: they go first, and what is also in another pack is kept there.
+    pub fn with_retired(retired: Vec<String>) -> Self {
+        Self { rewrite: retired, ..Self::default() }
     }
 
     /// Live blocks of the packs to be rewritten that are in none of the packs that are kept. Those of packs with the same
@@ -169,8 +178,8 @@ impl Plan {
     }
 }
 
-/// Deletes packs, as many at a time as the storage is good for: writers wait meanwhile.
-fn delete_all(store: &Store, names: &[&String]) -> Result<(), Error> {
+/// Deletes packs, as many at a time as the storage is good for.
+pub fn delete_all(store: &Store, names: &[String]) -> Result<(), Error> {
     let delete = |name: &String| {
         let failed = |source| Error::Storage { action: "delete", object: name.clone(), source };
         store.objects().delete(name).map_err(failed)?;
@@ -179,15 +188,13 @@ fn delete_all(store: &Store, names: &[&String]) -> Result<(), Error> {
     };
     let threads = store.objects().parallel().min(names.len()).max(1);
     if threads == 1 {
-        return names.iter().try_for_each(|name| delete(name));
+        return names.iter().try_for_each(&delete);
     }
     let share = names.len().div_ceil(threads);
     std::thread::scope(|scope| {
         let delete = &delete;
-        let running: Vec<_> = names
-            .chunks(share)
-            .map(|names| scope.spawn(move || names.iter().try_for_each(|name| delete(name))))
-            .collect();
+        let running: Vec<_> =
+            names.chunks(share).map(|names| scope.spawn(move || names.iter().try_for_each(delete))).collect();
         let gone = || Err(Error::damaged("garbage collection", "a thread of it ended early"));
         running.into_iter().try_for_each(|running| running.join().unwrap_or_else(|_| gone()))
     })

@@ -40,6 +40,9 @@ impl<'a> Presence<'a> {
             return Ok(false);
         }
         for (number, pack) in self.store.holders(id)? {
+            if self.store.objects().is_retired(&pack.name) {
+                continue;
+            }
             if !self.stands(number, &pack)? {
                 self.store.forget(&pack.name);
             } else if self.trust == Trust::Pack || self.is_readable(number, &pack, id) {

@@ -118,6 +118,12 @@ pub enum Error {
     /// Somebody else has held the lock alone under which a write was prepared.
     #[error("this write was prepared before others took over: nothing was written")]
     LockLost,
+    /// The catalog lies elsewhere now.
+    #[error("the catalog of this library has been moved to another place: nothing was written")]
+    Moved,
+    /// A catalog could not be copied to another database; the text says why. Nothing was changed.
+    #[error("the catalog was not moved: {0}")]
+    Transfer(String),
     /// The database cannot hold this text.
     #[error("text with a NUL character cannot be stored")]
     Nul,
@@ -210,7 +216,8 @@ impl ErrorInfo for Error {
             Self::OverBound { .. } => Kind::TooLarge,
             Self::NoCollection => Kind::NotFound,
             Self::Closed | Self::Busy | Self::LockLost | Self::Away { .. } => Kind::Busy,
-            Self::Refused { .. } => Kind::Unavailable,
+            Self::Refused { .. } | Self::Moved => Kind::Unavailable,
+            Self::Transfer(_) => Kind::Conflict,
             Self::Nul => Kind::Invalid,
             Self::Missing(_) => Kind::Corrupt,
         }
@@ -244,6 +251,9 @@ impl ErrorInfo for Error {
                 return vec!["nothing was written; repeat the call a little later".into()];
             }
             Self::Refused { hint, .. } => return vec![hint.clone()],
+            Self::Moved => {
+                return vec!["set library.catalog to the place where the catalog is now, and restart".into()];
+            }
             Self::BookClosed { book, .. } => {
                 return vec![format!("`shelf books set {book} --status active` lets it take writes again")];
             }

@@ -16,6 +16,7 @@ mod journal;
 mod maps;
 mod model;
 pub mod postgres;
+mod retired;
 mod sql;
 pub mod sqlite;
 pub mod suite;
@@ -36,6 +37,8 @@ pub use model::{
     Page, Purge, Put, PutDocument, PutResult, PutState, Scope, Shelf, Snapshot, SnapshotDraft,
     SnapshotFilter, SortBy, Source, TagChange, TypeFigures, Update, Version,
 };
+pub use retired::{PackState, RetiredPack};
+pub use sql::Transferred;
 pub use sqlite::CopyNote;
 
 use std::path::Path;
@@ -178,6 +181,8 @@ pub trait Catalog: Accounts + Books + Browse + Maps {
     /// Gives back memory for a while in which nobody writes and few read.
     fn release_memory(&self);
 
+    /// Where it is, as people write it; without a password.
+    fn place(&self) -> String;
     /// Whether several machines may use it, each with an index of its own.
     fn is_shared(&self) -> bool;
     /// Changes when the catalog was replaced by a recovery while it was open: what was learnt from it before is void.
@@ -197,6 +202,16 @@ pub trait Catalog: Accounts + Books + Browse + Maps {
     fn version_count(&self) -> Result<u64>;
     /// Carries out a garbage collection: forgets snapshots, versions of deleted documents and blobs that are not kept.
     fn purge(&self, actor: &Actor, purge: &Purge, now: Moment) -> Result<()>;
+    /// Packs that garbage collection has marked. Only a catalog that several machines use has any.
+    fn retired_packs(&self) -> Result<Vec<RetiredPack>>;
+    /// Marks exactly these packs, as was found under this lock: none of them is needed, and all others are.
+    fn retire_packs(&self, names: &[String], now: Moment, fence: Option<&Fence>) -> Result<()>;
+    /// Decides that the packs go that were marked up to this moment; their names, and those that were decided on before.
+    fn claim_packs(&self, until: Moment) -> Result<Vec<String>>;
+    /// Notes that packs have been deleted.
+    fn packs_gone(&self, names: &[String]) -> Result<()>;
+    /// Takes the mark off a pack that is about to be written again; `false` while somebody is deleting it.
+    fn revive_pack(&self, name: &str) -> Result<bool>;
     /// Forgets what the file system said of files, so that the next add reads every one of them again.
     fn forget_stats(&self) -> Result<()>;
     /// What the storage engine itself finds wrong.
@@ -208,6 +223,8 @@ pub trait Catalog: Accounts + Books + Browse + Maps {
     fn accept(&self, actor: &Actor, now: Moment) -> Result<u64>;
     /// Writes a copy of all that cannot be made again to a file.
     fn write_copy(&self, target: &Path) -> Result<CopyNote>;
+    /// Writes a copy of all of it to a file, wherever it lies: for a backup, from which a catalog in a file can be rebuilt.
+    fn write_backup(&self, target: &Path) -> Result<CopyNote>;
     /// Bytes the catalog takes on its storage.
     fn bytes(&self) -> Result<u64>;
     /// The version of the schema.

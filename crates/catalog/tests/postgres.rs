@@ -1,6 +1,7 @@
 //! PostgreSQL shows the behaviour every catalog must show, and its own: many writers at once, and a server that goes away.
 
 #[path = "../../testkit/src/postgres.rs"]
+#[allow(dead_code, reason = "other tests use all of it")]
 mod server;
 
 use std::{
@@ -16,8 +17,9 @@ use std::{
 use server::Postgres;
 use shelf_base::{Coordination, Digest, ErrorInfo, Kind, LockMode, Moment, Retry};
 use shelf_catalog::{
-    Accounts, Actor, Catalog, Error, Filter, Purge, Put, Record, Scope, Shelf,
+    Accounts, Actor, Catalog, Error, Filter, PackState, Purge, Put, Record, Scope, Shelf,
     postgres::{Address, PostgresCatalog},
+    sqlite::SqliteCatalog,
     suite,
 };
 
@@ -294,4 +296,88 @@ fn certificates_are_checked() {
     let suspicious = Address::parse(&format!("{address}&sslmode=require"), None).unwrap();
     let error = PostgresCatalog::open(suspicious).map(drop).unwrap_err();
     assert!(matches!(&error, Error::Refused { hint, .. } if hint.contains("sslrootcert")), "{error:?}");
+}
+
+/// A catalog moves from a file to a database and back; an attempt that is broken off is repeated, and nobody's work is
+/// overwritten.
+#[test]
+fn a_catalog_moves_to_postgres_and_back() {
+    let Some(postgres) = Postgres::start() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let source = SqliteCatalog::open(folder.path()).unwrap();
+    for number in 0..700 {
+        source.put(put("many", &format!("{number}.txt"))).unwrap();
+    }
+    let gone: Vec<_> = source.named(&Scope::Library, None, "699.txt", 2).unwrap();
+    source.delete(&Actor::local(), &Scope::Library, &[gone[0].id], Moment::from_micros(2)).unwrap();
+    let before = whole_journal(&source);
+    let target = open(&postgres, "moved");
+    let stopped = target.take_over(&source, &|done, _| done < 900, &|| Ok(()));
+    assert!(stopped.unwrap_err().to_string().contains("stopped"));
+    assert_eq!(target.sequence().unwrap(), 0, "nothing of it stays");
+    // Once more, but what comes after it fails: the copy is there, and is replaced by the next attempt.
+    let failed = target.take_over(&source, &|_, _| true, &|| Err(Error::Busy));
+    assert!(matches!(failed, Err(Error::Busy)));
+    source.put(put("many", "later.txt")).unwrap();
+    let moved = target.take_over(&source, &|_, _| true, &|| Ok(())).unwrap();
+    assert_eq!(moved.sequence, before.len() as u64 + 1);
+    assert_eq!(whole_journal(&target), whole_journal(&source));
+    let all = |catalog: &dyn Catalog| catalog.choose(&Scope::Library, &Filter::default()).unwrap();
+    let shown = |catalog: &dyn Catalog| {
+        all(catalog).into_iter().map(|chosen| (chosen.path, chosen.number)).collect::<Vec<_>>()
+    };
+    assert_eq!(shown(&target), shown(&source));
+    // It goes on where it was: numbers do not come back.
+    target.put(put("many", "after.txt")).unwrap();
+    let after = target.named(&Scope::Library, None, "after.txt", 2).unwrap();
+    assert!(shown(&source).iter().all(|(_, number)| *number < after[0].number));
+    // By now it has what the file does not.
+    let refused = target.take_over(&source, &|_, _| true, &|| Ok(())).unwrap_err();
+    assert!(refused.to_string().contains("another library"), "{refused}");
+
+    let back = tempfile::tempdir().unwrap();
+    let file = SqliteCatalog::open(back.path()).unwrap();
+    target.hand_over(&file, &|_, _| true, &|| Ok(())).unwrap();
+    assert_eq!(shown(&file), shown(&target));
+    whole_journal(&file);
+    file.put(put("many", "last.txt")).unwrap();
+    let late = target.put(put("many", "late.txt")).unwrap_err();
+    assert!(matches!(late, Error::Moved), "{late}");
+}
+
+/// A pack that was marked is either written again, and stays, or deleted, and is not relied on meanwhile.
+#[test]
+fn marked_packs_are_revived_or_deleted_and_never_both() {
+    let Some(postgres) = Postgres::start() else { return };
+    let catalog = open(&postgres, "marked");
+    let at = |micros| Moment::from_micros(micros);
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let states = || {
+        let all = catalog.retired_packs().unwrap().into_iter();
+        all.map(|pack| (pack.name, pack.state)).collect::<Vec<_>>()
+    };
+    catalog.put(put("one", "a.txt")).unwrap();
+    catalog.retire_packs(&names(&["a", "b", "c"]), at(10), None).unwrap();
+    let marked = catalog.retired_packs().unwrap();
+    assert!(marked.iter().all(|pack| pack.sequence == catalog.sequence().unwrap() && pack.at == at(10)));
+    // One is written again, one is found to be needed, and a new one is marked.
+    assert!(catalog.revive_pack("a").unwrap());
+    catalog.retire_packs(&names(&["c", "d"]), at(20), None).unwrap();
+    assert_eq!(states(), [("c".to_owned(), PackState::Retired), ("d".to_owned(), PackState::Retired)]);
+    // Only what was marked early enough goes, and from then on nobody takes its mark off.
+    assert_eq!(catalog.claim_packs(at(15)).unwrap(), names(&["c"]));
+    assert!(!catalog.revive_pack("c").unwrap());
+    catalog.retire_packs(&names(&["d"]), at(30), None).unwrap();
+    assert_eq!(catalog.claim_packs(at(15)).unwrap(), names(&["c"]), "what was left is told again");
+    catalog.packs_gone(&names(&["c"])).unwrap();
+    assert!(catalog.revive_pack("c").unwrap(), "it is gone, and may be written anew");
+    assert_eq!(states(), [("d".to_owned(), PackState::Retired)]);
+    // Marks are made by whoever holds the lock, not by whoever held it.
+    let locks = catalog.locks();
+    let lost = locks.attempt("writers", LockMode::Exclusive).unwrap().unwrap();
+    let fence = lost.fence().cloned();
+    drop(lost);
+    drop(locks.attempt("writers", LockMode::Exclusive).unwrap().unwrap());
+    let refused = catalog.retire_packs(&names(&["e"]), at(40), fence.as_ref());
+    assert!(matches!(refused, Err(Error::LockLost)));
 }

@@ -47,6 +47,9 @@ pub(crate) fn open(
         });
     }
     let catalog = PostgresCatalog::open(address.clone())?;
+    if catalog.is_moved()? {
+        return Err(shelf_catalog::Error::Moved.into());
+    }
     claim(folder, objects, &catalog)?;
     let locks = SharedLocks { local: FolderLocks::new(folder), shared: catalog.locks() };
     Ok((Arc::new(catalog), Arc::new(locks)))
@@ -57,7 +60,7 @@ fn note_path(folder: &Path) -> PathBuf {
 }
 
 /// What the note of a folder says: the id of the library, and where its catalog is.
-fn noted(folder: &Path) -> Result<Option<(String, String)>> {
+pub(crate) fn noted(folder: &Path) -> Result<Option<(String, String)>> {
     let path = note_path(folder);
     match fs::read_to_string(&path) {
         Ok(text) => {
@@ -111,8 +114,13 @@ fn claim(folder: &Path, objects: &dyn Objects, catalog: &PostgresCatalog) -> Res
             hint: "use the folder in which the library was made".into(),
         });
     }
+    note_database(folder, catalog)
+}
+
+/// Writes down which database the folder belongs to, unless another process has.
+pub(crate) fn note_database(folder: &Path, catalog: &PostgresCatalog) -> Result<()> {
     let path = note_path(folder);
-    let text = format!("{id}\n{}\n", catalog.address());
+    let text = format!("{}\n{}\n", hex::encode(&catalog.library_id()), catalog.address());
     let write = || -> io::Result<()> {
         let mut file = fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(&path)?;
         file.write_all(text.as_bytes())?;
@@ -122,6 +130,17 @@ fn claim(folder: &Path, objects: &dyn Objects, catalog: &PostgresCatalog) -> Res
         // Another process was faster, and its note is looked at with the next opening.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         outcome => outcome.map_err(|source| Error::writing(path.display().to_string(), source)),
+    }
+}
+
+/// Removes the note: the catalog is in the folder from now on.
+pub(crate) fn remove_note(folder: &Path) -> Result<()> {
+    let path = note_path(folder);
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(Error::writing(path.display().to_string(), error))
+        }
+        _ => Ok(()),
     }
 }
 

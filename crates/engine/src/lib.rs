@@ -40,6 +40,7 @@ mod page_images;
 mod pattern;
 mod readings;
 mod restore;
+mod retired;
 mod search;
 mod shelves;
 mod signing;

@@ -29,6 +29,7 @@ use crate::{
     locks::Locks,
     maintain::{Copying, Reserve},
     readings::Readings,
+    retired::{RetiredPacks, SharedPacks},
     status::Figures,
     storage::{self, ObjectsPlace, StorageSettings},
     workspace::{self, WorkspaceSettings},
@@ -247,6 +248,12 @@ impl Library {
             library.claim(library.blocks.truth(), &place)?;
             storage::note(folder, &place)?;
         }
+        // Machines that share a catalog have nothing else in common than the bucket.
+        if library.catalog.is_shared()
+            && let Some(objects) = library.options.storage.open_index(&place)?
+        {
+            library.share_index(objects);
+        }
         library.locks = library.locks.clone().watching(folder, place);
         Ok(library)
     }
@@ -266,7 +273,13 @@ impl Library {
     /// Opens the library that lies behind these ports, with what is derived from it in `folder`.
     pub fn over(folder: &Path, ports: Ports, clock: Arc<dyn Clock>, options: Options) -> Result<Self> {
         let Ports { catalog, objects, coordination } = ports;
-        let locks = Locks::new(coordination.clone());
+        let mut locks = Locks::new(coordination.clone());
+        let mut objects = objects;
+        if catalog.is_shared() {
+            let retired = RetiredPacks::default();
+            locks = locks.heeding(retired.clone(), catalog.clone());
+            objects = Arc::new(SharedPacks { inner: objects, catalog: catalog.clone(), retired });
+        }
         let blocks = Arc::new(Store::new(objects));
         let blobs = Blobs {
             catalog: catalog.clone(),

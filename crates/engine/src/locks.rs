@@ -23,8 +23,9 @@ use rustix::{
     io::Errno,
 };
 use shelf_base::{CallContext, Coordination, Held, LockMode};
+use shelf_catalog::Catalog;
 
-use crate::{Error, ObjectsPlace, Result, storage};
+use crate::{Error, ObjectsPlace, Result, retired::RetiredPacks, storage};
 
 /// How long a writer waits for garbage collection at most.
 const WRITERS_WAIT: Duration = Duration::from_secs(120);
@@ -84,11 +85,25 @@ pub(crate) struct Locks {
     coordination: Arc<dyn Coordination>,
     /// The data directory, and where the packs were when the library was opened.
     opened: Option<Arc<(PathBuf, ObjectsPlace)>>,
+    /// What writers must know of packs that are going to be deleted, and where it is kept.
+    retired: Option<(RetiredPacks, Arc<dyn Catalog>)>,
 }
 
 impl Locks {
     pub(crate) fn new(coordination: Arc<dyn Coordination>) -> Self {
-        Self { coordination, opened: None }
+        Self { coordination, opened: None, retired: None }
+    }
+
+    /// The same locks, for a library of several machines: writers look at what has been marked for deletion.
+    pub(crate) fn heeding(mut self, retired: RetiredPacks, catalog: Arc<dyn Catalog>) -> Self {
+        self.retired = Some((retired, catalog));
+        self
+    }
+
+    /// Looks at what has been marked for deletion.
+    pub(crate) fn heed(&self) -> Result<()> {
+        let Some((retired, catalog)) = &self.retired else { return Ok(()) };
+        retired.refresh(&**catalog)
     }
 
     /// The same locks, for a library whose packs may be moved while it is open: writers notice it.
@@ -118,6 +133,7 @@ impl Locks {
         let guard = self.wait("writers", LockMode::Shared, until, call)?.ok_or_else(busy)?;
         drop(gate);
         self.must_stand()?;
+        self.heed()?;
         Ok(guard)
     }
 

@@ -18,6 +18,8 @@ use crate::{Error, Library, Result};
 
 /// The file that names the bucket.
 const NOTE: &str = "objects";
+/// The folder of index segments in a bucket, beside that of the packs.
+const INDEX_FOLDER: &str = "index";
 /// The object that says which library a bucket, or a prefix in it, belongs to.
 const OWNER: &str = "library.id";
 
@@ -113,15 +115,25 @@ impl StorageSettings {
         let ObjectsPlace::Bucket(bucket, prefix) = place else {
             return Ok(Arc::new(Folder::new(folder.join("packs"))));
         };
-        let BucketAccess { endpoint, region, keys, session_token } = self.access.clone();
-        let settings =
-            BucketSettings { endpoint, region, keys, session_token, ..BucketSettings::new(bucket, prefix) };
-        let bucket = Bucket::new(&settings).map_err(|error| Error::Unavailable {
-            what: format!("{place} cannot be used: {error}"),
-            hint: "check library.objects, AWS_ENDPOINT_URL and AWS_REGION".into(),
-        })?;
+        let bucket = self.bucket(BucketSettings::new(bucket, prefix))?;
         let cache = self.cache.clone().unwrap_or_else(|| folder.join("cache"));
         Ok(Arc::new(Cached::new(Arc::new(bucket), cache.join("packs"), self.cache_bytes)))
+    }
+
+    /// Where machines that share a catalog and a bucket find each other's index segments; `None` for a folder.
+    pub(crate) fn open_index(&self, place: &ObjectsPlace) -> Result<Option<Arc<dyn Objects>>> {
+        let ObjectsPlace::Bucket(bucket, prefix) = place else { return Ok(None) };
+        let settings = BucketSettings { folder: INDEX_FOLDER, ..BucketSettings::new(bucket, prefix) };
+        Ok(Some(Arc::new(self.bucket(settings)?)))
+    }
+
+    fn bucket(&self, settings: BucketSettings) -> Result<Bucket> {
+        let BucketAccess { endpoint, region, keys, session_token } = self.access.clone();
+        let settings = BucketSettings { endpoint, region, keys, session_token, ..settings };
+        Bucket::new(&settings).map_err(|error| Error::Unavailable {
+            what: format!("{settings} cannot be used: {error}"),
+            hint: "check library.objects, AWS_ENDPOINT_URL and AWS_REGION".into(),
+        })
     }
 }
 
@@ -225,7 +237,7 @@ impl Library {
         let catalog = timed(&|| self.catalog.sequence().map(drop).map_err(|error| error.to_string()));
         let objects = timed(&|| self.ping_objects().map_err(told));
         vec![
-            Backend { name: "catalog", place: "SQLite in the data directory".into(), answer: catalog },
+            Backend { name: "catalog", place: self.catalog.place(), answer: catalog },
             Backend { name: "objects", place: self.objects_place(), answer: objects },
         ]
     }

@@ -11,6 +11,7 @@ mod pages;
 mod remote_vectors;
 mod search;
 mod segment;
+mod sharing;
 mod store;
 mod text;
 mod trigram;
@@ -27,6 +28,7 @@ pub use search::{
     Correcting, Correction, Hit, Hits, Kind, Lexicon, Question, Resolved, Search, Unit, Wanted, folded,
 };
 pub use segment::{Builder, Built, Entry, EntryPassage, Grep, Part, Span};
+pub use sharing::{SharedIndex, SharedSegment};
 pub use store::{Change, Followed, Index, Lease, Staged};
 pub use trigram::{Needs, Word, needed_words};
 pub use vector::DIMENSIONS;

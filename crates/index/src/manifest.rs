@@ -16,7 +16,7 @@ const NAME: &str = "manifest";
 /// The version of the index as a whole; an older index is rebuilt. Version 2 indexes large documents in pieces; version
 /// 1 ignored everything after their first 32 MiB; version 4 adds facts and mentions; version 5
 /// counts titles and headings as words of passages, and marks deep vectors.
-const FORMAT: u32 = 5;
+pub(crate) const FORMAT: u32 = 5;
 
 /// The content of the manifest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

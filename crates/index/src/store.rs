@@ -7,6 +7,7 @@
 //! holder of the lease also merges small segments.
 
 use std::{
+    collections::HashMap,
     fs::{self, File},
     io,
     os::unix::fs::DirBuilderExt,
@@ -23,6 +24,7 @@ use crate::{
     bits::Bits,
     manifest::{FileStamp, Manifest, SegmentNote, Stamp},
     segment::{Built, Segment, archive::Archive, merge},
+    sharing::SharedSegment,
     view::Placed,
 };
 
@@ -34,6 +36,8 @@ const TAIL_SEGMENTS: usize = 8;
 const TAIL_DOCUMENTS: usize = 512;
 /// The number of bytes of text at which a tail is written out.
 const TAIL_BYTES: u64 = 8 << 20;
+/// How much larger a tail may grow on a machine that leaves writing it out to another.
+const OVERDUE: usize = 4;
 /// The minimum number of segments of similar size that are merged into one.
 const MERGE_SEGMENTS: usize = 6;
 /// Segments up to this many bytes of text are merged as soon as enough of them have a similar size.
@@ -112,13 +116,15 @@ pub struct Index {
     reader: u32,
     coordination: Arc<dyn Coordination>,
     state: Mutex<State>,
+    /// Segments on disk that were described for other machines, or fetched from them, by the names of their files.
+    pub(crate) described: Mutex<HashMap<String, SharedSegment>>,
 }
 
 impl Index {
     /// The index in `folder`, with vectors of `model`. Who may write it is decided by the lock `index` of `coordination`.
     /// Nothing is read yet.
     pub fn new(folder: PathBuf, model: &'static str, coordination: Arc<dyn Coordination>) -> Self {
-        Self { folder, model, reader: 0, coordination, state: Mutex::default() }
+        Self { folder, model, reader: 0, coordination, state: Mutex::default(), described: Mutex::default() }
     }
 
     /// The same index with facts of this version of their readers; segments with others are rebuilt.
@@ -224,11 +230,20 @@ impl Index {
 
     /// Whether the tail is large enough to be written out.
     pub fn tail_is_due(&self) -> bool {
+        self.tail_is_above(1)
+    }
+
+    /// Whether the tail is so large that it is written out although another machine is expected to do so.
+    pub fn tail_is_overdue(&self) -> bool {
+        self.tail_is_above(OVERDUE)
+    }
+
+    fn tail_is_above(&self, times: usize) -> bool {
         let state = self.state.lock();
         let documents: usize =
             state.tail.iter().map(|stretch| stretch.documents + stretch.touched.len() / 2).sum();
         let bytes: u64 = state.tail.iter().map(|stretch| stretch.text_bytes).sum();
-        documents >= TAIL_DOCUMENTS || bytes >= TAIL_BYTES
+        documents >= times * TAIL_DOCUMENTS || bytes >= times as u64 * TAIL_BYTES
     }
 
     /// Writes the tail out as a segment.
@@ -296,6 +311,21 @@ impl Index {
 
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    pub(crate) fn model(&self) -> &'static str {
+        self.model
+    }
+
+    pub(crate) fn reader(&self) -> u32 {
+        self.reader
+    }
+
+    /// The manifest, and its segments in their order.
+    pub(crate) fn on_disk(&self) -> Result<(Manifest, Vec<Arc<Segment>>)> {
+        let mut state = self.state.lock();
+        self.refresh(&mut state)?;
+        Ok((state.manifest.clone(), state.base.iter().map(|placed| placed.segment.clone()).collect()))
     }
 
     pub(crate) fn write_segment(&self, built: Built) -> Result<SegmentNote> {

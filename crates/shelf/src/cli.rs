@@ -187,12 +187,12 @@ pub(crate) enum Command {
         /// File that `shelf backup` made
         file: PathBuf,
     },
-    /// Move the packs of the library to another place, verified, while it is in use
+    /// Move the packs or the catalog of the library to another place, verified
     Migrate {
-        /// Where to: s3://bucket/prefix, or folder for the library's own
+        /// Where to: s3://bucket/prefix or folder for the packs, postgres://user@host/database or sqlite for the catalog
         #[arg(long, value_name = "PLACE")]
         to: String,
-        /// Delete the packs at the old place when everything has arrived
+        /// Delete what is at the old place when everything has arrived
         #[arg(long)]
         delete_old: bool,
     },

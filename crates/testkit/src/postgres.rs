@@ -3,6 +3,7 @@
 use std::{
     env, fs,
     io::{self, Write},
+    net::{SocketAddr, TcpListener},
     os::unix::{fs::chown, process::CommandExt},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -79,7 +80,7 @@ impl Postgres {
             .arg(self.data())
             .arg("-k")
             .arg(self.folder.path())
-            .args(["-c", "listen_addresses=", "-c", "max_connections=80", "-c", "shared_buffers=32MB"])
+            .args(["-c", "listen_addresses=", "-c", "max_connections=120", "-c", "shared_buffers=32MB"])
             .args(self.settings.iter().flat_map(|setting| ["-c", setting]))
             .stdout(log.try_clone().expect("a log"))
             .stderr(log)
@@ -150,8 +151,7 @@ impl Postgres {
             let _ = writeln!(io::stderr(), "SKIPPED: TLS of PostgreSQL needs openssl");
             return None;
         }
-        let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-        let port = free.expect("a port").port();
+        let port = free_address().port();
         let file = |name: &str| self.folder.path().join(name).display().to_string();
         self.settings = vec![
             "listen_addresses=localhost".into(),
@@ -164,6 +164,20 @@ impl Postgres {
         self.stop();
         self.go();
         Some((format!("postgres://shelf@localhost:{port}/postgres?schema={schema}"), certificate))
+    }
+
+    /// Starts the server again so that it also listens on loopback, where a proxy can stand before it; where that is.
+    pub fn listen(&mut self) -> SocketAddr {
+        let address = free_address();
+        self.settings = vec!["listen_addresses=127.0.0.1".into(), format!("port={}", address.port())];
+        self.stop();
+        self.go();
+        address
+    }
+
+    /// The address of its database by way of a proxy.
+    pub fn address_through(proxy: SocketAddr, schema: &str) -> String {
+        format!("postgres://shelf@127.0.0.1:{}/postgres?schema={schema}&sslmode=disable", proxy.port())
     }
 
     /// The address of its database, with a schema of its own for each library.
@@ -195,6 +209,10 @@ impl Drop for Postgres {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+fn free_address() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port")
 }
 
 fn is_root() -> bool {

@@ -264,6 +264,10 @@ impl Objects for Cached {
         Ok(())
     }
 
+    fn put_new(&self, name: &str, parts: &[&[u8]]) -> io::Result<bool> {
+        self.inner.put_new(name, parts)
+    }
+
     fn read(&self, name: &str, ranges: &[ByteRange]) -> io::Result<Vec<Vec<u8>>> {
         let length = self.known_length(name)?;
         let is_inside = |range: &ByteRange| {

@@ -29,6 +29,15 @@ impl Objects for Memory {
         Ok(())
     }
 
+    fn put_new(&self, name: &str, parts: &[&[u8]]) -> io::Result<bool> {
+        let mut objects = self.0.write();
+        let is_new = !objects.contains_key(name);
+        if is_new {
+            objects.insert(name.to_owned(), parts.concat());
+        }
+        Ok(is_new)
+    }
+
     fn read(&self, name: &str, ranges: &[ByteRange]) -> io::Result<Vec<Vec<u8>>> {
         let objects = self.0.read();
         let object = objects.get(name).ok_or_else(|| absent(name))?;

@@ -67,6 +67,16 @@ pub trait Objects: Send + Sync {
     /// is damaged and gets replaced.
     fn put(&self, name: &str, parts: &[&[u8]]) -> io::Result<()>;
 
+    /// Stores an object unless there is one of that name; whether it was stored. A remote store decides between those who
+    /// try at once; those who share a folder hold a lock.
+    fn put_new(&self, name: &str, parts: &[&[u8]]) -> io::Result<bool> {
+        match self.length(name) {
+            Ok(_) => Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.put(name, parts).map(|()| true),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Reads several parts of an object, in the order in which they are asked for; fails if the object ends before one
     /// of them does.
     fn read(&self, name: &str, ranges: &[ByteRange]) -> io::Result<Vec<Vec<u8>>>;
@@ -105,6 +115,11 @@ pub trait Objects: Send + Sync {
     /// The storage behind copies, when this reads from copies: whoever must know what is stored asks there.
     fn source(&self) -> Option<&dyn Objects> {
         None
+    }
+
+    /// Whether an object is about to be deleted: a write must not rely on it.
+    fn is_retired(&self, _name: &str) -> bool {
+        false
     }
 
     /// Forgets copies of an object that was found damaged; whether there were any, so that reading it again may help.

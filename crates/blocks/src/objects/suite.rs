@@ -14,6 +14,7 @@ pub fn run(objects: &dyn Objects) {
     reads_many_ranges(objects);
     refuses_what_is_not_there(objects);
     puts_again(objects);
+    puts_what_is_new(objects);
     keeps_large_objects(objects);
     lists_in_pages(objects);
     deletes(objects);
@@ -82,6 +83,13 @@ fn puts_again(objects: &dyn Objects) {
         assert_eq!(read(objects, "one.pack", 0, mended.len()).expect("all"), mended);
         assert_eq!(objects.length("one.pack").expect("a length"), mended.len() as u64);
     }
+}
+
+fn puts_what_is_new(objects: &dyn Objects) {
+    assert!(objects.put_new("new.pack", &[b"fi", b"rst"]).expect("a new object"));
+    assert!(!objects.put_new("new.pack", &[b"second"]).expect("one of that name"));
+    assert_eq!(read(objects, "new.pack", 0, 5).expect("all"), b"first");
+    objects.delete("new.pack").expect("delete");
 }
 
 fn keeps_large_objects(objects: &dyn Objects) {

@@ -24,8 +24,9 @@ pub(crate) use session::Session;
 use shelf_base::Digest;
 
 use crate::{
-    CopyNote, Error, Result,
-    sql::{Backend, Connection, Counts, Touches, Turn, params, read},
+    CopyNote, Error, Result, Transferred,
+    sql::{Backend, Connection, Counts, Touches, Turn, copy, params, read, transfer},
+    sqlite::SqliteCatalog,
 };
 use pool::{Lent, Pool};
 use session::is_away;
@@ -91,6 +92,33 @@ impl PostgresCatalog {
         self.shared.keys.library
     }
 
+    /// Takes over a catalog from a file: all of it, or nothing. See [`Transferred`]; `switch` is called when it has arrived and
+    /// before anybody may write to the file again, and `progress` meanwhile with the rows that were copied and all rows.
+    pub fn take_over(
+        &self,
+        source: &SqliteCatalog,
+        progress: &dyn Fn(u64, u64) -> bool,
+        switch: &dyn Fn() -> Result<()>,
+    ) -> Result<Transferred> {
+        transfer(source, self, progress, switch)
+    }
+
+    /// Copies the catalog to a file in the same way; from then on the database takes no writes.
+    pub fn hand_over(
+        &self,
+        target: &SqliteCatalog,
+        progress: &dyn Fn(u64, u64) -> bool,
+        switch: &dyn Fn() -> Result<()>,
+    ) -> Result<Transferred> {
+        transfer(self, target, progress, switch)
+    }
+
+    /// Whether the catalog was handed over to another place.
+    pub fn is_moved(&self) -> Result<bool> {
+        let count = "SELECT COUNT(*) FROM journal_head";
+        self.read(|connection| connection.query_row(count, params![], |row| Ok(row.get::<u64>(0)? == 0)))
+    }
+
     /// The address as it may be shown.
     pub fn address(&self) -> String {
         self.shared.pool.address().shown()
@@ -98,14 +126,20 @@ impl PostgresCatalog {
 
     /// Runs a query in a transaction that begins with `begin`, or in none.
     fn query<T>(&self, begin: Option<&str>, mut query: impl FnMut(Connection<'_>) -> Result<T>) -> Result<T> {
-        let until = Instant::now() + AWAY;
-        loop {
-            let outcome = self.shared.pool.take().and_then(|lent| self.query_on(lent, begin, &mut query));
-            match outcome {
-                Err(error) if is_away(&error) && Instant::now() < until => thread::sleep(PAUSE),
-                outcome => return outcome,
+        timed(if begin.is_some() { "view" } else { "read" }, || {
+            let until = Instant::now() + AWAY;
+            loop {
+                let outcome = self.shared.pool.take().and_then(|lent| self.query_on(lent, begin, &mut query));
+                match outcome {
+                    Err(error) if is_away(&error) && Instant::now() < until => {
+                        metrics::counter!("shelf_catalog_retries_total", "backend" => "postgres")
+                            .increment(1);
+                        thread::sleep(PAUSE);
+                    }
+                    outcome => return outcome,
+                }
             }
-        }
+        })
     }
 
     fn query_on<T>(
@@ -134,6 +168,19 @@ impl PostgresCatalog {
     }
 }
 
+/// Measures an operation of the database, with the times that it was repeated.
+fn timed<T>(operation: &'static str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    let started = Instant::now();
+    let outcome = work();
+    let seconds = started.elapsed().as_secs_f64();
+    let code = if outcome.as_ref().is_err_and(is_away) { "away" } else { "answered" };
+    metrics::histogram!("shelf_catalog_seconds", "backend" => "postgres", "operation" => operation)
+        .record(seconds);
+    metrics::counter!("shelf_catalog_total", "backend" => "postgres", "operation" => operation, "outcome" => code)
+        .increment(1);
+    outcome
+}
+
 impl Backend for PostgresCatalog {
     fn read<T>(&self, query: impl FnMut(Connection<'_>) -> Result<T>) -> Result<T> {
         self.query(None, query)
@@ -148,7 +195,7 @@ impl Backend for PostgresCatalog {
         touches: Touches,
         work: impl Fn(&Turn<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.shared.writer.write(&self.shared.pool, &self.shared.keys, touches, work)
+        timed("write", || self.shared.writer.write(&self.shared.pool, &self.shared.keys, touches, work))
     }
 
     fn post(&self, work: impl Fn(&Turn<'_>) -> Result<()> + Send + 'static) -> Result<()> {
@@ -160,7 +207,7 @@ impl Backend for PostgresCatalog {
     }
 
     fn alone<T>(&self, work: impl Fn(&Turn<'_>) -> Result<T>) -> Result<T> {
-        writer::alone(&self.shared.pool, &self.shared.keys, work)
+        timed("alone", || writer::alone(&self.shared.pool, &self.shared.keys, work))
     }
 
     fn counts(&self) -> &Counts {
@@ -169,6 +216,10 @@ impl Backend for PostgresCatalog {
 
     fn release_memory(&self) {
         self.shared.pool.release_memory();
+    }
+
+    fn place(&self) -> String {
+        self.address()
     }
 
     fn is_shared(&self) -> bool {
@@ -189,6 +240,17 @@ impl Backend for PostgresCatalog {
         let note = CopyNote { schema: schema::KNOWN, sequence, seal };
         note.write_alone(target)?;
         Ok(note)
+    }
+
+    /// By way of a file, which is removed again.
+    fn write_backup(&self, target: &Path) -> Result<CopyNote> {
+        let folder = target.with_extension(format!("{}.part", std::process::id()));
+        let outcome = SqliteCatalog::open(&folder).and_then(|file| {
+            self.view(|from| file.alone(|to| copy(from, to.connection, &|_, _| true)))?;
+            Backend::write_copy(&file, target)
+        });
+        let _ = std::fs::remove_dir_all(&folder);
+        outcome
     }
 
     fn bytes(&self) -> Result<u64> {

@@ -196,6 +196,15 @@ const STEPS: &[&str] = &[
     -- How often each lock was held by one alone: a holder with an older number has lost it.
     CREATE TABLE fences (name TEXT COLLATE "C" PRIMARY KEY, number BIGINT NOT NULL);
     "#,
+    // 2: packs that garbage collection has marked and deletes later; state 0 marked, 1 being deleted, 2 gone.
+    r#"
+    CREATE TABLE retired_packs (
+        name TEXT COLLATE "C" PRIMARY KEY,
+        sequence BIGINT NOT NULL,
+        at BIGINT NOT NULL,
+        state BIGINT NOT NULL
+    );
+    "#,
 ];
 
 /// The newest version that this program knows.

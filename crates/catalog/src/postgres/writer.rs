@@ -226,6 +226,7 @@ fn copy(error: &Error) -> Error {
         Error::Refused { what, hint } => Error::Refused { what: what.clone(), hint: hint.clone() },
         Error::ReadOnly => Error::ReadOnly,
         Error::Busy => Error::Busy,
+        Error::Moved => Error::Moved,
         other => Error::Away { reason: other.to_string(), is_unsure: false },
     }
 }

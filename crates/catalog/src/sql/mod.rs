@@ -14,11 +14,13 @@ mod fences;
 mod maps;
 mod put;
 pub(crate) mod read;
+mod retired;
 pub(crate) mod rows;
 mod shelves;
 mod state;
 mod stored;
 mod tokens;
+mod transfer;
 pub(crate) mod turn;
 pub(crate) mod upkeep;
 mod value;
@@ -33,13 +35,16 @@ use shelf_base::{
 
 pub(crate) use connection::{Connection, Row, Rows};
 pub(crate) use documents::Counts;
+pub use transfer::Transferred;
+pub(crate) use transfer::{copy, transfer};
 pub(crate) use turn::Turn;
 pub(crate) use value::{AsValue, Cell, OwnedValue, Value, params};
 
 use crate::{
     Actor, BlobRow, Catalog, Changes, Chosen, Chunk, Collection, CollectionSummary, CopyNote, Document,
     DocumentChange, Filter, Listed, LooseBlock, Page, Position, Purge, Put, PutResult, PutState, Record,
-    Result, Scope, Shelf, Snapshot, SnapshotFilter, Source, TagChange, TypeFigures, Update, Version,
+    Result, RetiredPack, Scope, Shelf, Snapshot, SnapshotFilter, Source, TagChange, TypeFigures, Update,
+    Version,
 };
 
 /// What a write looks at before it writes, and so what nobody else may change meanwhile.
@@ -77,6 +82,8 @@ pub(crate) trait Backend: Send + Sync {
     fn counts(&self) -> &Counts;
     /// See [`Catalog::release_memory`].
     fn release_memory(&self);
+    /// See [`Catalog::place`].
+    fn place(&self) -> String;
     /// See [`Catalog::is_shared`].
     fn is_shared(&self) -> bool;
     /// See [`Catalog::incarnation`].
@@ -85,6 +92,8 @@ pub(crate) trait Backend: Send + Sync {
     fn integrity(&self) -> Result<Vec<String>>;
     /// See [`Catalog::write_copy`].
     fn write_copy(&self, target: &Path) -> Result<CopyNote>;
+    /// See [`Catalog::write_backup`].
+    fn write_backup(&self, target: &Path) -> Result<CopyNote>;
     /// See [`Catalog::bytes`].
     fn bytes(&self) -> Result<u64>;
     /// See [`Catalog::schema_version`].
@@ -314,6 +323,33 @@ impl<B: Backend> Catalog for B {
         self.view(|connection| read::snapshot_count(connection, scope, filter))
     }
 
+    fn retired_packs(&self) -> Result<Vec<RetiredPack>> {
+        self.read(retired::all)
+    }
+
+    fn retire_packs(&self, names: &[String], now: Moment, fence: Option<&Fence>) -> Result<()> {
+        let (names, fence) = (names.to_vec(), fence.cloned());
+        self.write(Touches::Nothing, move |turn| retired::retire(turn, &names, now, fence.as_ref()))
+    }
+
+    fn claim_packs(&self, until: Moment) -> Result<Vec<String>> {
+        self.write(Touches::Nothing, move |turn| retired::claim(turn, until))
+    }
+
+    fn packs_gone(&self, names: &[String]) -> Result<()> {
+        let names = names.to_vec();
+        self.write(Touches::Nothing, move |turn| retired::gone(turn, &names))
+    }
+
+    fn revive_pack(&self, name: &str) -> Result<bool> {
+        let name = name.to_owned();
+        self.write(Touches::Nothing, move |turn| retired::revive(turn, &name))
+    }
+
+    fn place(&self) -> String {
+        Backend::place(self)
+    }
+
     fn is_shared(&self) -> bool {
         Backend::is_shared(self)
     }
@@ -366,6 +402,10 @@ impl<B: Backend> Catalog for B {
 
     fn write_copy(&self, target: &Path) -> Result<CopyNote> {
         Backend::write_copy(self, target)
+    }
+
+    fn write_backup(&self, target: &Path) -> Result<CopyNote> {
+        Backend::write_backup(self, target)
     }
 
     fn bytes(&self) -> Result<u64> {

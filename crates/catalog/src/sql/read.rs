@@ -314,7 +314,9 @@ pub(crate) fn journal_end(connection: Connection<'_>) -> Result<(u64, Digest)> {
 
 /// The last sequence number and its seal, which nobody else changes before this transaction ends.
 pub(super) fn lock_journal(connection: Connection<'_>) -> Result<(u64, Digest)> {
-    last_record(connection, "SELECT sequence, seal FROM journal_head FOR UPDATE")
+    let mut query = connection.prepare_cached("SELECT sequence, seal FROM journal_head FOR UPDATE")?;
+    let head = query.first(params![], |row| Ok((row.get(0)?, digest(row, 1)?)))?;
+    head.ok_or(Error::Moved)
 }
 
 fn last_record(connection: Connection<'_>, sql: &str) -> Result<(u64, Digest)> {

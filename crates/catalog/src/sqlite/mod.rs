@@ -278,6 +278,10 @@ impl Backend for SqliteCatalog {
         self.readers.lock().truncate(1);
     }
 
+    fn place(&self) -> String {
+        "SQLite in the data directory".into()
+    }
+
     fn is_shared(&self) -> bool {
         false
     }
@@ -291,6 +295,10 @@ impl Backend for SqliteCatalog {
     }
 
     fn write_copy(&self, target: &Path) -> Result<CopyNote> {
+        Self::write_copy(self, target)
+    }
+
+    fn write_backup(&self, target: &Path) -> Result<CopyNote> {
         Self::write_copy(self, target)
     }
 

@@ -20,7 +20,7 @@ use shelf_base::{CallContext, LockMode};
 use shelf_embed::{Cached, DIMENSIONS, Deep, Embedder};
 use shelf_index::{Depth, Filter, Missing, ShallowPassage, ShallowSegment, View};
 
-use super::{Deepen, Indexing};
+use super::{Deepen, Indexing, prepare::is_damage};
 use crate::{Caller, Error, Library, Result};
 
 /// The lock that one process holds while it deepens.
@@ -77,6 +77,11 @@ impl Indexing {
                 hint: "set embedding.deepen to idle or always in shelf.toml".into(),
             });
         };
+        if !self.leads() {
+            return Err(Error::Busy(
+                "another machine writes the index segments of this library, and deepens them".into(),
+            ));
+        }
         let held = self.coordination.attempt(LOCK, LockMode::Exclusive).map_err(Error::Lock)?;
         let Some(_held) = held else {
             return Err(Error::Busy("another process is deepening this library".into()));
@@ -91,6 +96,9 @@ impl Indexing {
             let Some(segment) = view.shallow(filter, &done) else { break };
             done.extend(run.segment(&view, segment, call)?);
             view = self.index.view()?;
+        }
+        if run.made > 0 {
+            self.publish(call);
         }
         Ok(run.made)
     }
@@ -219,9 +227,9 @@ impl Indexing {
         let range = u64::from(first.bytes.0)..u64::from(end);
         match self.blobs.read_range(call, &first.hash, range) {
             Ok(bytes) => Ok((first.bytes.0, String::from_utf8_lossy(&bytes).into_owned())),
-            Err(Error::Stopped(stopped)) => Err(stopped.into()),
             // Damaged content is for `check` to report; an empty text has a vector that is near nothing.
-            Err(_) => Ok((first.bytes.0, String::new())),
+            Err(error) if is_damage(&error) => Ok((first.bytes.0, String::new())),
+            Err(error) => Err(error),
         }
     }
 }
@@ -267,6 +275,9 @@ impl Library {
         let sequence = self.catalog.sequence()?;
         if self.indexing.deepened.load(Ordering::Relaxed) == sequence {
             return Ok(true);
+        }
+        if !self.indexing.leads() {
+            return Ok(false);
         }
         self.indexing.view(call)?;
         self.indexing.write_tail(call)?;

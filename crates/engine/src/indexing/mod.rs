@@ -10,12 +10,13 @@ mod lead;
 mod meaning;
 mod prepare;
 mod remote;
+mod sharing;
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     thread::{self, JoinHandle},
@@ -32,6 +33,7 @@ pub(crate) use prepare::{Measured, measure};
 pub use remote::EndpointSettings;
 pub(crate) use remote::Meant;
 use remote::OtherModel;
+use sharing::Sharing;
 use shelf_base::{CallContext, Coordination, ErrorInfo, Kind};
 use shelf_catalog::Changed;
 use shelf_embed::{BUILT_IN, Deep};
@@ -91,6 +93,8 @@ pub(crate) struct Indexing {
     /// Of the catalog, when it was last followed.
     incarnation: AtomicU64,
     background: Mutex<Option<(JoinHandle<()>, CallContext)>>,
+    /// Where segments are shared with other machines, if they are.
+    sharing: OnceLock<Sharing>,
 }
 
 impl Indexing {
@@ -117,6 +121,7 @@ impl Indexing {
             writes: AtomicU64::new(0),
             incarnation: AtomicU64::new(0),
             background: Mutex::default(),
+            sharing: OnceLock::new(),
         })
     }
 
@@ -129,11 +134,13 @@ impl Indexing {
             *self.verified.lock() = Followed::default();
         }
         let view = self.whole_view(call)?;
+        metrics::gauge!("shelf_index_lag_records").set(target.saturating_sub(view.sequence()) as f64);
         if view.sequence() >= target {
             return Ok(view);
         }
+        let is_far_behind = target - view.sequence() > TAIL_RECORDS;
         self.index_up_to(target, call)?;
-        if self.index.tail_is_due() {
+        if self.index.tail_is_due() || (is_far_behind && self.sharing.get().is_some()) {
             self.start_background();
         }
         self.whole_view(call)
@@ -221,6 +228,9 @@ impl Indexing {
                 continue;
             }
             let lease = self.wait_for_lease(call)?;
+            if self.adopt_published(&lease, call)? {
+                continue;
+            }
             self.index.flush(&lease)?;
             let written = self.index.written()?.sequence;
             if written < target {
@@ -372,11 +382,18 @@ impl Indexing {
     fn tidy(&self, call: &CallContext) -> Result<()> {
         let target = self.blobs.catalog.sequence()?;
         self.index_up_to(target, call)?;
+        let leads = self.leads();
         if let Some(lease) = self.index.try_lease()? {
             if self.index.tail_is_due() {
+                self.adopt_published(&lease, call)?;
+            }
+            if if leads { self.index.tail_is_due() } else { self.index.tail_is_overdue() } {
                 self.index.flush(&lease)?;
             }
             while call.check().is_ok() && self.index.merge(&lease)? {}
+        }
+        if leads {
+            self.publish(call);
         }
         if self.other.is_some() {
             self.embed_missing(&*self.index.view()?, call)?;

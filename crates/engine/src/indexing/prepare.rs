@@ -1,8 +1,11 @@
 //! From a stored document to what the index takes of it: text, passages, vectors, bytes for patterns.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{
+    io,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
 
-use shelf_base::{CallContext, Digest};
+use shelf_base::{CallContext, Digest, ErrorInfo, Kind};
 use shelf_catalog::Changed;
 use shelf_embed::Tokens;
 use shelf_index::{Builder, DerivedKey, Entry, EntryPassage, Grep, Part, Span};
@@ -95,8 +98,8 @@ impl Preparing {
                 self.add_piece(document, &buffer, &mut pieces, builder)?;
                 return Ok(document.size);
             }
-            Err(crate::Error::Stopped(stopped)) => return Err(stopped.into()),
             Err(_) if !pieces.is_readable => {}
+            Err(error) if !is_damage(&error) => return Err(error),
             Err(error) => tracing_note(document, &error),
         }
         if pieces.is_readable && pieces.start > 0 {
@@ -273,12 +276,38 @@ impl Pieces {
 /// Reads the beginning of a document. Damaged content is `check`'s to report; the index goes on without it.
 fn read(blobs: &Blobs, document: &Changed, most: u64, call: &CallContext) -> Result<Vec<u8>> {
     match blobs.read_range(call, &document.hash, 0..most.min(document.size)) {
-        Ok(bytes) => Ok(bytes),
-        Err(crate::Error::Stopped(stopped)) => Err(stopped.into()),
-        Err(error) => {
+        Err(error) if is_damage(&error) => {
             tracing_note(document, &error);
             Ok(Vec::new())
         }
+        outcome => outcome,
+    }
+}
+
+/// Whether content is lost or damaged, as far as anyone can tell. What only could not be reached now must not be indexed as
+/// if it were empty: nobody would look at it again.
+pub(super) fn is_damage(error: &crate::Error) -> bool {
+    match error.kind() {
+        Kind::Corrupt | Kind::NotFound => true,
+        // A disk that cannot be read at one place, or a pack that is gone. What nobody has put into a class tells nothing.
+        Kind::Io => match error {
+            crate::Error::Blocks(shelf_blocks::Error::Storage { source, .. }) => {
+                source.kind() != io::ErrorKind::Other
+            }
+            other => !matches!(other, crate::Error::Catalog(_)),
+        },
+        Kind::Invalid
+        | Kind::Conflict
+        | Kind::Denied
+        | Kind::Unauthenticated
+        | Kind::TooLarge
+        | Kind::RateLimited
+        | Kind::Busy
+        | Kind::Cancelled
+        | Kind::TimedOut
+        | Kind::StorageFull
+        | Kind::Unavailable
+        | Kind::Internal => false,
     }
 }
 

@@ -75,8 +75,11 @@ impl Library {
 
     fn look_at_catalog(&self) -> Result<Diagnosis> {
         let broken = self.catalog.integrity()?;
-        let text =
+        let mut text =
             format!("schema {}, journal at {}", self.catalog.schema_version()?, self.catalog.sequence()?);
+        if self.catalog.is_shared() {
+            text = format!("{}: {text}", self.catalog.place());
+        }
         if let Some(lost) = self.lost_records()? {
             let text = format!("{text}; not whole: {lost}: run `shelf recover`");
             return Ok(line("catalog", Advice::Problem, text));

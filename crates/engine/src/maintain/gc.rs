@@ -7,13 +7,15 @@ use std::{
 
 use shelf_base::{CallContext, Digest, ErrorInfo, Fence, Kind, Moment};
 use shelf_blocks::{BlockId, Manifest, gc};
-use shelf_catalog::{Actor, Purge, Snapshot, chunks};
+use shelf_catalog::{Actor, PackState, Purge, Snapshot, chunks};
 
 use super::recovery::short_blocks;
 use crate::{Error, Library, Result};
 
 /// How long garbage collection waits for another process that writes a recovery copy.
 const COPY_WAIT: Duration = Duration::from_secs(60);
+/// How long a pack stays on a store that several machines use after nothing needs it: other machines may be reading it.
+const GRACE: Duration = Duration::from_secs(15 * 60);
 /// Loose blocks that are looked at in one go.
 const LOOSE_AT_ONCE: usize = 1_000;
 
@@ -83,6 +85,8 @@ pub struct GcPlan {
     pub blob_bytes: u64,
     /// What happens to the packs.
     pub packs: gc::Plan,
+    /// Packs that were marked now: on a store that several machines use they are deleted by a later garbage collection.
+    pub marked: u64,
     keep: HashSet<Digest>,
     live: HashSet<BlockId>,
     /// Listings of kept snapshots whose files are in `keep` already.
@@ -92,7 +96,11 @@ pub struct GcPlan {
 impl Library {
     /// Says what a garbage collection would do now. Others may go on writing.
     pub fn plan_gc(&self, retention: &Retention, call: &CallContext) -> Result<GcPlan> {
-        self.plan_after(GcPlan::default(), retention, call)
+        // What was marked before is deleted first of all.
+        let retired = self.catalog.retired_packs()?.into_iter();
+        let retired = retired.filter(|pack| pack.state != PackState::Gone).map(|pack| pack.name).collect();
+        let before = GcPlan { packs: gc::Plan::with_retired(retired), ..GcPlan::default() };
+        self.plan_after(before, retention, call)
     }
 
     /// Plans once more. What the snapshots that stay need was found out before and still holds: a snapshot does not
@@ -137,6 +145,11 @@ impl Library {
     pub fn gc(&self, retention: &Retention, patience: Duration, call: &CallContext) -> Result<GcPlan> {
         self.must_be_trusted()?;
         let _one_at_a_time = self.locks.alone("gc", patience, call)?;
+        if self.catalog.is_shared() {
+            // What an earlier one was deleting when it was killed.
+            self.delete_retired(Moment::from_micros(i64::MIN))?;
+            self.locks.heed()?;
+        }
         // A full disk must not keep this from freeing it.
         self.clear_downloads();
         self.clear_uploads();
@@ -154,7 +167,7 @@ impl Library {
             Err(error) if error.kind() == Kind::StorageFull => true,
             other => other.map(|_| false)?,
         };
-        let (_gate, alone) = self.locks.exclusive(patience, call)?;
+        let (gate, alone) = self.locks.exclusive(patience, call)?;
         let mut plan = self.plan_after(first, retention, call)?;
         if is_cramped {
             plan.packs.rewrite.clear();
@@ -168,7 +181,17 @@ impl Library {
                     .into(),
             ));
         }
-        plan.packs.run(&self.blocks, &plan.live)?;
+        if self.catalog.is_shared() {
+            let doomed = plan.packs.copy_rest(&self.blocks, &plan.live)?;
+            self.catalog.retire_packs(&doomed, self.now(), alone.fence())?;
+            plan.marked = doomed.len() as u64;
+            // The rest keeps nobody from writing.
+            drop((gate, alone));
+            let until = Moment::from_micros(self.now().micros() - GRACE.as_micros() as i64);
+            plan.marked = plan.marked.saturating_sub(self.delete_retired(until)?);
+        } else {
+            plan.packs.run(&self.blocks, &plan.live)?;
+        }
         // On a full disk the readings that nothing needs stay until there is room to write the others anew.
         if let Err(error) = self.blobs.readings.retain(|content| plan.keep.contains(content)) {
             tracing::warn!(%error, "derived data was not cleaned up");
@@ -178,6 +201,14 @@ impl Library {
             self.copy_for_gc(call);
         }
         Ok(plan)
+    }
+
+    /// Deletes packs that were marked up to a moment, and those that somebody had begun to delete; how many.
+    fn delete_retired(&self, until: Moment) -> Result<u64> {
+        let names = self.catalog.claim_packs(until)?;
+        gc::delete_all(&self.blocks, &names)?;
+        self.catalog.packs_gone(&names)?;
+        Ok(names.len() as u64)
     }
 
     /// The catalog's part: from here on nothing refers to what is about to be deleted. Whether the copy from which a lost

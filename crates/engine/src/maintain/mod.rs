@@ -5,6 +5,7 @@ mod check;
 mod doctor;
 mod gc;
 mod migrate;
+mod migrate_catalog;
 mod recovery;
 mod reserve;
 
@@ -13,6 +14,7 @@ pub use check::{CheckReport, Finding};
 pub use doctor::{Advice, Diagnosis};
 pub use gc::{GcPlan, Retention};
 pub use migrate::Migrated;
+pub use migrate_catalog::{CatalogMoved, CatalogPlace};
 pub use recovery::Recovered;
 pub(crate) use recovery::{Copying, has_packs, must_have_catalog};
 pub(crate) use reserve::Reserve;

@@ -7,4 +7,5 @@ mod model;
 mod model_elsewhere;
 mod passages;
 mod power;
+mod sharing;
 mod statements;

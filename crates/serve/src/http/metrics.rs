@@ -39,6 +39,17 @@ pub(super) async fn serve(listener: TcpListener, stop: CancellationToken) {
         ),
         ("shelf_cache_hits_total", "Chunks of objects that were read from this machine's copies"),
         ("shelf_cache_misses_total", "Chunks of objects that were fetched from a remote store"),
+        ("shelf_catalog_total", "Operations on a catalog in a database by operation and outcome"),
+        ("shelf_catalog_retries_total", "Queries that were repeated because the catalog's database was away"),
+        ("shelf_index_fetched_bytes_total", "Bytes of index segments that were fetched from other machines"),
+        (
+            "shelf_index_published_bytes_total",
+            "Bytes of index segments that were published for other machines",
+        ),
+        (
+            "shelf_index_fetch_failures_total",
+            "Published index segments that could not be used; the journal was indexed instead",
+        ),
     ] {
         metrics::describe_counter!(name, about);
     }
@@ -47,6 +58,22 @@ pub(super) async fn serve(listener: TcpListener, stop: CancellationToken) {
         metrics::Unit::Seconds,
         "Time of operations on a remote object store, with repetitions"
     );
+    metrics::describe_histogram!(
+        "shelf_catalog_seconds",
+        metrics::Unit::Seconds,
+        "Time of operations on a catalog in a database, with repetitions"
+    );
+    for (name, about) in [
+        (
+            "shelf_lease_held",
+            "Whether this process holds a lease that one process of a library has at a time",
+        ),
+        ("shelf_index_lag_records", "Journal records that the index lacked when it was last asked for"),
+        ("shelf_index_unwritten_records", "Journal records that are not in the segments on disk yet"),
+        ("shelf_index_published_sequence", "The last journal record that published segments cover"),
+    ] {
+        metrics::describe_gauge!(name, about);
+    }
     metrics::describe_gauge!(
         "shelf_cache_bytes",
         metrics::Unit::Bytes,

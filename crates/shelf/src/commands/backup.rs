@@ -4,14 +4,17 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use shelf_base::Kind;
-use shelf_engine::{Library, ObjectsPlace, Options, maintain::BackupReport};
+use shelf_engine::{
+    Library, ObjectsPlace, Options,
+    maintain::{BackupReport, CatalogPlace},
+};
 
 use super::{must_exist, options};
 use crate::{
     outcome::{CliError, Outcome},
     output::{Output, Tone, counted, human},
     progress,
-    settings::Settings,
+    settings::{DATABASE_PASSWORD_VARIABLE, Settings},
 };
 
 pub(super) fn make(file: &Path, library: &Library, output: &Output) -> Outcome {
@@ -40,11 +43,16 @@ pub(super) fn restore(file: &Path, folder: &Path, options: &Options, output: &Ou
 }
 
 pub(super) fn migrate(to: &str, delete_old: bool, settings: &Settings, output: &Output) -> Outcome {
+    must_exist(settings)?;
+    let password = std::env::var(DATABASE_PASSWORD_VARIABLE).ok();
+    if let Some(place) = CatalogPlace::parse(to, password.as_deref()) {
+        return migrate_catalog(&place?, delete_old, settings, output);
+    }
     let place = ObjectsPlace::parse(to).ok_or_else(|| {
         CliError::new(Kind::Invalid, format!("--to cannot be '{to}'"))
             .hint("packs can be moved to s3://bucket/prefix, or to folder, which is the library's own")
+            .hint("the catalog can be moved to postgres://user@host/database, or to sqlite, a file in the library's folder")
     })?;
-    must_exist(settings)?;
     let call = progress::call(output);
     let moved =
         Library::migrate(&settings.data_dir()?, &place, &options(settings, None)?, delete_old, &call)?;
@@ -68,6 +76,32 @@ pub(super) fn migrate(to: &str, delete_old: bool, settings: &Settings, output: &
         Tone::Warning,
         "restart servers that have this library open; until then they read at the old place",
     );
+    Ok(())
+}
+
+fn migrate_catalog(place: &CatalogPlace, delete_old: bool, settings: &Settings, output: &Output) -> Outcome {
+    let call = progress::call(output);
+    let (folder, options) = (settings.data_dir()?, options(settings, None)?);
+    let moved = Library::migrate_catalog(&folder, place, &options, delete_old, &call)?;
+    drop(call);
+    if output.json {
+        return output.print_json(&json!({
+            "to": moved.to,
+            "rows": moved.rows,
+            "journal": moved.journal,
+            "old": moved.old,
+        }));
+    }
+    output.print(&format!("{} in {}", counted(moved.rows, "row", "rows"), moved.to))?;
+    output.say(Tone::Good, &format!("verified: {} journal records", moved.journal));
+    if let Some(old) = moved.old {
+        output.say(Tone::Good, &format!("the old catalog is still at {old}; it is not used any more"));
+    }
+    let setting = match place {
+        CatalogPlace::Database(_) => "set library.catalog (SHELF_CATALOG) to that address",
+        CatalogPlace::File => "remove library.catalog (SHELF_CATALOG) from your settings",
+    };
+    output.say(Tone::Warning, &format!("{setting}, and restart servers that have this library open"));
     Ok(())
 }
 

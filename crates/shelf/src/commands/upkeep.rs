@@ -181,6 +181,7 @@ fn show_plan(plan: &GcPlan, only_plan: bool, retention: &Retention, output: &Out
             "packs_deleted": plan.packs.delete,
             "packs_rewritten": plan.packs.rewrite,
             "freed_bytes": plan.packs.freed_bytes,
+            "packs_marked": plan.marked,
         }));
     }
     for snapshot in &plan.snapshots {
@@ -194,6 +195,11 @@ fn show_plan(plan: &GcPlan, only_plan: bool, retention: &Retention, output: &Out
     let packs = counted(plan.packs.delete.len() as u64, "pack", "packs");
     let (rewritten, freed) = (plan.packs.rewrite.len(), human(plan.packs.freed_bytes));
     output.print(&format!("{packs} deleted, {rewritten} rewritten: about {freed} freed"))?;
+    if plan.marked > 0 {
+        let marked = counted(plan.marked, "pack is", "packs are");
+        output
+            .print(&format!("{marked} marked: other machines may be reading, so the next gc deletes them"))?;
+    }
     if !retention.is_explicit() {
         output.say(
             Tone::Warning,

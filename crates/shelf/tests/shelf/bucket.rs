@@ -237,7 +237,7 @@ fn packs_move_to_a_bucket_and_back() {
     assert_eq!(packs_in(&place.library.join("packs")), local);
     place.ok(&["check"]);
     place.ok(&["add", tree.join("03").to_str().unwrap()]);
-    let (code, _, err) = place.run(&["migrate", "--to", "postgres://db/shelf"]);
+    let (code, _, err) = place.run(&["migrate", "--to", "ftp://db/shelf"]);
     assert!(code == 2 && err.contains("s3://bucket/prefix"), "{code} {err}");
 }
 

@@ -139,3 +139,73 @@ fn a_folder_belongs_to_one_catalog() {
     postgres.go();
     assert_eq!(at(&one, &library, &["search", "note"]).0, 0);
 }
+
+#[test]
+fn a_library_moves_into_a_database_and_back() {
+    let Some(postgres) = Postgres::start() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (library, tree) = (folder.path().join("library"), files(folder.path(), 60));
+    let (address, tree) = (postgres.address("moved"), tree.to_str().unwrap());
+    let ok = |outcome: (i32, String, String)| {
+        assert_eq!(outcome.0, 0, "{outcome:?}");
+        outcome.1
+    };
+    ok(shelf(&library, &["add", tree, "--label", "first"]));
+    ok(shelf(&library, &["search", "file"]));
+    let token = ok(shelf(&library, &["token", "create"]));
+    let listed = ok(shelf(&library, &["list", "--json"]));
+    let running = Server::start(&library, &["--no-auth"]);
+
+    let moved: Value =
+        serde_json::from_str(&ok(shelf(&library, &["migrate", "--to", &address, "--json"]))).unwrap();
+    assert!(moved["journal"].as_u64() > Some(60) && moved["rows"].as_u64() > Some(200), "{moved}");
+    assert!(library.join("catalog.db.moved").exists() && !library.join("catalog.db").exists());
+    // A server that had the file open does not write to it any more.
+    let (status, reply) = running.tool("", "add", &json!({ "content": "too late", "name": "late.txt" }));
+    assert_ne!(status, 200, "{reply}");
+    drop(running);
+    let refused = shelf(&library, &["list"]);
+    assert!(refused.0 != 0 && refused.2.contains("is in a database"), "{refused:?}");
+    assert_eq!(ok(at(&address, &library, &["list", "--json"])), listed);
+    ok(at(&address, &library, &["check"]));
+    assert!(!ok(at(&address, &library, &["list", "--paths"])).contains("late.txt"));
+    let server = Server::start_with(&library, &[], &[("SHELF_CATALOG", &address)]);
+    let start = token.find("pat_live_").expect("a token");
+    let (status, reply) = server.tool(
+        &token[start..start + 41],
+        "add",
+        &json!({ "content": "a narwhal", "name": "narwhal.txt" }),
+    );
+    assert_eq!(status, 200, "tokens go with the catalog: {reply}");
+    drop(server);
+    let again = at(&address, &library, &["migrate", "--to", &address]);
+    assert!(again.0 != 0 && again.2.contains("is in a database"), "{again:?}");
+
+    // A backup holds the whole catalog, wherever it was.
+    let backup = folder.path().join("library.shelf");
+    ok(at(&address, &library, &["backup", backup.to_str().unwrap()]));
+    let restored = folder.path().join("restored");
+    ok(shelf(&restored, &["restore-library", backup.to_str().unwrap()]));
+    assert!(ok(shelf(&restored, &["list", "--paths"])).contains("narwhal.txt"));
+    ok(shelf(&restored, &["check"]));
+    // A place that has what this library does not is left alone.
+    let own = folder.path().join("own.txt");
+    std::fs::write(&own, "of its own").unwrap();
+    ok(shelf(&restored, &["add", own.to_str().unwrap()]));
+    let other = shelf(&restored, &["migrate", "--to", &address]);
+    assert!(other.0 == 5 && other.2.contains("another library"), "{other:?}");
+
+    ok(at(&address, &library, &["migrate", "--to", "sqlite"]));
+    let now = ok(shelf(&library, &["list", "--paths"]));
+    assert!(now.contains("narwhal.txt") && now.lines().count() == 61, "{now}");
+    ok(shelf(&library, &["check"]));
+    let (code, out, err) = shelf(&library, &["search", "narwhal", "--json"]);
+    assert!(code == 0 && out.contains("narwhal.txt"), "{out}{err}");
+    // The database takes no writes any more, and may be moved into again.
+    let elsewhere = folder.path().join("elsewhere");
+    let late = at(&address, &elsewhere, &["add", tree]);
+    assert!(late.0 != 0 && late.2.contains("moved"), "{late:?}");
+    ok(shelf(&library, &["migrate", "--to", &address, "--delete-old"]));
+    assert!(!library.join("catalog.db.moved").exists());
+    ok(at(&address, &library, &["check"]));
+}

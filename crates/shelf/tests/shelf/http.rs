@@ -25,6 +25,11 @@ impl Server {
 
     /// Starts it with other variables.
     pub fn start_with(library: &Path, more: &[&str], variables: &[(&str, &str)]) -> Self {
+        Self::try_start(library, more, variables).unwrap_or_else(|said| panic!("{said}"))
+    }
+
+    /// The same; what it said when it ended instead.
+    pub fn try_start(library: &Path, more: &[&str], variables: &[(&str, &str)]) -> Result<Self, String> {
         let mut child = Command::new(binary())
             .envs(variables.iter().copied())
             .arg("--data-dir")
@@ -37,11 +42,14 @@ impl Server {
         let mut lines = BufReader::new(child.stderr.take().unwrap());
         let mut greeting = String::new();
         while !greeting.contains("Stop with Ctrl-C") {
-            assert!(lines.read_line(&mut greeting).unwrap() > 0, "{greeting}");
+            if lines.read_line(&mut greeting).unwrap() == 0 {
+                let _ = child.wait();
+                return Err(greeting);
+            }
         }
         let address = greeting.split("http://").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
         std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
-        Self { child, address, greeting }
+        Ok(Self { child, address, greeting })
     }
 
     pub fn request(

@@ -41,7 +41,7 @@ const AT_ONCE: usize = 16;
 /// How long an answer to a ping may take.
 const PING: Duration = Duration::from_secs(2);
 /// The folder of a library's packs below its prefix.
-const FOLDER: &str = "packs";
+const PACKS: &str = "packs";
 
 /// Where a bucket is, and how it is used.
 #[derive(Clone, Debug)]
@@ -50,6 +50,8 @@ pub struct BucketSettings {
     pub bucket: String,
     /// What precedes the names of all objects of the library; empty for the whole bucket.
     pub prefix: String,
+    /// The folder of the objects below the prefix: `packs` unless others are meant.
+    pub folder: &'static str,
     /// The address of the store; `None` for that of the region.
     pub endpoint: Option<String>,
     /// The region; `None` for `us-east-1`.
@@ -70,6 +72,7 @@ impl BucketSettings {
         Self {
             bucket: bucket.into(),
             prefix: prefix.into(),
+            folder: PACKS,
             endpoint: None,
             region: None,
             keys: None,
@@ -148,7 +151,7 @@ impl Bucket {
             .thread_name("objects")
             .enable_time()
             .build()?;
-        let parts = [&settings.prefix, FOLDER].map(|part| part.to_owned());
+        let parts = [settings.prefix.as_str(), settings.folder];
         Ok(Self {
             store: Arc::new(store),
             folder: Path::from(parts.join("/").trim_start_matches('/')),
@@ -305,6 +308,20 @@ impl Objects for Bucket {
         match self.length(name)? {
             length if length == bytes.len() as u64 => Ok(()),
             length => Err(io::Error::other(format!("{length} bytes were kept of {}", bytes.len()))),
+        }
+    }
+
+    /// The store refuses the request when there is an object of that name. An answer that was lost is made up for by looking:
+    /// whoever finds the very bytes was the one who stored them.
+    fn put_new(&self, name: &str, parts: &[&[u8]]) -> io::Result<bool> {
+        let bytes = Bytes::from(parts.concat());
+        match self.put_whole(name, bytes.clone(), PutMode::Create) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.holds(name, &bytes),
+            Err(error) if Failure::of(&error).is_some_and(Failure::is_passing) => {
+                if self.holds(name, &bytes).unwrap_or(false) { Ok(true) } else { Err(error) }
+            }
+            Err(error) => Err(error),
         }
     }
 

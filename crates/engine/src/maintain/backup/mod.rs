@@ -68,7 +68,7 @@ impl Library {
         let _no_deletions = self.locks.alone("gc", PATIENCE, call)?;
         let scratch = Scratch::beside(target)?;
         let copy = scratch.0.join("catalog.copy");
-        let note = self.catalog.write_copy(&copy)?;
+        let note = self.catalog.write_backup(&copy)?;
         let packs = list_packs(self.blocks.objects())?;
         let unfinished = scratch.0.join("backup");
         let bytes = self.write_backup(&unfinished, &copy, &note, &packs, call)?;
