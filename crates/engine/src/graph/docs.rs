@@ -34,6 +34,9 @@ type Names = HashMap<String, Vec<u32>>;
 /// Documents by a key and how many of them were asked for at most.
 type Keyed = HashMap<(u32, usize), Rc<[Doc]>>;
 
+/// The files of a module, and how sure that is.
+type Module = (Rc<[Doc]>, f32);
+
 /// A document as a snapshot has it.
 pub(super) struct Other {
     pub(super) hash: Digest,
@@ -60,7 +63,7 @@ pub(super) struct Docs<'a> {
     /// What imports mean, by document, place and how many files they may be passed on through.
     pub(super) imports: Memo<(Doc, usize, u32), Rc<Imported>>,
     /// The files of the modules that imports name.
-    pub(super) modules: Memo<(Doc, usize), (Rc<[Doc]>, f32)>,
+    pub(super) modules: Memo<(Doc, usize), Module>,
     /// The roots of the crates that files belong to.
     pub(super) roots: Memo<Doc, Option<Doc>>,
     /// Whether a bound left something out.
