@@ -3,7 +3,8 @@
 Usage: client_test.py PATH_OF_SHELF
 
 Every transport (stdio, HTTP, HTTP with a token, the older SSE) is tried in the protocol eras that it has. Each try has a
-fresh library and a time limit, so the script ends by itself.
+fresh library and a time limit, so the script ends by itself. With TEST_CATALOG (the address of a database), TEST_OBJECTS (a
+bucket) and the usual AWS variables, libraries lie there, each with a schema and a prefix of its own.
 """
 
 import asyncio
@@ -221,8 +222,23 @@ def mode(era):
     return "legacy" if era == LEGACY else era
 
 
+def stores(folder):
+    """The variables that lead to shared stores, if the environment names any, with a place for this library alone."""
+    database, bucket = os.environ.get("TEST_CATALOG"), os.environ.get("TEST_OBJECTS")
+    if not (database and bucket):
+        return {}
+    name = "client_" + folder.name.encode().hex()
+    separator = "&" if "?" in database else "?"
+    keys = {key: value for key, value in os.environ.items() if key.startswith("AWS_")}
+    return keys | {
+        "SHELF_CATALOG": f"{database}{separator}schema={name}",
+        "SHELF_OBJECTS": f"{bucket.rstrip('/')}/{name}",
+    }
+
+
 async def over_stdio(shelf, era, folder):
-    server = StdioServerParameters(command=shelf, args=["--data-dir", str(folder / "library"), "serve"])
+    arguments = ["--data-dir", str(folder / "library"), "serve"]
+    server = StdioServerParameters(command=shelf, args=arguments, env=stores(folder))
     async with Client(server, mode=mode(era), cache=None) as client:
         await drive(client, era, folder)
 
@@ -279,7 +295,7 @@ def serving(shelf, folder, options):
     # What is not configured is not listed over HTTP.
     open_to = {"SHELF_IMPORT_ROOTS": str(folder), "SHELF_EXPORT_ROOTS": str(folder), "SHELF_WORKSPACE": str(folder)}
     process = subprocess.Popen(
-        command + options, env=os.environ | open_to | {"SHELF_DOWNLOAD_OVER_HTTP": "true"}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        command + options, env=os.environ | open_to | stores(folder) | {"SHELF_DOWNLOAD_OVER_HTTP": "true"}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
     try:
         yield announcement(process, wants_token="--no-auth" not in options)

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import urllib.parse
 import urllib.request
 
 from playwright.sync_api import expect, sync_playwright
@@ -143,9 +144,9 @@ def fill(server):
 def check_pages(context, server, ids):
     page = context.new_page()
     unusable = []
-    paths = ["/", "/search?q=heron", "/c", "/c/default", "/c/default?folder=notes/", "/graph", f"/graph?node=doc:{ids['heron']}&depth=2",
+    paths = ["/", "/search?q=heron", "/c", "/c/default", "/c/default?folder=notes/", "/graph", "/graph?type=function", f"/graph?node=doc:{ids['heron']}&depth=2",
              "/cite", "/cite?address=text://cited%23lines=2-2", "/books", "/books/birds-of-the-lake",
-             "/books/birds-of-the-lake/lessons/part-1/chapter-01/lesson-02.md", "/snapshots", "/activity", "/tokens", "/account", "/admin?run=audit",
+             "/books/birds-of-the-lake/lessons/part-1/chapter-01/lesson-02.md", "/snapshots", "/activity", "/activity?family=books", "/activity?by=nobody", "/tokens", "/account", "/admin?run=audit",
              "/memory", "/search", "/search?tag=water", "/search?q=her.n&mode=pattern", f"/cite?address=doc://{ids['pdf']}%23pages=2",
              f"/d/{ids['pdf']}?find=nests", "/d/00000000-0000-4000-8000-000000000000"]
     paths += [f"/d/{id}" for id in ids.values()]
@@ -196,6 +197,8 @@ def check_search(page, server):
     page.locator("input[value=pattern]").check()
     box.fill("fr.gs")
     expect(page.locator(".hit-item mark").first).to_have_text("frogs")
+    page.locator(".hit-item").first.hover()
+    expect(page.locator("[data-preview-pane]")).to_contain_text("frogs")
 
 
 def check_keys(page, server, ids):
@@ -242,9 +245,22 @@ def check_editor(page, server):
     page.locator("textarea").fill("# Mine and theirs\n")
     page.get_by_role("button", name="Save").click()
     expect(page.locator(".prose h1")).to_have_text("Mine and theirs")
+    server.tool("write_summary", book_id="birds-of-the-lake", chapter_id="chapter-01", content="First summary")
+    page.goto(server.url + "/books/birds-of-the-lake/chapters/chapter-01/.summary.md?edit=1")
+    page.locator("textarea").fill("My summary")
+    server.tool("write_summary", book_id="birds-of-the-lake", chapter_id="chapter-01", content="Their summary")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".refusal")).to_contain_text("Somebody else changed")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".prose")).to_have_text("My summary")
+    assert server.tool("read_summary", book_id="birds-of-the-lake", chapter_id="chapter-01")["content"] == "My summary"
 
 
 def check_graph(page, server, ids):
+    page.goto(server.url + "/graph")
+    page.get_by_role("link", name="method", exact=True).click()
+    page.get_by_role("link", name="hunts").click()
+    expect(page.locator(".neighbours")).to_contain_text("main.rs")
     page.goto(server.url + f"/graph?node=doc:{ids['heron']}")
     nodes = page.locator("svg [data-node]")
     assert nodes.count() >= 2
@@ -259,6 +275,94 @@ def check_graph(page, server, ids):
     page.locator(".neighbours li a").first.click()
     page.wait_for_url("**/graph?node=**")
     expect(page.locator(".neighbours li").first).to_be_visible()
+
+
+def check_large_graph(page, server):
+    """A picture of 300 nodes opens at once, follows the pointer, and names what one looks at closely."""
+    most = 300
+    for number in range(1, most + 1):
+        server.tool("add", name=f"node-{number}.md", content=f"# Node {number}\n\n[next](node-{number % most + 1}.md)\n", collection="hub")
+    links = "".join(f"- [node {number}](node-{number}.md)\n" for number in range(1, most + 1))
+    hub = server.tool("add", name="hub.md", content=f"# Hub\n\n{links}", collection="hub")["document_id"]
+    address = f"{server.url}/graph?node=doc:{hub}"
+    page.goto(address)
+    times = []
+    for _ in range(5):
+        page.goto(address)
+        times.append(page.evaluate("performance.getEntriesByType('navigation').map((one) => [one.responseStart - one.requestStart, one.domContentLoadedEventEnd])[0]"))
+    picture = page.locator("svg[data-graph]")
+    expect(picture.locator("[data-node]")).to_have_count(most + 1)
+    first, shown = (sorted(time[at] for time in times)[2] for at in (0, 1))
+    # Far from the target: others may use the machine. `cargo xtask bench console` measures it on a quiet one.
+    assert first <= 500 and shown <= 2_000, f"{first:.0f} ms to the first byte, {shown:.0f} ms until it is shown"
+    place = picture.bounding_box()
+    corner = (place["x"] + 15, place["y"] + 15)
+    box = picture.get_attribute("viewBox")
+    # How long it takes from each movement to the next picture on the screen.
+    picture.evaluate("""(svg) => { window.waits = []; svg.addEventListener('pointermove', (event) => {
+        requestAnimationFrame(() => setTimeout(() => window.waits.push(performance.now() - event.timeStamp))); }); }""")
+    page.mouse.move(*corner)
+    page.mouse.down()
+    for step in range(1, 25):
+        page.mouse.move(corner[0] + 4 * step, corner[1] + 3 * step)
+    page.mouse.up()
+    page.wait_for_timeout(300)
+    waits = sorted(page.evaluate("window.waits"))
+    assert len(waits) >= 10 and waits[len(waits) // 2] <= 250, f"dragging takes {waits} ms a frame"
+    assert picture.get_attribute("viewBox") != box, "the picture follows the pointer"
+    page.mouse.move(5, 5)
+    named = lambda: picture.evaluate("(svg) => [...svg.querySelectorAll('text')].filter((one) => getComputedStyle(one).display !== 'none').length")
+    assert named() == 1, "names that would stand on each other are not shown"
+    for _ in range(3):
+        page.get_by_role("button", name="Closer").click()
+    assert named() == most + 1, "names are shown when there is room for them"
+    page.get_by_role("button", name="Whole picture").click()
+    assert named() == 1
+    picture.locator("[data-node] circle").nth(40).hover()
+    assert named() == 2, "the name of the node that one points at is shown"
+    expect(page.locator(".neighbours li")).to_have_count(most)
+    accessible(page, "a large graph")
+
+
+def check_families(page, server):
+    """The activity by family: of the journal, and of the calls in the charts."""
+    page.goto(server.url + "/activity")
+    page.get_by_label("Family").select_option("books")
+    page.get_by_role("button", name="Show").click()
+    page.wait_for_url("**family=books**")
+    rows = page.locator("table.events tbody tr")
+    expect(rows.first).to_be_visible()
+    assert all("birds-of-the-lake" in text for text in rows.all_inner_texts())
+    charts = page.locator(".multiple code")
+    assert "write_content" in charts.all_inner_texts() and "add" not in charts.all_inner_texts()
+    server.tool("add", name="other.txt", content="not of a book")
+    server.tool("write_content", book_id="birds-of-the-lake", path="lessons/part-1/chapter-01/lesson-04.md", content="# Live\n")
+    expect(page.locator("tr.new", has_text="lesson-04.md").first).to_be_visible()
+    assert page.locator("tr.new", has_text="other.txt").count() == 0, "events of other families are not told"
+    page.goto(server.url + "/activity?family=workspace")
+    expect(page.locator(".state")).to_contain_text("Memory")
+    assert "write_memory_entry" in charts.all_inner_texts()
+    page.goto(server.url + "/activity?family=citations&by=nobody")
+    expect(page.locator(".state")).to_contain_text("Nothing fits")
+
+
+def check_palette(page, server, ids):
+    """The palette reaches actions as well as pages."""
+    page.goto(server.url + f"/d/{ids['heron']}")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("metadata")
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Name of another")).to_be_visible()
+    page.keyboard.press("Control+k")
+    page.keyboard.type("versions")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**view=versions")
+    theme = page.evaluate("document.documentElement.dataset.theme")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("light or")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.documentElement.dataset.theme") != theme
+    page.locator("[data-theme-switch]").last.click()
 
 
 def check_pages_of_pdf(page, server, ids):
@@ -309,6 +413,47 @@ def check_old_id(page, server):
     assert page.goto(server.url + f"/d/{made['document_id']}").status == 410
     page.get_by_role("link", name="back.txt").click()
     expect(page.locator(".content")).to_contain_text("here again")
+
+
+def check_hostile(page, server):
+    """What agents stored may be meant to harm whoever looks at it: nothing of it runs, and no page becomes too wide."""
+    evil = "<img src=x onerror=\"window.hacked=1\"><script>window.hacked=1<\\script>"
+    long, turned = "W" * 180, "\u202egpj.exe\u2066"
+    script = "</code></pre></textarea></title><script>window.hacked=1</script>"
+    made = {}
+    for name, content in {
+        f"evil/{evil}.md": f"# {script}\n\n{long}\n\n[x](javascript:window.hacked=1) <a href='javascript:window.hacked=1'>y</a>\n\n```html\n{script}\n```\n",
+        f"evil/{turned}.txt": f"{script} {turned}\n{long}\n",
+        f"evil/{long}.js": f"// {script}\nconst a = \"{script}\"; /* {long} */\n",
+        "evil/picture.svg": "<svg xmlns='http://www.w3.org/2000/svg' onload='window.hacked=1'><script>window.hacked=1</script></svg>",
+        "evil/page.html": f"<title>x</title><body onload='window.hacked=1'>{script}</body>",
+        "evil/table.csv": f"\"{script}\",{long}\n{turned},1\n",
+        "evil/tree.json": json.dumps({script: [script, long, turned]}),
+    }.items():
+        made[name] = server.tool("add", name=name, content=content, tags=[evil, long, turned], metadata={evil: script, long: turned})["document_id"]
+    made["pdf"] = server.tool("add", name="evil/paper.pdf", content=base64.b64encode(pdf("<script>window.hacked=1</script>")).decode(), encoding="base64")["document_id"]
+    made["titled"] = server.tool("store_document_tool", title=f"{evil} {turned} {long}", content=script)["document_id"]
+    server.tool("write_memory_entry", file="decisions.jsonl", entry={"timestamp": "2026-11-12T12:00:00Z", "decision": script, long: turned})
+    first = next(iter(made.values()))
+    asked = urllib.parse.quote(script)
+    paths = ["/", "/c/default?folder=evil/", "/c/default?find=gpj", f"/search?q={asked}", f"/search?q={asked}&mode=pattern", "/search?q=hacked", f"/search?tag={urllib.parse.quote(evil)}",
+             "/activity", f"/activity?by={asked}", "/graph", f"/graph?node=doc:{first}&depth=2", f"/graph?name={asked}", f"/cite?address={asked}", "/snapshots", "/memory", f"/memory?contains={asked}", f"/admin?user={asked}"]
+    paths += [f"/d/{id}{view}" for id in made.values() for view in ("", "?view=source", "?view=versions", "?view=links", "?view=map")]
+    dialogs = []
+    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+    for path in paths:
+        page.goto(server.url + path)
+        assert page.evaluate("window.hacked") is None, f"a script of a document ran on {path}"
+        wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert wide <= 1, f"{path} is {wide} pixels too wide"
+        assert page.evaluate("![...'\\u202e\\u2066'].some((sign) => document.body.innerText.includes(sign))"), f"{path} turns the direction"
+    page.goto(server.url + f"/d/{made['evil/page.html']}")
+    page.get_by_text("Show it rendered").click()
+    page.wait_for_timeout(500)
+    assert page.evaluate("window.hacked") is None and not dialogs
+    page.goto(server.url + f"/raw/{made['evil/picture.svg']}")
+    page.wait_for_timeout(300)
+    assert page.evaluate("window.hacked") is None, "the file itself runs nothing either"
 
 
 def check_no_workspace(page, empty):
@@ -491,6 +636,9 @@ def main():
         check_upload(page, server, folder)
         check_editor(page, server)
         check_graph(page, server, ids)
+        check_large_graph(page, server)
+        check_families(page, server)
+        check_palette(page, server, ids)
         check_pages_of_pdf(page, server, ids)
         check_undo(page, server)
         check_old_id(page, server)
@@ -500,6 +648,12 @@ def main():
         check_assets(page, server, folder)
         context.close()
         assert not watch.problems, "\n".join(watch.problems)
+        for width in (360, 1440):
+            context = browser.new_context(viewport={"width": width, "height": 800})
+            watch = Watch(context, server.url)
+            check_hostile(context.new_page(), server)
+            context.close()
+            assert not watch.problems, "\n".join(watch.problems)
         context = browser.new_context()
         check_no_workspace(context.new_page(), empty)
         context.close()

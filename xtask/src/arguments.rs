@@ -43,6 +43,11 @@ impl Arguments {
         Ok(self.words)
     }
 
+    /// Takes all remaining arguments, whatever they look like: another program's command line.
+    pub fn take_command(self) -> Vec<String> {
+        self.words
+    }
+
     /// Fails if any argument was not consumed.
     pub fn finish(self) -> Result<()> {
         match self.words.first() {

@@ -15,6 +15,7 @@ mod scratch;
 mod server;
 mod soak;
 mod step;
+mod stores;
 mod test;
 mod tidy;
 
@@ -37,6 +38,8 @@ Development tasks. Run one with `cargo xtask COMMAND`:
   conformance                    run the MCP conformance suite against conformance/baseline.yml
   clients [--update]             other people's clients call every tool, and replies are compared with reviewed ones;
                                  --program FILE tests another build
+  stores COMMAND..               run a command with TEST_CATALOG and TEST_OBJECTS leading to a PostgreSQL and an S3 server,
+                                 which end with it: `stores cargo nextest run --release -p shelf-tools`
   soak [--minutes N]             load from 16 clients with random kills, then check every acknowledged write;
                                  20 minutes by default; --program FILE tests another build
   bench ingest [--quick]         measure adding, re-adding and stored size, next to restic and borg
@@ -47,6 +50,7 @@ Development tasks. Run one with `cargo xtask COMMAND`:
   bench gc [--quick]             measure garbage collection of many snapshots
   bench books [--quick]          measure books: lessons, globs, patterns, archives, many agents
   bench collection [--quick]     measure one collection with very many documents and snapshots
+  bench cluster [--quick]        measure one library on PostgreSQL and S3 with one, two and three nodes
 
 --quick uses corpora of one twentieth of the size: for trying out a change, not for published figures.";
 
@@ -78,6 +82,7 @@ fn dispatch(mut arguments: Arguments) -> Result<()> {
         Some("soak") => soak::run(arguments),
         Some("bench") => bench::run(arguments),
         Some("bundle") => bundle::run(arguments),
+        Some("stores") => stores::run(arguments),
         Some(other) => bail!("there is no task `{other}`; run `cargo xtask` for a list of tasks"),
     }
 }

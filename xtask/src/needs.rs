@@ -91,7 +91,8 @@ fn has_compiler() -> bool {
     step::succeeds("cc", &["--version"])
 }
 
-fn has_postgresql() -> bool {
+/// Whether a PostgreSQL server can be started here.
+pub fn has_postgresql() -> bool {
     let debian = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     step::succeeds("initdb", &["--version"])
         || debian.map(|version| version.path().join("bin/initdb")).any(|program| program.exists())

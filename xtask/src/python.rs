@@ -13,14 +13,19 @@ const CLIENT: &str = "mcp>=2";
 /// Fails unless a version of the client that supports both eras is installed.
 const PROBE: &str = "from mcp import Client, MCPError, StdioServerParameters";
 
-/// Runs the client test against the given program.
-pub fn client_test(shelf: &Path) -> Result<()> {
+/// Runs the client test against the given program; `stores` are the variables that lead to shared stores, if they are used.
+pub fn client_test(shelf: &Path, stores: &[(&'static str, String)]) -> Result<()> {
     let interpreter = interpreter()?;
     let script = places::root().join("tests").join("python").join("client_test.py");
+    let what = if stores.is_empty() { "" } else { " on PostgreSQL and S3" };
     step::run(
-        "testing with the Python client",
+        &format!("testing with the Python client{what}"),
         "Fix the failure, or run tests/python/client_test.py manually to investigate.",
-        Command::new(interpreter).arg(script).arg(shelf).env("PYTHONDONTWRITEBYTECODE", "1"),
+        Command::new(interpreter)
+            .arg(script)
+            .arg(shelf)
+            .envs(stores.iter().map(|(name, value)| (name, value)))
+            .env("PYTHONDONTWRITEBYTECODE", "1"),
     )
 }
 

@@ -15,16 +15,25 @@ pub struct Loose {
 }
 
 const HEADER: usize = 5;
+/// Blocks up to this length are stored as they are. Compressing one takes longer than writing what it would save, and the
+/// pack that it is folded into compresses it anyway.
+const PLAIN: usize = 4 * 1_024;
 
 impl Loose {
     /// Encodes `raw`.
     pub fn encode(id: BlockId, raw: &[u8]) -> Result<Self, Error> {
+        let framed = |codec: Codec, stored: &[u8]| {
+            let mut bytes = Vec::with_capacity(HEADER + stored.len());
+            bytes.push(codec as u8);
+            bytes.extend_from_slice(&(raw.len() as u32).to_le_bytes());
+            bytes.extend_from_slice(stored);
+            Self { id, bytes }
+        };
+        if raw.len() <= PLAIN {
+            return Ok(framed(Codec::Raw, raw));
+        }
         let (codec, stored) = frame::pack_alone(raw).map_err(Error::Source)?;
-        let mut bytes = Vec::with_capacity(HEADER + stored.len());
-        bytes.push(codec as u8);
-        bytes.extend_from_slice(&(raw.len() as u32).to_le_bytes());
-        bytes.extend_from_slice(&stored);
-        Ok(Self { id, bytes })
+        Ok(framed(codec, &stored))
     }
 
     /// Returns the raw block, verified against its hash.

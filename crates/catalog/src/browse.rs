@@ -50,6 +50,48 @@ pub struct Facets {
     pub days: Vec<(i64, u64, u64)>,
 }
 
+/// Whose things a record is about, whichever tool changed them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// Documents with a path, snapshots, and the storage itself.
+    Store,
+    /// Documents with a title, collections, accounts and tokens.
+    Documents,
+    /// Books, and everything in them.
+    Books,
+    /// Maps of documents.
+    Citations,
+}
+
+impl Subject {
+    /// Every subject.
+    pub const ALL: [Self; 4] = [Self::Store, Self::Documents, Self::Books, Self::Citations];
+
+    /// The word in queries and replies: the name of the tool family.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Store => "store",
+            Self::Documents => "documents",
+            Self::Books => "books",
+            Self::Citations => "citations",
+        }
+    }
+
+    /// Reads the word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|subject| subject.word() == word)
+    }
+}
+
+/// Records of the journal, newest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RecentRecords {
+    /// The records, and whose things they are about.
+    pub records: Vec<(Record, Subject)>,
+    /// Before which record to look on; `None` when all older ones were looked at.
+    pub next_before: Option<u64>,
+}
+
 /// Which records of the journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordFilter {
@@ -63,6 +105,8 @@ pub struct RecordFilter {
     pub operations: Vec<Operation>,
     /// By this account.
     pub by: Option<AccountId>,
+    /// About these things.
+    pub subject: Option<Subject>,
 }
 
 /// A session that goes on.
@@ -80,11 +124,13 @@ pub struct SessionRow {
 pub trait Browse: Send + Sync {
     /// The content of a folder of a collection. `folder` is empty, or ends with a slash.
     fn folder(&self, scope: &Scope, collection: &str, folder: &str, page: &Page) -> Result<FolderContent>;
+    /// The first and the last path below a folder of a collection; `None` when there is none.
+    fn ends(&self, scope: &Scope, collection: &str, folder: &str) -> Result<Option<(String, String)>>;
     /// How the documents of a filter divide; at most `most` values of each kind.
     fn facets(&self, scope: &Scope, filter: &Filter, most: usize) -> Result<Facets>;
     /// Records in scope, newest first, at most `most`: those about the scope's collections, and those by the scope's
-    /// account. Only the newest records of the library are looked at; the second value says whether that was all of them.
-    fn recent(&self, scope: &Scope, filter: &RecordFilter, most: usize) -> Result<(Vec<Record>, bool)>;
+    /// account. Not all records of a large library are looked at in one call.
+    fn recent(&self, scope: &Scope, filter: &RecordFilter, most: usize) -> Result<RecentRecords>;
     /// The sessions of an account that go on, newest first.
     fn sessions(&self, account: AccountId, now: Moment) -> Result<Vec<SessionRow>>;
 }

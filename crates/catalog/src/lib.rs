@@ -26,7 +26,9 @@ pub use accounts::{
     TokenKind, scopes,
 };
 pub use books::{BookChange, BookStatus, Books, UploadUse};
-pub use browse::{Browse, Facet, Facets, Folder, FolderContent, RecordFilter, SessionRow};
+pub use browse::{
+    Browse, Facet, Facets, Folder, FolderContent, RecentRecords, RecordFilter, SessionRow, Subject,
+};
 pub use chunk::{Chunk, Position, chunks};
 pub use error::{EngineError, Error};
 pub use journal::{Operation, Record};

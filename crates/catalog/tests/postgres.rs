@@ -96,6 +96,24 @@ fn many_writers_leave_no_gap() {
 }
 
 #[test]
+fn a_library_that_grows_fast_is_looked_at_by_the_planner() {
+    let Some(postgres) = Postgres::start() else { return };
+    let catalog = open(&postgres, "growing");
+    let known = || {
+        let sql = "SELECT COUNT(*) FROM pg_stats WHERE schemaname = 'growing' AND tablename = 'documents'";
+        postgres.sql("growing", sql)
+    };
+    let add = |from: u32, to: u32| {
+        let documents = (from..to).map(|number| suite::sample(&format!("{number}.md"), &number.to_string()));
+        catalog.put(Put { documents: documents.collect(), ..put("first", "0.md") }).unwrap();
+    };
+    add(0, 500);
+    assert_eq!(known(), "0", "a small library is read in any way");
+    add(500, 1_500);
+    assert_ne!(known(), "0", "nothing is known of a library that has grown");
+}
+
+#[test]
 fn a_restart_in_the_middle_loses_nothing() {
     let Some(mut postgres) = Postgres::start() else { return };
     let catalog = Arc::new(open(&postgres, "restarted"));

@@ -193,6 +193,7 @@ if (live) {
     if (!source) return;
     source.onmessage = (event) => {
       const body = $('tbody', live);
+      $('.state, .nothing', live)?.remove();
       const known = new Set(all('tr', body).map((row) => row.dataset.sequence));
       const fresh = element('table');
       fresh.innerHTML = event.data;
@@ -300,16 +301,25 @@ function dialog(content) {
 }
 function palette() {
   if ($('dialog[open]')) return;
-  const places = all('.side a').map((link) => [link.textContent, link.href]);
-  places.push(...all('.actions a, .tabs a').map((link) => [link.textContent, link.href]));
+  // Links are gone to and buttons are pressed; what folds out is opened.
+  const act = (target) => { if (target.href) location.href = target.href; else if (target.matches('summary')) { target.parentElement.open = true; target.focus(); } else target.click(); };
+  const seen = (target) => target.getClientRects().length || target.closest('.side, .menu');
+  const names = new Set();
+  const places = all('.side a, .side button, .tabs a, main .actions a, main .actions button, main summary, main form:not(.filters) > button, main p > button').filter(seen)
+    .map((target) => [(target.getAttribute('aria-label') ?? target.innerText ?? '').trim() || target.textContent.trim(), target])
+    .filter(([name, target]) => name && !target.disabled && !names.has(name) && names.add(name));
   const input = element('input', { type: 'search', placeholder: 'Go to, or search for' });
   input.setAttribute('aria-label', 'Go to a page or search');
   const list = element('ul');
   const fill = () => {
     const text = input.value.trim().toLowerCase();
     const fitting = places.filter(([name]) => name.toLowerCase().includes(text)).slice(0, 12);
-    if (text) fitting.push([`Search for “${input.value.trim()}”`, `/search?q=${encodeURIComponent(input.value.trim())}`]);
-    list.replaceChildren(...fitting.map(([name, href], at) => element('li', {}, element('a', { href, textContent: name, className: at ? '' : 'here' }))));
+    if (text) fitting.push([`Search for “${input.value.trim()}”`, { href: `/search?q=${encodeURIComponent(input.value.trim())}` }]);
+    list.replaceChildren(...fitting.map(([name, target], at) => {
+      const link = element('a', { href: target.href ?? '#', textContent: name, className: at ? '' : 'here' });
+      link.addEventListener('click', (event) => { event.preventDefault(); box.close(); act(target); });
+      return element('li', {}, link);
+    }));
   };
   const box = dialog([input, list]);
   input.addEventListener('input', fill);
@@ -321,7 +331,7 @@ function palette() {
       const next = links[(at + (event.key === 'ArrowDown' ? 1 : links.length - 1)) % links.length];
       for (const link of links) link.className = link === next ? 'here' : '';
       next?.scrollIntoView({ block: 'nearest' });
-    } else if (event.key === 'Enter') { event.preventDefault(); if (links[at]) location.href = links[at].href; }
+    } else if (event.key === 'Enter') { event.preventDefault(); links[at]?.click(); }
   });
   fill();
   input.focus();

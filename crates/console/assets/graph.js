@@ -2,17 +2,31 @@
 for (const svg of document.querySelectorAll('svg[data-graph]')) {
   const start = svg.viewBox.baseVal;
   let box = { x: start.x, y: start.y, w: start.width, h: start.height };
-  const show = () => svg.setAttribute('viewBox', `${box.x} ${box.y} ${box.w} ${box.h}`);
+  const whole = { ...box };
+  // Names are shown as soon as there is room for them: when a node's surroundings are wide enough on the screen.
+  const show = () => {
+    svg.setAttribute('viewBox', `${box.x} ${box.y} ${box.w} ${box.h}`);
+    svg.classList.toggle('close', box.w < 560);
+  };
+  const zoom = (by, x, y) => {
+    const bounded = Math.min(Math.max(box.w * by, 100), 3000) / box.w;
+    box = { x: x - (x - box.x) * bounded, y: y - (y - box.y) * bounded, w: box.w * bounded, h: box.h * bounded };
+    show();
+  };
+  const tools = svg.parentElement.querySelector('[data-graph-tools]');
+  if (tools) tools.hidden = false;
+  tools?.addEventListener('click', (event) => {
+    const by = event.target.dataset.zoom;
+    if (by === 'whole') { box = { ...whole }; show(); }
+    else if (by) zoom(Number(by), box.x + box.w / 2, box.y + box.h / 2);
+  });
   const point = (event) => {
     const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
     return [at.x, at.y];
   };
   svg.addEventListener('wheel', (event) => {
     event.preventDefault();
-    const [x, y] = point(event);
-    const by = Math.min(Math.max(box.w * Math.exp(event.deltaY * 0.001), 100), 3000) / box.w;
-    box = { x: x - (x - box.x) * by, y: y - (y - box.y) * by, w: box.w * by, h: box.h * by };
-    show();
+    zoom(Math.exp(event.deltaY * 0.001), ...point(event));
   }, { passive: false });
   let held, from, moved;
   svg.addEventListener('pointerdown', (event) => {

@@ -137,7 +137,7 @@ pub(crate) fn failure(host: &dyn Host, request: &Request, error: &ErrorReply) ->
         Kind::TooLarge => "Too large",
         _ => "Something went wrong",
     };
-    let text = html! { p { (words::plain(&error.message)) } @for hint in &error.hints { p.note { (words::plain(hint)) } } };
+    let text = html! { p { (words::sentence(&error.message)) } @for hint in &error.hints { p.note { (words::plain(hint)) } } };
     if request.query("part").is_some() {
         return Reply::html(status, html! { div.state role="status" { strong { (heading) } (text) } });
     }

@@ -100,6 +100,22 @@ pub(crate) fn kind(mime: &str) -> String {
         "application/vnd.openxmlformats-officedocument.presentationml.presentation" => "Presentation",
         "application/epub+zip" => "EPUB book",
         "image/svg+xml" => "SVG image",
+        "text/javascript" | "application/javascript" => "JavaScript",
+        "text/x-typescript" => "TypeScript",
+        "text/x-shellscript" | "application/x-sh" => "Shell script",
+        "text/x-csharp" => "C#",
+        "text/x-rst" => "reStructuredText",
+        "text/asciidoc" => "AsciiDoc",
+        "text/x-tex" => "TeX",
+        "text/x-sql" => "SQL",
+        "text/x-php" => "PHP",
+        "text/css" => "CSS",
+        "application/rtf" => "RTF",
+        "application/xml" | "text/xml" => "XML",
+        "application/yaml" => "YAML",
+        "application/toml" => "TOML",
+        "application/jsonl" => "JSON lines",
+        "application/gzip" => "GZIP archive",
         _ => "",
     };
     if !known.is_empty() {
@@ -108,9 +124,22 @@ pub(crate) fn kind(mime: &str) -> String {
     let (family, rest) = mime.split_once('/').unwrap_or((mime, ""));
     match family {
         "image" | "audio" | "video" => format!("{} {family}", plainly(rest).to_uppercase()),
-        "text" => plainly(rest).to_owned(),
+        "text" => capital(plainly(rest)),
         _ => mime.to_owned(),
     }
+}
+
+/// A message as a sentence: with a capital letter, if it begins with a word.
+pub(crate) fn sentence(message: &str) -> String {
+    let is_word =
+        message.split(' ').next().is_some_and(|word| word.chars().all(|sign| sign.is_ascii_lowercase()));
+    if is_word { capital(&plain(message)) } else { plain(message) }
+}
+
+/// A word with a capital letter.
+fn capital(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// A type without the mark of those that nobody registered.
@@ -149,8 +178,12 @@ mod tests {
         assert_eq!(plain("a\u{202e}gpj.exe"), "a\u{fffd}gpj.exe");
         assert_eq!(clipped("äöü", 2), "äö…");
         assert_eq!(
+            (sentence("no document 'x'"), sentence("file_hash is wrong")),
+            ("No document 'x'".into(), "file_hash is wrong".into())
+        );
+        assert_eq!(
             (kind("text/x-rust"), kind("audio/x-wav"), kind("text/markdown")),
-            ("rust".into(), "WAV audio".into(), "Markdown".into())
+            ("Rust".into(), "WAV audio".into(), "Markdown".into())
         );
     }
 }

@@ -37,6 +37,11 @@ impl<E: Embedder> Cached<E> {
         Self::open_with(folder, embedder, Precision::Bytes)
     }
 
+    /// Drops the oldest vectors when there are more than `most`, so that half as many are left.
+    pub fn trim(&self, most: u64) -> Result<()> {
+        self.vectors.lock().trim(most)
+    }
+
     fn open_with(folder: &Path, embedder: E, precision: Precision) -> Result<Self> {
         let vectors = Vectors::open(folder, embedder.model(), precision)?;
         match (vectors.dimensions(), embedder.dimensions()) {

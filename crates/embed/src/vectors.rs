@@ -1,14 +1,14 @@
 //! The vector cache file. `FORMAT.md` specifies its format.
 //!
-//! The file only grows, and any number of processes may use it at once. A writer holds the file's lock, truncates
-//! whatever a killed process left incomplete, and appends whole records. Readers take no lock and detect new records by
-//! the file's length. Nothing is synced, since every vector can be requested again: a record damaged by a power failure
+//! Records are appended, and the oldest are dropped when there are too many. Any number of processes may use the file at
+//! once. A writer holds the file's lock, truncates whatever a killed process left incomplete, and appends whole records.
+//! Readers take no lock and detect new records by the file's length. Nothing is synced, since every vector can be requested again: a record damaged by a power failure
 //! fails its checksum and counts as missing.
 
 use std::{
     collections::HashMap,
     fs::{self, File, OpenOptions},
-    io::{self, Write},
+    io::{self, Read, Seek, SeekFrom, Write},
     os::unix::fs::{FileExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
@@ -128,6 +128,32 @@ impl Vectors {
             Some(expected) if expected != found => Err(self.changed(expected, found)),
             _ => Ok(()),
         }
+    }
+
+    /// Drops the oldest records when there are more than `most`, so that half as many are left.
+    ///
+    /// If the process is killed half-way, some records are in the file twice. A process that reads meanwhile finds other
+    /// keys where it looks, and takes those vectors for missing.
+    pub(crate) fn trim(&mut self, most: u64) -> Result<()> {
+        self.locked("trim", |vectors| {
+            vectors.repair()?;
+            let Some(dimensions) = vectors.dimensions else { return Ok(()) };
+            let record = vectors.precision.record_length(dimensions) as u64;
+            let (first, length) = (vectors.first(), vectors.file.metadata()?.len());
+            if (length - first) / record <= most {
+                return Ok(());
+            }
+            let left = most / 2 * record;
+            // The file itself is open for appending only.
+            let mut from = OpenOptions::new().read(true).open(&vectors.path)?;
+            let mut to = OpenOptions::new().write(true).open(&vectors.path)?;
+            from.seek(SeekFrom::Start(length - left))?;
+            to.seek(SeekFrom::Start(first))?;
+            io::copy(&mut from.take(left), &mut to)?;
+            to.set_len(first + left)?;
+            vectors.forget();
+            vectors.read_on()
+        })
     }
 
     /// Runs `work` while holding the file's lock.

@@ -39,6 +39,7 @@ mod packing;
 mod page_images;
 mod pattern;
 mod readings;
+mod remembered;
 mod restore;
 mod retired;
 mod search;
@@ -81,7 +82,7 @@ pub use indexing::{Deepen, DeepenFigures, EndpointSettings, IndexFigures};
 pub use ingest::{AddReply, AddRequest, FailedFile, What};
 pub use library::{Caller, FileAccess, Idle, Library, LinkSettings, Options, Ports};
 pub use list::{ListReply, ListRequest};
-pub use look::{ActivityOf, DescribedDocument, Event, FileChange, FolderReply, TextPart};
+pub use look::{Activity, ActivityOf, DescribedDocument, Event, FileChange, FolderReply, TextPart};
 pub use packing::ArchiveOf;
 pub use page_images::PageImage;
 pub use restore::{RestoreReply, RestoreRequest, Restored};
@@ -92,8 +93,8 @@ pub use search::{
 pub use shelf_accounts::{AuthError, Bearer, Minted, Pass, Tokens};
 pub use shelf_catalog::{
     Account, BookChange, BookStatus, Collection, CollectionSummary, Document, Facet, Facets, Filter, Folder,
-    FolderContent, Metadata, Operation, Order, Record, RecordFilter, SessionRow, Snapshot, SortBy, TagChange,
-    Token as TokenRow, TokenKind, TypeFigures, Version,
+    FolderContent, Metadata, Operation, Order, Record, RecordFilter, SessionRow, Snapshot, SortBy, Subject,
+    TagChange, Token as TokenRow, TokenKind, TypeFigures, Version,
 };
 pub use shelf_workspace::{
     Appended, MemoryFault, MemoryFile, MemoryFinding, MemoryLine, MemoryMatches, MemoryQuery, MemoryReport,

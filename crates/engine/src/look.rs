@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use shelf_base::{CallContext, Digest, bounds, ids::DocumentId};
 use shelf_catalog::{
-    Document, Facets, Filter, FolderContent, Order, Page, Record, RecordFilter, SortBy, Version,
+    Document, Facets, Filter, FolderContent, Order, Page, Record, RecordFilter, SortBy, Subject, Version,
 };
 
 use crate::{
@@ -20,8 +20,6 @@ const FACETS: usize = 50;
 /// Records that are read at once when those of one person are asked for, and how often.
 const OF_ONE: usize = 1_000;
 const PAGES_OF_ONE: usize = 20;
-/// Folders that are skipped because they hold nothing but one folder.
-const CHAIN: usize = 64;
 
 /// A document with all that is known of its past.
 #[derive(Clone, Debug)]
@@ -61,10 +59,23 @@ pub struct FolderReply {
 pub struct Event {
     /// The record of the journal.
     pub record: Record,
+    /// Whose things it is about.
+    pub subject: Subject,
     /// Who: the label of the token, else the name of the account.
     pub by: String,
     /// The name of the collection, when there still is one.
     pub collection: Option<String>,
+}
+
+/// A page of what happened.
+#[derive(Clone, Debug)]
+pub struct Activity {
+    /// The events, newest first.
+    pub events: Vec<Event>,
+    /// Before which record the next page begins; `None` on the last one.
+    pub next_before: Option<u64>,
+    /// Whether everything was looked at up to the end of the page, or of the journal.
+    pub is_complete: bool,
 }
 
 /// Whose events, and of what.
@@ -203,14 +214,18 @@ impl Library {
             return Err(Error::invalid("folder", "is longer than any path"));
         }
         let page = Page { sort, order, limit, offset, after: None };
-        for _ in 0..CHAIN {
-            let content = self.catalog.folder(caller.pass.scope(), collection, &folder, &page)?;
-            match &content.folders[..] {
-                [only] if content.total == 0 => folder = format!("{folder}{}/", only.name),
-                _ => return Ok(FolderReply { folder, content }),
+        let scope = caller.pass.scope();
+        let sequence = self.catalog.sequence()?;
+        // All paths stand between the first and the last, so what these two share is shared by all.
+        if let Some((first, last)) = self.catalog.ends(scope, collection, &folder)? {
+            let shared = shared_folder(&first, &last);
+            if shared.len() > folder.len() {
+                shared.clone_into(&mut folder);
             }
         }
-        let content = self.catalog.folder(caller.pass.scope(), collection, &folder, &page)?;
+        let asked = format!("{scope:?} {collection:?} {folder:?} {page:?}");
+        let find = || Ok(self.catalog.folder(scope, collection, &folder, &page)?);
+        let content = self.remembered.folder(asked, sequence, find)?;
         Ok(FolderReply { folder, content })
     }
 
@@ -220,17 +235,20 @@ impl Library {
         if let Some(name) = &filter.collection {
             self.known_collection(caller, name)?;
         }
-        Ok(self.catalog.facets(caller.pass.scope(), filter, FACETS)?)
+        let scope = caller.pass.scope();
+        let sequence = self.catalog.sequence()?;
+        let find = || Ok(self.catalog.facets(scope, filter, FACETS)?);
+        self.remembered.facets(format!("{scope:?} {filter:?}"), sequence, find)
     }
 
-    /// What happened in the caller's collections and by the caller, newest first; and whether that is all there was.
+    /// What happened in the caller's collections and by the caller, newest first.
     pub fn activity(
         &self,
         caller: &Caller,
         of: ActivityOf<'_>,
         mut filter: RecordFilter,
         most: usize,
-    ) -> Result<(Vec<Event>, bool)> {
+    ) -> Result<Activity> {
         caller.must_read()?;
         let scope = caller.pass.scope();
         if let Some(name) = of.collection {
@@ -241,36 +259,33 @@ impl Library {
             let parsed: DocumentId = id.parse().map_err(|_| Error::missing("document", id))?;
             filter.document = Some(parsed);
         }
+        // Whoever asks for one person's events gets them from several pages of the journal.
+        let (wanted, pages) = if of.by.is_some() { (OF_ONE, PAGES_OF_ONE) } else { (most, 1) };
         let mut names = Names::default();
         let mut events = Vec::new();
-        let mut is_all = true;
-        // Whoever asks for one person's events gets them from several pages of the journal.
-        for _ in 0..PAGES_OF_ONE {
-            let wanted = if of.by.is_some() { OF_ONE } else { most };
-            let (records, is_end) = self.catalog.recent(scope, &filter, wanted)?;
-            is_all = is_end;
-            let last = records.last().map(|record| record.sequence);
-            let is_more = records.len() == wanted && of.by.is_some();
-            for record in records {
+        for _ in 0..pages {
+            let found = self.catalog.recent(scope, &filter, wanted)?;
+            for (record, subject) in found.records {
                 if of.after.is_some_and(|after| record.sequence <= after) {
-                    return Ok((events, is_all));
+                    return Ok(Activity { events, next_before: None, is_complete: true });
                 }
                 let by = names.who(self, &record)?;
                 if of.by.is_some_and(|wanted| wanted != by) {
                     continue;
                 }
                 let collection = names.collection(self, caller, &record)?;
-                events.push(Event { record, by, collection });
+                let sequence = record.sequence;
+                events.push(Event { record, subject, by, collection });
                 if events.len() == most {
-                    return Ok((events, is_all));
+                    return Ok(Activity { events, next_before: Some(sequence), is_complete: true });
                 }
             }
-            if !is_more {
-                break;
+            filter.before = found.next_before;
+            if filter.before.is_none() {
+                return Ok(Activity { events, next_before: None, is_complete: true });
             }
-            filter.before = last;
         }
-        Ok((events, is_all))
+        Ok(Activity { events, next_before: filter.before, is_complete: false })
     }
 
     /// The number of the last thing that happened in the library, to whomever.
@@ -320,6 +335,13 @@ impl Library {
         caller.must_administer()?;
         self.plan_gc(&Retention::default(), call)
     }
+}
+
+/// The folder that two paths have in common, with its slash; empty when they have none.
+fn shared_folder<'a>(first: &'a str, last: &str) -> &'a str {
+    let same = first.bytes().zip(last.bytes()).take_while(|(one, other)| one == other).count();
+    let end = first.as_bytes()[..same].iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
+    first.get(..end).unwrap_or_default()
 }
 
 /// A file below the root of a snapshot, with its path relative to it.
@@ -392,6 +414,20 @@ fn part(text: &str, pages: &[u32], as_stored: bool, first_line: u64, most: u64) 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn folders_are_shared_up_to_a_slash() {
+        for (first, last, shared) in [
+            ("a/b/c", "a/b/d", "a/b/"),
+            ("a/b/c", "a/bc/d", "a/"),
+            ("a/b", "c", ""),
+            ("x", "x", ""),
+            ("/home/é/a", "/home/ê/a", "/home/"),
+            ("d/only", "d/only", "d/"),
+        ] {
+            assert_eq!(shared_folder(first, last), shared, "{first} {last}");
+        }
+    }
 
     #[test]
     fn parts_of_a_text_are_whole_lines() {

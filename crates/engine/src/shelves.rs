@@ -10,7 +10,9 @@ impl Library {
     /// The caller's collections with their figures.
     pub fn collections(&self, caller: &Caller) -> Result<Vec<CollectionSummary>> {
         caller.must_read()?;
-        Ok(self.catalog.collections(caller.pass.scope())?)
+        let scope = caller.pass.scope();
+        let sequence = self.catalog.sequence()?;
+        self.remembered.collections(format!("{scope:?}"), sequence, || Ok(self.catalog.collections(scope)?))
     }
 
     /// The caller's collections after `cursor`, in an order of which `place` gives each one's place; and how many there

@@ -74,7 +74,7 @@ impl Library {
         let storage = if detailed && sees_all { Some(self.storage()?) } else { None };
         Ok(StatusReply {
             figures: self.figures(caller)?,
-            collections: if detailed { self.catalog.collections(scope)? } else { Vec::new() },
+            collections: if detailed { self.collections(caller)? } else { Vec::new() },
             types: if types { self.catalog.type_figures(scope)? } else { Vec::new() },
             sequence: self.catalog.sequence()?,
             storage,

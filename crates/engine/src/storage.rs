@@ -224,6 +224,17 @@ impl Library {
         self.blocks.objects().describe()
     }
 
+    /// Begins the counters of stores on a network at zero: whoever watches a node should see them before anything has failed.
+    pub fn begin_counters(&self) {
+        if self.catalog.is_shared() {
+            shelf_catalog::postgres::begin_counters();
+        }
+        if self.blocks.objects().is_remote() {
+            shelf_blocks::objects::begin_counters();
+        }
+        self.indexing.begin_counters();
+    }
+
     /// Asks the stores that the library stands on whether they answer.
     pub fn backends(&self) -> Vec<Backend> {
         let timed = |ask: &dyn Fn() -> std::result::Result<(), String>| {

@@ -60,8 +60,8 @@ impl Library {
             operations: vec![Operation::Delete],
             ..RecordFilter::default()
         };
-        let (mut records, _) = self.catalog.recent(scope, &filter, 1)?;
-        let record = records.pop().ok_or_else(missing)?;
+        let found = self.catalog.recent(scope, &filter, 1)?;
+        let (record, _) = found.records.into_iter().next().ok_or_else(missing)?;
         let (Some(collection), Some(hash)) = (record.collection, record.previous) else {
             return Err(missing());
         };

@@ -198,6 +198,10 @@ pub(crate) fn number(value: &Value, field: &str) -> u64 {
 
 /// A time field of a reply, without fractional seconds.
 pub(crate) fn time(value: &Value, field: &str) -> String {
-    let whole = text(value, field);
+    seconds(&text(value, field))
+}
+
+/// A time as people read it: without fractional seconds.
+pub(crate) fn seconds(whole: &str) -> String {
     whole.split('.').next().unwrap_or_default().trim_end_matches('Z').replace('T', " ")
 }

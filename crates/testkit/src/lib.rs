@@ -9,6 +9,7 @@ mod programs;
 mod proxy;
 #[cfg(feature = "s3")]
 mod s3;
+mod shared;
 mod stdio;
 
 pub use library::{TestLibrary, error_of, tree};

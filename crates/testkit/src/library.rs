@@ -1,4 +1,4 @@
-//! A library in a temporary folder.
+//! A library in a temporary folder, with its catalog and packs there or on stores that the environment names.
 
 use std::{
     fs,
@@ -9,14 +9,17 @@ use std::{
 
 use serde_json::{Map, Value};
 use shelf_base::{CallContext, ManualClock, Moment, bounds::PAGE_CHARS};
-use shelf_blocks::objects::Folder;
+use shelf_blocks::objects::{Folder, Objects};
 use shelf_engine::{Caller, Library, Options, WorkspaceSettings};
 use shelf_tools::{Context, ErrorReply, Limits, policy::Selection};
 use tempfile::TempDir;
 
+use crate::shared::SharedStores;
+
 /// A library in a temporary folder, which also has room for files to add and folders to restore into.
 pub struct TestLibrary {
     folder: TempDir,
+    stores: Option<SharedStores>,
     /// The library.
     pub library: Library,
     /// Its clock, when a test moves it by hand.
@@ -39,8 +42,10 @@ impl TestLibrary {
         });
         fs::create_dir_all(workspace.root.join("docs")).expect("a workspace");
         fs::write(workspace.root.join("docs/README.md"), "# Read me\n").expect("a file");
-        let library = Library::open(&folder.path().join("library"), options).expect("a new library");
-        Self { folder, library, clock: None }
+        let stores = SharedStores::fresh();
+        let library =
+            Library::open(&folder.path().join("library"), led(&stores, options)).expect("a new library");
+        Self { folder, stores, library, clock: None }
     }
 
     /// An empty library whose clock only moves when the test advances it.
@@ -48,11 +53,19 @@ impl TestLibrary {
         let mut made = Self::new();
         let clock = Arc::new(ManualClock::at(Moment::from_micros(1_790_000_000_000_000)));
         let library = made.folder.path().join("library");
-        let packs = Arc::new(Folder::new(library.join("packs")));
-        made.library =
-            Library::with(&library, packs, clock.clone(), Options::default()).expect("the library");
+        let packs: Arc<dyn Objects> = match &made.stores {
+            Some(stores) => stores.packs(),
+            None => Arc::new(Folder::new(library.join("packs"))),
+        };
+        let options = led(&made.stores, Options::default());
+        made.library = Library::with(&library, packs, clock.clone(), options).expect("the library");
         made.clock = Some(clock);
         made
+    }
+
+    /// Whether catalog and packs are on shared stores, and not in the library's folder.
+    pub fn is_shared(&self) -> bool {
+        self.stores.is_some()
     }
 
     /// Moves the clock forward by whole days.
@@ -76,7 +89,8 @@ impl TestLibrary {
 
     /// Opens the same library again, as another process would.
     pub fn reopen(&self) -> Library {
-        Library::open(&self.folder.path().join("library"), Options::default()).expect("the library")
+        let options = led(&self.stores, Options::default());
+        Library::open(&self.folder.path().join("library"), options).expect("the library")
     }
 
     /// Calls a tool as the owner.
@@ -104,6 +118,14 @@ impl TestLibrary {
     /// Calls a tool that must succeed.
     pub fn ok(&self, tool: &str, arguments: Value) -> Value {
         self.call(tool, arguments).unwrap_or_else(|failure| panic!("{tool}: {}", failure.text))
+    }
+}
+
+/// Options that lead to the stores, if there are any.
+fn led(stores: &Option<SharedStores>, options: Options) -> Options {
+    match stores {
+        Some(stores) => stores.lead(options),
+        None => options,
     }
 }
 

@@ -107,6 +107,11 @@ impl Postgres {
         given.flat_map(|port| ["-p", port])
     }
 
+    /// The id of the server's first process, which is the parent of all others; `None` while it is stopped.
+    pub fn process(&self) -> Option<u32> {
+        self.server.as_ref().map(Child::id)
+    }
+
     /// What the server has said.
     pub fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()

@@ -49,6 +49,12 @@ pub fn processor_seconds(process: u32) -> Option<f64> {
     Some((user + system) / TICKS)
 }
 
+/// The process that has started a process.
+pub fn parent(process: u32) -> Option<u32> {
+    let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    text.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
+
 fn status_megabytes(process: u32, name: &str) -> Option<f64> {
     let text = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;

@@ -3,6 +3,7 @@
 mod binary;
 mod books;
 mod cite;
+mod cluster;
 mod collection;
 mod console;
 mod corpus;
@@ -103,8 +104,9 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
         Some("graph") => graph::run(scale),
         Some("collection") => collection::run(scale),
         Some("console") => console::run(scale),
+        Some("cluster") => cluster::run(scale),
         _ => bail!(
-            "name a benchmark: `cargo xtask bench ingest`, `serve`, `search`, `grep`, `hostile`, `gc`, `books`, `cite`, `graph`, `collection` or `console`"
+            "name a benchmark: `cargo xtask bench ingest`, `serve`, `search`, `grep`, `hostile`, `gc`, `books`, `cite`, `graph`, `collection`, `console` or `cluster`"
         ),
     }
 }

@@ -21,7 +21,7 @@ pub use disk::{Disk, DiskFile, RealDisk};
 pub use failure::Failure;
 pub use folder::Folder;
 pub use memory::Memory;
-pub use s3::{Bucket, BucketSettings};
+pub use s3::{Bucket, BucketSettings, begin_counters};
 
 /// Part of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

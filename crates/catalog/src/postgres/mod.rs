@@ -9,6 +9,7 @@ mod locks;
 mod pool;
 mod schema;
 mod session;
+mod statistics;
 mod writer;
 
 use std::{
@@ -30,6 +31,7 @@ use crate::{
 };
 use pool::{Lent, Pool};
 use session::is_away;
+use statistics::Statistics;
 use writer::Writer;
 
 /// How long a query goes on looking for a database that has gone away.
@@ -100,7 +102,11 @@ impl PostgresCatalog {
         progress: &dyn Fn(u64, u64) -> bool,
         switch: &dyn Fn() -> Result<()>,
     ) -> Result<Transferred> {
-        transfer(source, self, progress, switch)
+        let transferred = transfer(source, self, progress, switch)?;
+        if let Ok(sequence) = crate::Catalog::sequence(self) {
+            Statistics::default().refresh(&self.shared.pool, sequence);
+        }
+        Ok(transferred)
     }
 
     /// Copies the catalog to a file in the same way; from then on the database takes no writes.
@@ -166,6 +172,11 @@ impl PostgresCatalog {
         }
         ended
     }
+}
+
+/// Begins the counter of repeated queries at zero, so that it can be watched before the first.
+pub fn begin_counters() {
+    metrics::counter!("shelf_catalog_retries_total", "backend" => "postgres").increment(0);
 }
 
 /// Measures an operation of the database, with the times that it was repeated.

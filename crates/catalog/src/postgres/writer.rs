@@ -26,6 +26,7 @@ use super::{
     Keys,
     pool::{Lent, Pool},
     session::{Session, is_away, is_collision, state},
+    statistics::Statistics,
 };
 use crate::{
     Error, Result,
@@ -50,6 +51,7 @@ pub(super) struct Writer {
     queue: Mutex<Queue>,
     /// Told when a group has ended.
     ended: Condvar,
+    statistics: Statistics,
 }
 
 #[derive(Default)]
@@ -171,9 +173,9 @@ impl Writer {
         let mut group = Group(self.take_group());
         let outcomes = run(pool, keys, &group.0);
         let jobs = std::mem::take(&mut group.0);
-        let outcomes = match outcomes {
-            Ok(outcomes) => outcomes,
-            Err(error) => jobs.iter().map(|_| Err(copy(&error))).collect(),
+        let (outcomes, end) = match outcomes {
+            Ok(done) => done,
+            Err(error) => (jobs.iter().map(|_| Err(copy(&error))).collect(), None),
         };
         let mut again = Vec::new();
         for (job, outcome) in jobs.into_iter().zip(outcomes) {
@@ -185,6 +187,10 @@ impl Writer {
         }
         let mut queue = self.queue.lock();
         again.into_iter().rev().for_each(|job| queue.jobs.push_front(job));
+        drop(queue);
+        if let Some(sequence) = end {
+            self.statistics.refresh(pool, sequence);
+        }
     }
 
     fn take_group(&self) -> Vec<Arc<dyn Job>> {
@@ -233,16 +239,17 @@ fn copy(error: &Error) -> Error {
 
 /// How an attempt at a group ended.
 enum Attempt {
-    /// With a commit; each job's own outcome.
-    Done(Vec<Result<()>>),
+    /// With a commit; each job's own outcome, and the last journal record.
+    Done(Vec<Result<()>>, Option<u64>),
     /// Without one: it can be tried again.
     Again(Error),
     /// Nobody answered the commit; the last record that it would have written.
     Unanswered(Error, Option<(u64, Digest)>, Vec<Result<()>>),
 }
 
-/// Runs a group, again and again while the database is away for a moment or somebody else is faster.
-fn run(pool: &Pool, keys: &Keys, jobs: &[Arc<dyn Job>]) -> Result<Vec<Result<()>>> {
+/// Runs a group, again and again while the database is away for a moment or somebody else is faster. Gives each job's outcome,
+/// and the last journal record if it is known.
+fn run(pool: &Pool, keys: &Keys, jobs: &[Arc<dyn Job>]) -> Result<(Vec<Result<()>>, Option<u64>)> {
     let until = Instant::now() + AWAY;
     let mut tries = 0;
     loop {
@@ -251,7 +258,7 @@ fn run(pool: &Pool, keys: &Keys, jobs: &[Arc<dyn Job>]) -> Result<Vec<Result<()>
             Err(error) => (Attempt::Again(error), None),
         };
         let error = match attempt {
-            Attempt::Done(outcomes) => return Ok(outcomes),
+            Attempt::Done(outcomes, end) => return Ok((outcomes, end)),
             Attempt::Again(error) => {
                 clean(pool, lent, &error);
                 error
@@ -259,7 +266,7 @@ fn run(pool: &Pool, keys: &Keys, jobs: &[Arc<dyn Job>]) -> Result<Vec<Result<()>
             Attempt::Unanswered(error, end, outcomes) => {
                 clean(pool, lent, &error);
                 match was_made(pool, end) {
-                    Some(true) => return Ok(outcomes),
+                    Some(true) => return Ok((outcomes, None)),
                     Some(false) => error,
                     None => return Err(Error::Away { reason: error.to_string(), is_unsure: true }),
                 }
@@ -305,7 +312,7 @@ fn attempt(session: &Session, keys: &Keys, jobs: &[Arc<dyn Job>]) -> Attempt {
     }
     if let [Err(_)] = outcomes[..] {
         return match session.batch("ROLLBACK") {
-            Ok(()) => Attempt::Done(outcomes),
+            Ok(()) => Attempt::Done(outcomes, None),
             Err(error) => Attempt::Again(error),
         };
     }
@@ -313,7 +320,7 @@ fn attempt(session: &Session, keys: &Keys, jobs: &[Arc<dyn Job>]) -> Attempt {
         return Attempt::Again(error);
     }
     match session.batch("COMMIT") {
-        Ok(()) => Attempt::Done(outcomes),
+        Ok(()) => Attempt::Done(outcomes, turn.end().map(|(sequence, _)| sequence)),
         Err(error) if is_away(&error) => Attempt::Unanswered(error, turn.end(), outcomes),
         Err(error) => Attempt::Again(error),
     }

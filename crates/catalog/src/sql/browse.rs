@@ -7,23 +7,36 @@ use super::{
     rows::{Conditions, DOCUMENT, FROM, collect, document, moment},
 };
 use crate::{
-    Browse, Error, Facet, Facets, Filter, Folder, FolderContent, Order, Page, Record, RecordFilter, Result,
-    Scope, SessionRow,
+    Browse, Error, Facet, Facets, Filter, Folder, FolderContent, Order, Page, RecentRecords, RecordFilter,
+    Result, Scope, SessionRow, Subject,
 };
 
 /// Records of the journal that are looked at for one page.
 const LOOK_BACK: i64 = 250_000;
+
+/// Whose things a record is about. The rows of deleted collections stay, so this can be told of every record.
+const SUBJECT: &str = "CASE
+    WHEN j.operation = 'set_map' THEN 'citations'
+    WHEN j.operation = 'set_book' OR j.collection IN (SELECT c.uuid FROM collections c WHERE c.kind = 'book') THEN 'books'
+    WHEN j.operation IN ('create_collection', 'rename_collection', 'delete_collection', 'create_account', 'update_account',
+        'delete_account', 'revoke_session', 'create_token', 'revoke_token', 'rotate_token') THEN 'documents'
+    WHEN j.document IS NOT NULL AND j.path LIKE 'documents/________-____-____-____-____________' THEN 'documents'
+    ELSE 'store' END";
 
 impl<B: Backend> Browse for B {
     fn folder(&self, scope: &Scope, collection: &str, folder: &str, page: &Page) -> Result<FolderContent> {
         self.view(|connection| content(connection, scope, collection, folder, page))
     }
 
+    fn ends(&self, scope: &Scope, collection: &str, folder: &str) -> Result<Option<(String, String)>> {
+        self.view(|connection| ends(connection, scope, collection, folder))
+    }
+
     fn facets(&self, scope: &Scope, filter: &Filter, most: usize) -> Result<Facets> {
         self.view(|connection| facets(connection, scope, filter, most))
     }
 
-    fn recent(&self, scope: &Scope, filter: &RecordFilter, most: usize) -> Result<(Vec<Record>, bool)> {
+    fn recent(&self, scope: &Scope, filter: &RecordFilter, most: usize) -> Result<RecentRecords> {
         self.view(|connection| recent(connection, scope, filter, most))
     }
 
@@ -56,6 +69,24 @@ fn below(connection: Connection<'_>, scope: &Scope, collection: &str, folder: &s
         conditions.add("d.path < ?", format!("{stem}0"));
     }
     Ok(conditions)
+}
+
+fn ends(
+    connection: Connection<'_>,
+    scope: &Scope,
+    collection: &str,
+    folder: &str,
+) -> Result<Option<(String, String)>> {
+    let inner = below(connection, scope, collection, folder)?;
+    let end = |direction: &str| -> Result<Option<String>> {
+        let sql = format!(
+            "SELECT d.path FROM documents d WHERE {} ORDER BY d.path {direction} LIMIT 1",
+            inner.sql()
+        );
+        let mut query = connection.prepare_cached(&sql)?;
+        Ok(collect(query.query(&inner.parameters())?, |row| row.get(0))?.into_iter().next())
+    };
+    Ok(end("ASC")?.zip(end("DESC")?))
 }
 
 fn content(
@@ -124,7 +155,7 @@ fn recent(
     scope: &Scope,
     filter: &RecordFilter,
     most: usize,
-) -> Result<(Vec<Record>, bool)> {
+) -> Result<RecentRecords> {
     let newest = i64::try_from(read::sequence(connection)?).unwrap_or(i64::MAX);
     let before = filter.before.map_or(newest + 1, |before| i64::try_from(before).unwrap_or(i64::MAX));
     let first = before.saturating_sub(LOOK_BACK).max(1);
@@ -155,13 +186,23 @@ fn recent(
         let words = filter.operations.iter().map(|operation| operation.word());
         conditions.add_many(format!("j.operation IN ({marks})"), words);
     }
+    if let Some(subject) = filter.subject {
+        conditions.add(&format!("{SUBJECT} = ?"), subject.word());
+    }
     let sql = format!(
-        "SELECT sequence, at, account, token, operation, collection, document, path, previous, new, state, seal
+        "SELECT sequence, at, account, token, operation, collection, document, path, previous, new, state, seal, {SUBJECT}
          FROM journal j WHERE {} ORDER BY j.sequence DESC LIMIT {most}",
         conditions.sql()
     );
     let mut query = connection.prepare_cached(&sql)?;
-    let records = collect(query.query(&conditions.parameters())?, read::record)?;
-    let is_all = first <= 1 || records.len() >= most;
-    Ok((records, is_all))
+    let records = collect(query.query(&conditions.parameters())?, |row| {
+        let subject =
+            Subject::from_word(&row.get::<String>(12)?).ok_or(Error::Unreadable("a record's subject"))?;
+        Ok((read::record(row)?, subject))
+    })?;
+    let looked_from = match records.last() {
+        Some((last, _)) if records.len() >= most => last.sequence,
+        _ => u64::try_from(first).unwrap_or(1),
+    };
+    Ok(RecentRecords { records, next_before: (looked_from > 1).then_some(looked_from) })
 }

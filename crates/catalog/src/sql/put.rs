@@ -19,6 +19,9 @@ use crate::{
     PutResult, PutState, Result, Scope, Shelf, Snapshot, SnapshotDraft, TagChange, Update,
 };
 
+/// Documents of one transaction that are many.
+const MANY: usize = 256;
+
 pub(super) fn make_collection(turn: &Turn<'_>, actor: &Actor, name: &str, now: Moment) -> Result<Collection> {
     make(turn, actor, name, CollectionKind::Plain, now)
 }
@@ -80,6 +83,9 @@ pub(super) fn put(turn: &Turn<'_>, put: &Put) -> Result<(Vec<PutResult>, Option<
     let place = shelf(turn, put)?;
     if let Some(upload) = &put.upload {
         books::use_upload(turn, upload, put.now)?;
+    }
+    if let (MANY.., Connection::Sqlite(connection)) = (put.documents.len(), turn.connection) {
+        crate::sqlite::expect_many(connection)?;
     }
     keep_loose(turn, &put.loose)?;
     let results = put

@@ -27,6 +27,7 @@ use rusqlite::{
     trace::{TraceEvent, TraceEventCodes},
 };
 use writer::Writer;
+pub(crate) use writer::expect_many;
 
 use crate::{
     Error, Result,

@@ -205,6 +205,14 @@ const STEPS: &[&str] = &[
         PRIMARY KEY (document, number)
     );
     ",
+    // 8: loose blocks in the order in which they came. Ordered by their ids, which are random, each of them split or shifted
+    // pages of the others.
+    "
+    ALTER TABLE loose_blocks RENAME TO scattered_blocks;
+    CREATE TABLE loose_blocks (number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, bytes BLOB NOT NULL);
+    INSERT INTO loose_blocks (id, bytes) SELECT id, bytes FROM scattered_blocks;
+    DROP TABLE scattered_blocks;
+    ",
 ];
 
 /// The newest version that this program knows.

@@ -30,8 +30,11 @@ use crate::{
 
 /// The most jobs that share one commit.
 const GROUP: usize = 128;
-/// Page cache of the writer, in KiB: enough that the random inserts of a large ingest stay in memory.
-const CACHE_KIB: i64 = 24 * 1_024;
+/// Page cache of the writer, in KiB.
+const CACHE_KIB: i64 = 8 * 1_024;
+/// The same once many documents were written at once: the random inserts of a large ingest stay in memory. It is given back
+/// with the connection, when the server is idle.
+const CACHE_OF_MANY_KIB: i64 = 24 * 1_024;
 
 type Deliver = Box<dyn FnOnce(Option<ffi::Error>) + Send>;
 /// Runs in the turn it is given, or not at all when there is none; gives back what tells its caller.
@@ -205,6 +208,11 @@ fn open(path: &Path) -> Result<Connection> {
     // What a savepoint may have to bring back stays in memory: a file for it would cost a tenth of a small write.
     connection.pragma_update(None, "temp_store", "memory")?;
     Ok(connection)
+}
+
+/// Makes the connection ready for many documents in one transaction.
+pub(crate) fn expect_many(connection: &Connection) -> Result<()> {
+    Ok(connection.pragma_update(None, "cache_size", -CACHE_OF_MANY_KIB)?)
 }
 
 /// The connection that is open, or another if a recovery has set its file aside: what is written to that file would be

@@ -1,9 +1,9 @@
 //! Folders, facets and recent records.
 
-use shelf_base::ids::CollectionId;
+use shelf_base::ids::{CollectionId, DocumentId};
 
 use super::{at, default_collection, put, sample, scope};
-use crate::{Actor, Catalog, Filter, Operation, Order, Page, RecordFilter, Scope, SortBy};
+use crate::{Actor, Catalog, Filter, Operation, Order, Page, RecordFilter, Scope, SortBy, Subject};
 
 pub(super) fn folders_facets_and_records_are_counted(catalog: &dyn Catalog) {
     let collection = default_collection(catalog);
@@ -32,6 +32,10 @@ pub(super) fn folders_facets_and_records_are_counted(catalog: &dyn Catalog) {
     assert_eq!(look("", &page(1, 1)).1, ["top"]);
     assert_eq!(look("a/", &page(10, 0)), (vec![("ä".into(), 2, 5)], vec!["a/one".into()], 1));
     assert_eq!(look("a/ä/", &page(10, 0)).1, ["a/ä/three", "a/ä/two"]);
+    let ends = |folder: &str| catalog.ends(&scope(), "default", folder).expect("an answer");
+    assert_eq!(ends(""), Some(("a/one".into(), "top".into())));
+    assert_eq!(ends("a/"), Some(("a/one".into(), "a/ä/two".into())));
+    assert_eq!(ends("nowhere/"), None);
     let elsewhere = Scope::Collection(CollectionId::fresh());
     let nothing = catalog.folder(&elsewhere, "default", "", &page(10, 0)).expect("a folder");
     assert!(nothing.folders.is_empty() && nothing.documents.is_empty() && nothing.total == 0);
@@ -44,8 +48,11 @@ pub(super) fn folders_facets_and_records_are_counted(catalog: &dyn Catalog) {
     assert!(catalog.facets(&elsewhere, &Filter::default(), 10).expect("facets").types.is_empty());
 
     catalog.delete(&Actor::local(), &scope(), &[made[0].id], at(90_001)).expect("a deletion");
-    let recent =
-        |scope: &Scope, filter: RecordFilter| catalog.recent(scope, &filter, 100).expect("records").0;
+    let recent = |scope: &Scope, filter: RecordFilter| -> Vec<_> {
+        let found = catalog.recent(scope, &filter, 100).expect("records");
+        assert_eq!(found.next_before, None, "everything was looked at");
+        found.records.into_iter().map(|(record, _)| record).collect()
+    };
     let all = recent(&scope(), RecordFilter::default());
     assert_eq!((all[0].operation, all[0].path.as_str()), (Operation::Delete, "top"));
     assert!(all.windows(2).all(|pair| pair[0].sequence > pair[1].sequence));
@@ -56,4 +63,12 @@ pub(super) fn folders_facets_and_records_are_counted(catalog: &dyn Catalog) {
     let older = RecordFilter { before: Some(all[0].sequence), ..RecordFilter::default() };
     assert_eq!(recent(&scope(), older).len(), all.len() - 1);
     assert!(recent(&elsewhere, RecordFilter::default()).is_empty());
+    let some = catalog.recent(&scope(), &RecordFilter::default(), 2).expect("records");
+    assert_eq!(some.next_before, Some(all[1].sequence), "there are older ones");
+    put(catalog, collection, 90_002, vec![sample(&format!("documents/{}", DocumentId::fresh()), "titled")]);
+    let of = |subject| recent(&scope(), RecordFilter { subject: Some(subject), ..RecordFilter::default() });
+    assert_eq!(of(Subject::Documents)[0].operation, Operation::Add);
+    assert!(of(Subject::Documents)[1..].iter().all(|record| record.document.is_none()));
+    assert!(of(Subject::Books).is_empty() && of(Subject::Citations).is_empty());
+    assert_eq!(of(Subject::Store).len() + of(Subject::Documents).len(), all.len() + 1);
 }

@@ -24,7 +24,7 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
                 dt { "Signed in as" } dd { (visitor.kind) @if !visitor.may_write { ", read only" } @if visitor.may_administer { ", administrator" } }
                 @if let Some(profile) = &profile {
                     @if let Some(email) = profile.maybe("email") { dt { "Email address" } dd { (words::plain(email)) } }
-                    dt { "Made" } dd { (words::time(profile.text("created_at"))) }
+                    @if has_password { dt { "Made" } dd { (words::time(profile.text("created_at"))) } }
                 }
                 @if let Some(usage) = &usage {
                     dt { "Documents" } dd { (words::count(usage.number("documents"))) " in " (words::counted(usage.number("collections"), "collection", "collections")) ", " (words::bytes(usage.number("bytes"))) }

@@ -54,64 +54,141 @@ const OPERATIONS: [&str; 22] = [
 /// Events on a page.
 const EVENTS: u64 = 100;
 
-pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
-    let kind = request.query("kind").unwrap_or_default();
-    let told = ("told", "", &super::start::TOLD[..]);
-    let alone = OPERATIONS.iter().find(|operation| **operation == kind);
-    let alone = alone.map(|operation| (*operation, "", std::slice::from_ref(operation)));
-    let (kind, _, operations) =
-        KINDS.into_iter().chain([told]).chain(alone).find(|(key, ..)| *key == kind).unwrap_or(KINDS[0]);
-    let collection = request.query("collection").unwrap_or_default();
-    let by = request.query("by").unwrap_or_default();
-    let mut arguments = json!({ "limit": EVENTS, "operations": operations });
-    for (name, value) in [("collection", collection), ("by", by)] {
-        if !value.is_empty() {
-            arguments[name] = json!(value);
+/// The families whose things the journal tells apart, and the one that has a record of its own.
+const FAMILIES: [(&str, &str); 6] = [
+    ("", "All families"),
+    ("store", "Store: paths, snapshots"),
+    ("documents", "Documents: titles, collections, access"),
+    ("books", "Books"),
+    ("citations", "Citations: maps"),
+    (WORKSPACE, "Workspace"),
+];
+const WORKSPACE: &str = "workspace";
+
+/// Which events are shown.
+struct Asked<'a> {
+    kind: &'static str,
+    operations: &'static [&'static str],
+    family: &'static str,
+    collection: &'a str,
+    by: &'a str,
+}
+
+impl<'a> Asked<'a> {
+    fn of(request: &'a Request) -> Self {
+        let word = |name| request.query(name).unwrap_or_default();
+        let kind = word("kind");
+        let told = ("told", "", &super::start::TOLD[..]);
+        let alone = OPERATIONS.iter().find(|operation| **operation == kind);
+        let alone = alone.map(|operation| (*operation, "", std::slice::from_ref(operation)));
+        let (kind, _, operations) =
+            KINDS.into_iter().chain([told]).chain(alone).find(|(key, ..)| *key == kind).unwrap_or(KINDS[0]);
+        let family = FAMILIES.into_iter().find(|(key, _)| *key == word("family")).unwrap_or(FAMILIES[0]).0;
+        Self { kind, operations, family, collection: word("collection"), by: word("by") }
+    }
+
+    /// The address of these events: of the page, or of what follows them.
+    fn address(&self, path: &str, before: &str) -> String {
+        let pairs = [
+            ("kind", self.kind),
+            ("family", self.family),
+            ("collection", self.collection),
+            ("by", self.by),
+            ("before", before),
+        ];
+        links::with(path, &pairs)
+    }
+
+    /// The events, as the tool gives them.
+    fn find(&self, host: &dyn Host, request: &Request) -> Result<Value, shelf_tools::ErrorReply> {
+        if self.family == WORKSPACE {
+            return Ok(json!({ "events": [], "complete": true }));
         }
+        let mut arguments = json!({ "limit": EVENTS, "operations": self.operations });
+        for (name, value) in [("collection", self.collection), ("by", self.by), ("family", self.family)] {
+            if !value.is_empty() {
+                arguments[name] = json!(value);
+            }
+        }
+        for name in ["after", "before"] {
+            if let Some(number) = request.query(name).and_then(|number| number.parse::<u64>().ok()) {
+                arguments[name] = json!(number);
+            }
+        }
+        ask(host, "activity", arguments)
     }
-    if let Some(after) = request.query("after").and_then(|after| after.parse::<u64>().ok()) {
-        arguments["after"] = json!(after);
+
+    /// Whether the charts of calls, which know tools only, show the same as the table.
+    fn fits_charts(&self) -> bool {
+        self.kind.is_empty() && self.collection.is_empty() && self.by.is_empty()
     }
-    if let Some(before) = request.query("before").and_then(|before| before.parse::<u64>().ok()) {
-        arguments["before"] = json!(before);
+
+    /// Why there are no events.
+    fn nothing(&self) -> Markup {
+        if self.family == WORKSPACE {
+            return frame::empty(
+                "Nothing in the journal",
+                html! { p { "Tools of the workspace change no documents. What agents wrote down is in the workspace's own record: " a href="/memory" { "Memory" } "." } },
+            );
+        }
+        if self.family.is_empty() && self.fits_charts() {
+            return frame::empty(
+                "Nothing yet",
+                html! { p { "What is stored, changed and deleted is listed here." } },
+            );
+        }
+        frame::empty(
+            "Nothing fits",
+            html! { p { "No event fits all of these filters. " a href="/activity" { "Show everything" } } },
+        )
     }
-    let found = ask(host, "activity", arguments)?;
+}
+
+pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
+    let asked = Asked::of(request);
+    let found = asked.find(host, request)?;
     let events = found.list("events");
     if request.query("part") == Some("rows") {
         return Ok(Reply::html(200, table(events, true)));
     }
-    let shelves = ask(host, "list_collections", json!({})).unwrap_or_default();
-    let to = |kind: &str, before: &str| {
-        links::with(
-            "/activity",
-            &[("kind", kind), ("collection", collection), ("by", by), ("before", before)],
-        )
-    };
-    let stream = links::with("/activity/stream", &[("kind", kind), ("collection", collection), ("by", by)]);
     let newest = request.query("before").is_none();
+    let stream = (newest && asked.family != WORKSPACE).then(|| asked.address("/activity/stream", ""));
+    let is_complete = found.flag("complete");
     Ok(frame::page(
         host,
         request,
         "Activity",
         html! {
             h1 { "Activity" }
-            form.filters {
-                label { "What " select name="kind" { @for (key, name, _) in KINDS { option value=(key) selected[key == kind] { (name) } }
-                    optgroup label="One operation" { @for operation in OPERATIONS { option value=(operation) selected[operation == kind] { (operation.replace('_', " ")) } } } } }
-                label { "Where " select name="collection" { option value="" { "All collections" }
-                    @for shelf in shelves.list("collections") { option value=(shelf.text("name")) selected[shelf.text("name") == collection] { (words::plain(shelf.text("name"))) } } } }
-                label { "Who " input name="by" value=(by) size="14" list="people" placeholder="anybody"; }
-                datalist id="people" { @for name in people(events) { option value=(name) {} } }
-                button { "Show" }
-                @if newest { label.live hidden data-live-switch="" { input type="checkbox" checked; " Live" } }
+            (filters(host, &asked, events, stream.is_some()))
+            @if newest && asked.fits_charts() { (charts::calls(host, asked.family)) }
+            div data-live=[stream] {
+                @if events.is_empty() && is_complete { (asked.nothing()) }
+                (table(events, true))
             }
-            @if newest && by.is_empty() && collection.is_empty() && kind.is_empty() { (charts::calls(host)) }
-            div data-live=[newest.then_some(stream)] { (table(events, true)) }
-            @if events.is_empty() { (frame::empty("Nothing yet", html! { p { "What is stored, changed and deleted is listed here." } })) }
-            @if !found.flag("complete") { p.note { "Older events were not looked at." } }
-            @if let Some(before) = found.get("next_before").and_then(Value::as_u64) { p { a.more href=(to(kind, &before.to_string())) rel="next" { "Older" } } }
+            @if !is_complete { p.note { "The journal is long, and only its newest part was looked at." } }
+            @if let Some(before) = found.get("next_before").and_then(Value::as_u64) {
+                p { a.more href=(asked.address("/activity", &before.to_string())) rel="next" { @if is_complete { "Older" } @else { "Look further back" } } }
+            }
         },
     ))
+}
+
+fn filters(host: &dyn Host, asked: &Asked<'_>, events: &[Value], is_live: bool) -> Markup {
+    let shelves = ask(host, "list_collections", json!({})).unwrap_or_default();
+    html! {
+        form.filters {
+            label { "What " select name="kind" { @for (key, name, _) in KINDS { option value=(key) selected[key == asked.kind] { (name) } }
+                optgroup label="One operation" { @for operation in OPERATIONS { option value=(operation) selected[operation == asked.kind] { (operation.replace('_', " ")) } } } } }
+            label { "Family " select name="family" { @for (key, name) in FAMILIES { option value=(key) selected[key == asked.family] { (name) } } } }
+            label { "Where " select name="collection" { option value="" { "All collections" }
+                @for shelf in shelves.list("collections") { option value=(shelf.text("name")) selected[shelf.text("name") == asked.collection] { (words::plain(shelf.text("name"))) } } } }
+            label { "Who " input name="by" value=(asked.by) size="14" list="people" placeholder="anybody"; }
+            datalist id="people" { @for name in people(events) { option value=(name) {} } }
+            button { "Show" }
+            @if is_live { label.live hidden data-live-switch="" { input type="checkbox" checked; " Live" } }
+        }
+    }
 }
 
 /// Whoever did something, each once.
@@ -167,7 +244,12 @@ pub(super) fn table(events: &[Value], with_place: bool) -> Markup {
 }
 
 fn subject(event: &Value) -> Markup {
-    let path = words::plain(event.text("path"));
+    // A token is told by its label; its id stands before it.
+    let path = match (event.text("operation"), event.text("path").split_once(' ')) {
+        ("create_token" | "revoke_token" | "rotate_token", Some((_, label))) if !label.is_empty() => label,
+        _ => event.text("path"),
+    };
+    let path = words::plain(path);
     html! {
         @match event.maybe("document_id") {
             Some(id) => a href=(links::document(id)) { (path) },

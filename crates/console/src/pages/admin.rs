@@ -28,8 +28,8 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
             h1 { "Administration" }
             h2 { "Users" }
             form.filters { label { "Find " input name="user" value=(matching) placeholder="name or address"; } button { "Find" } }
-            (user_table(host, users.value.as_array().map_or(&[][..], Vec::as_slice)))
-            @if let Some(total) = users.about.get("total").and_then(Value::as_u64) { p.note { (words::counted(total, "user", "users")) "." } }
+            (user_table(host, users.value.as_array().map_or(&[][..], Vec::as_slice), matching))
+            @if let Some(total @ 1..) = users.about.get("total").and_then(Value::as_u64) { p.note { (words::counted(total, "user", "users")) "." } }
             @if host.may("create_user") { details { summary { "Make a user" } form.stack method="post" action="/admin/create" {
                 (frame::proof(host))
                 label { "Name" input name="username" required maxlength="64" autocomplete="off"; }
@@ -84,9 +84,10 @@ fn check(host: &dyn Host) -> Result<Markup, shelf_tools::ErrorReply> {
     })
 }
 
-fn user_table(host: &dyn Host, users: &[Value]) -> Markup {
+fn user_table(host: &dyn Host, users: &[Value], matching: &str) -> Markup {
     html! {
-        @if users.is_empty() { p.note { "There are no such users." } }
+        @if users.is_empty() && matching.is_empty() { p.note { "Nobody has an account yet. The owner of the library needs none." } }
+        @else if users.is_empty() { p.note { "No name or address has “" (words::plain(matching)) "” in it." } }
         @else { div.scroll { table.data {
             thead { tr { th scope="col" { "Name" } th scope="col" { "Email address" } th scope="col" { "State" } th scope="col" { "Made" } th { span.hidden { "Actions" } } } }
             tbody { @for user in users {

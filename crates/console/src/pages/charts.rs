@@ -12,13 +12,14 @@ const TOOLS: usize = 12;
 const WIDTH: f64 = 240.0;
 const HEIGHT: f64 = 40.0;
 
-/// Calls per minute, errors and durations by tool. Nothing for whoever may not see that.
-pub(super) fn calls(host: &dyn Host) -> Markup {
+/// Calls per minute, errors and durations by tool, of one family when it is named. Nothing for whoever may not see that.
+pub(super) fn calls(host: &dyn Host, family: &str) -> Markup {
     if !host.may("call_statistics") {
         return html! {};
     }
     let Ok(found) = ask(host, "call_statistics", json!({})) else { return html! {} };
-    let mut tools: Vec<&Value> = found.list("tools").iter().collect();
+    let fits = |tool: &&Value| family.is_empty() || tool.text("family") == family;
+    let mut tools: Vec<&Value> = found.list("tools").iter().filter(fits).collect();
     if tools.is_empty() {
         return html! {};
     }

@@ -10,6 +10,24 @@ use crate::{Host, Reply, Request, fields::Fields, frame, links, words};
 
 /// Nodes in a picture.
 const NODES: usize = 300;
+/// The kinds of nodes that can be listed.
+const KINDS: [&str; 13] = [
+    "function",
+    "method",
+    "class",
+    "struct",
+    "enum",
+    "trait",
+    "interface",
+    "module",
+    "heading",
+    "reference",
+    "collection",
+    "tag",
+    "snapshot",
+];
+/// Nodes of one kind on a page.
+const LISTED: u64 = 200;
 /// Rounds in which nodes find their places; fewer where there are many, because each looks at every pair.
 const ROUNDS: (u32, u32) = (120, 50);
 /// The picture is so wide and high.
@@ -50,13 +68,19 @@ struct Found {
 }
 
 impl Found {
-    /// Takes in what a walk gave.
-    fn take(&mut self, side: &Value) {
+    /// Takes in what a walk gave, until there are so many nodes.
+    fn take(&mut self, side: &Value, most: usize) {
         self.truncated |= side.flag("truncated");
         for node in side.list("connected_nodes") {
-            if self.nodes.len() < NODES && self.keys.insert(node.text("node_key").to_owned()) {
-                self.nodes.push(node.clone());
+            if self.keys.contains(node.text("node_key")) {
+                continue;
             }
+            if self.nodes.len() >= most {
+                self.truncated |= most == NODES;
+                break;
+            }
+            self.keys.insert(node.text("node_key").to_owned());
+            self.nodes.push(node.clone());
         }
         for edge in side.list("edges") {
             self.edges.insert((
@@ -102,7 +126,10 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
     let relation = RELATIONS.into_iter().find(|known| request.query("relation") == Some(known));
     let asked = Asked { depth, relation, opened: request.all("open").take(OPENED).collect() };
     let body = match (node, name) {
-        (None, None) => entrance(host)?,
+        (None, None) => match request.query("type") {
+            Some(kind) => of_kind(host, kind, request.query("offset"))?,
+            None => entrance(host)?,
+        },
         _ => {
             let found = around(host, node, name, &asked)?;
             if request.query("part") == Some("data") {
@@ -142,22 +169,46 @@ fn relation_word(relation: &str) -> String {
     relation.to_lowercase().replace('_', " ")
 }
 
-/// Kinds of nodes, to begin with.
+/// Documents, tags and kinds of nodes, to begin with. How many nodes of a kind there are is not told, because that takes a
+/// look at every document.
 fn entrance(host: &dyn Host) -> Result<Markup, shelf_tools::ErrorReply> {
-    let types = ask(host, "graph", json!({ "list_types": true }))?;
-    let tags = ask(host, "graph", json!({ "list_type": "tag", "limit": 60 })).unwrap_or_default();
-    let documents = ask(host, "list", json!({ "recent": 12, "limit": 12 })).unwrap_or_default();
+    let documents = ask(host, "list", json!({ "recent": 12, "limit": 12 }))?;
+    let facets = ask(host, "facets", json!({})).unwrap_or_default();
+    let tags = facets.list("tags");
+    let to = |key: String| links::with("/graph", &[("node", &key)]);
     Ok(html! {
-        p { "Links, imports, calls, tags and citations between documents. Begin with a document or a tag." }
+        p { "Links, imports, calls, tags and citations between documents. Begin with a document, a tag or a symbol." }
         div.halves {
-            section { h2 { "Stored last" } ul.plain { @for document in documents.list("documents") {
-                li { a href=(links::with("/graph", &[("node", &format!("doc:{}", document.text("document_id")))])) { (words::plain(super::document::title(document))) } " " span.note { (words::plain(document.text("path"))) } }
-            } } }
+            section { h2 { "Stored last" }
+                @if documents.list("documents").is_empty() { p.note { "Nothing yet." } }
+                ul.plain { @for document in documents.list("documents") {
+                    li { a href=(to(format!("doc:{}", document.text("document_id")))) { (words::plain(super::document::title(document))) } " " span.note { (words::plain(document.text("path"))) } }
+                } } }
             section {
-                h2 { "What there is" }
-                table.data { tbody { @for kind in types.list("types") { tr { td { (kind.text("type")) } td.figure { (words::count(kind.number("count"))) } } } } }
-                @if !tags.list("nodes").is_empty() { h2 { "Tags" } p.tags { @for tag in tags.list("nodes") { span.tag { (node_link(tag)) } } } }
+                @if !tags.is_empty() { h2 { "Tags" } p.tags { @for tag in tags { span.tag { a href=(to(format!("tag:{}", tag.text("value")))) { (words::plain(tag.text("value"))) } " " span.figure { (words::count(tag.number("document_count"))) } } " " } } }
+                h2 { "Everything of one kind" }
+                p.tags { @for kind in KINDS { span.tag { a href=(links::with("/graph", &[("type", kind)])) { (kind) } } " " } }
             }
+        }
+    })
+}
+
+/// Nodes of one kind, to begin with: symbols have no page that one could come from.
+fn of_kind(host: &dyn Host, kind: &str, offset: Option<&str>) -> Result<Markup, shelf_tools::ErrorReply> {
+    let offset = offset.and_then(|offset| offset.parse::<u64>().ok()).unwrap_or(0);
+    let found = ask(host, "graph", json!({ "list_type": kind, "limit": LISTED, "offset": offset }))?;
+    let nodes = found.list("nodes");
+    let to = |offset: u64| links::with("/graph", &[("type", kind), ("offset", &offset.to_string())]);
+    Ok(html! {
+        p.where { a href="/graph" { "All kinds" } " · " (words::plain(kind)) }
+        @if nodes.is_empty() { (frame::empty("None of this kind", html! { p { a href="/graph" { "What there is" } } })) }
+        ul.plain { @for node in nodes {
+            li { a href=(links::with("/graph", &[("node", node.text("node_key"))])) { (words::plain(node.text("name"))) }
+                @if let Some(path) = node.maybe("path") { " " span.note { (words::plain(path)) } } }
+        } }
+        p.pager {
+            @if offset > 0 { a href=(to(offset.saturating_sub(LISTED))) rel="prev" { "Before" } }
+            @if let Some(next) = found.get("next_offset").and_then(Value::as_u64) { a href=(to(next)) rel="next" { "After" } }
         }
     })
 }
@@ -182,23 +233,29 @@ fn around(
         (Some(name), _) => ("name", name),
         (None, node) => ("node_key", node.unwrap_or_default()),
     };
-    for reverse in [false, true] {
-        let side = walk(origin, (asked.depth, NODES / 2), reverse)?;
-        found.keys.insert(side["origin"].text("node_key").to_owned());
-        found.origin = side["origin"].clone();
-        found.take(&side);
+    let [ahead, back] =
+        [walk(origin, (asked.depth, NODES), false)?, walk(origin, (asked.depth, NODES), true)?];
+    found.origin = ahead["origin"].clone();
+    found.keys.insert(found.origin.text("node_key").to_owned());
+    for (side, most) in sides(&ahead, &back) {
+        found.take(side, most);
     }
     for opened in &asked.opened {
         for reverse in [false, true] {
             // What is gone by now has no neighbours, and is no reason to show nothing.
             if let Ok(side) = walk(("node_key", opened), (1, BESIDE), reverse) {
-                found.take(&side);
+                found.take(&side, NODES);
             }
         }
     }
     let Found { keys, edges, .. } = &mut found;
     edges.retain(|(from, to, _)| keys.contains(from) && keys.contains(to));
     Ok(found)
+}
+
+/// The order in which both directions are taken in: half of the room is for each, and what one does not need is the other's.
+fn sides<'a>(ahead: &'a Value, back: &'a Value) -> [(&'a Value, usize); 3] {
+    [(ahead, NODES / 2), (back, NODES), (ahead, NODES)]
 }
 
 fn neighbourhood(found: &Found, asked: &Asked<'_>) -> Markup {
@@ -223,7 +280,9 @@ fn neighbourhood(found: &Found, asked: &Asked<'_>) -> Markup {
             @if found.truncated { " · there are more than are shown" } }
         @if found.nodes.is_empty() { (frame::empty("No neighbours", html! { p { "Nothing is connected with it" @if relation.is_some() { " by this relation" } "." } })) }
         @else { div.graph {
-            (picture(found, &to, &is_open))
+            div.picture-of-graph { (picture(found, &to, &is_open))
+                p.actions data-graph-tools="" hidden { button type="button" data-zoom="0.7" { "Closer" } button type="button" data-zoom="1.4" { "Further" } button type="button" data-zoom="whole" { "Whole picture" }
+                    span.note { "Drag to move, turn the wheel to zoom, click a node to add its neighbours." } } }
             div.neighbours { h2 { "As a list" } ul.plain { @for node in &found.nodes {
                 @let key = node.text("node_key");
                 li { a href=(asked.around(key, &[])) { (words::plain(node.text("name"))) } " " span.note { (node.text("type")) " · " (words_of(key).join(", ")) " · "
@@ -239,7 +298,10 @@ fn picture(found: &Found, to: &dyn Fn(&str) -> String, is_open: &dyn Fn(&str) ->
     let places = layout(&all, &found.edges);
     let at: BTreeMap<&str, (f64, f64)> =
         all.iter().zip(&places).map(|(node, place)| (node.text("node_key"), *place)).collect();
-    let few = all.len() <= 60;
+    // Names that would stand on each other are read by pointing at a node, or by looking closer.
+    let is_named = |place: usize, node: &Value| {
+        place == 0 || all.len() <= 60 || node.number("distance") <= 1 && all.len() <= 120
+    };
     html! {
         svg data-graph="" viewBox=(view_box(&places)) role="group" aria-label="Picture of the neighbourhood; the list beside it says the same" {
             g { @for (from, target, word) in &found.edges {
@@ -252,7 +314,7 @@ fn picture(found: &Found, to: &dyn Fn(&str) -> String, is_open: &dyn Fn(&str) ->
                 a class={ (if key.starts_with("doc:") { "doc" } else if key.starts_with("tag:") { "tag-node" } else { "other" }) @if place == 0 { " origin" } @if is_open(key) { " opened" } } href=(to(key)) data-node=(key) transform={ "translate(" (round(*x)) " " (round(*y)) ")" } {
                     title { (words::plain(node.text("name"))) " (" (node.text("type")) @if place > 0 { ": " (if is_open(key) { "fold" } else { "expand" }) } ")" }
                     circle r=(if place == 0 { 11 } else { 7 }) {}
-                    @if few || place == 0 || node.number("distance") <= 1 && all.len() <= 120 { text x="12" y="4" { (words::clipped(&words::plain(node.text("name")), 26)) } }
+                    text.far[!is_named(place, node)] x="12" y="4" { (words::clipped(&words::plain(node.text("name")), 26)) }
                 }
             } }
         }
@@ -347,6 +409,32 @@ mod tests {
         );
         assert_eq!(asked.turned("doc:a", "doc:b"), "/graph?node=doc%3Aa&depth=2&relation=CALLS");
         assert_eq!(asked.turned("doc:a", "doc:a"), asked.around("doc:a", &["doc:b"]));
+    }
+
+    #[test]
+    fn both_directions_have_room() {
+        let side = |name: &str, count: usize| {
+            let nodes: Vec<Value> =
+                (0..count).map(|at| json!({ "node_key": format!("{name}:{at}") })).collect();
+            json!({ "connected_nodes": nodes, "edges": [] })
+        };
+        for (ahead, back, shown, is_cut) in [
+            (300, 0, (300, 0), false),
+            (0, 300, (0, 300), false),
+            (300, 300, (150, 150), true),
+            (200, 90, (200, 90), false),
+            (290, 20, (280, 20), true),
+        ] {
+            let (ahead, back) = (side("a", ahead), side("b", back));
+            let mut found = Found::default();
+            for (side, most) in sides(&ahead, &back) {
+                found.take(side, most);
+            }
+            let of = |name: &str| {
+                found.nodes.iter().filter(|node| node.text("node_key").starts_with(name)).count()
+            };
+            assert_eq!(((of("a"), of("b")), found.truncated), (shown, is_cut));
+        }
     }
 
     #[test]

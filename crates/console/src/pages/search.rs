@@ -198,6 +198,13 @@ fn unmarked(line: &str) -> String {
     line.replace("\u{1b}[1;31m", "").replace("\u{1b}[0m", "")
 }
 
+/// The address of a line that a pattern found: of the page that shows it, or of a part of that page.
+fn found_at(question: &Question<'_>, (path, hash): (&str, &str), line: &str, part: &str) -> String {
+    let pairs =
+        [("path", path), ("hash", hash), ("collection", question.collection), ("line", line), ("part", part)];
+    links::with("/to", &pairs)
+}
+
 /// The matching lines of one document, each with its place in the reply.
 struct File<'a> {
     path: &'a str,
@@ -244,12 +251,15 @@ fn by_pattern(
             (words::counted(found.number("total_files"), "document", "documents")) }
         @if matches.is_empty() { (nothing(question)) }
         ol.hits { @for File { path, hash, lines } in &files {
-            @let to = |line: &str| links::with("/to", &[("path", path), ("hash", hash), ("collection", question.collection), ("line", line)]);
-            li.hit-item {
+            @let to = |line: &str| found_at(question, (path, hash), line, "");
+            @let first = lines.first().map_or_else(String::new, |(_, line)| line.number("line_number").to_string());
+            @let quoted: Vec<&str> = lines.iter().map(|(_, line)| line.text("line")).collect();
+            li.hit-item data-preview=(found_at(question, (path, hash), &first, "preview")) {
                 h2 { a href=(to("")) { (words::plain(path)) } }
                 div.snippet { @for (at, line) in lines {
                     div.match { a.number href=(to(&line.number("line_number").to_string())) { (line.number("line_number")) } span { (shown(*at, line)) } }
                 } }
+                p.actions { (frame::copy("Copy link", &to(&first))) (frame::copy("Copy quotation", &format!("> {}\n\n— {path}, line {first}", quoted.join("\n> ")))) }
             }
         } }
         @if let Some(next) = next { p { a.more href=(next) rel="next" { "More results" } } }

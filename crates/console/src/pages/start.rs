@@ -47,8 +47,10 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
             div.halves {
                 section aria-labelledby="happened" {
                     h2 id="happened" { "What happened" }
-                    @if events.list("events").is_empty() { p.note { "Nothing yet." } }
-                    div data-live=[host.may("activity").then_some("/activity/stream?kind=told")] data-most=(EVENTS) { (activity::table(events.list("events"), true)) }
+                    div data-live=[host.may("activity").then_some("/activity/stream?kind=told")] data-most=(EVENTS) {
+                        @if events.list("events").is_empty() { p.note.nothing { "Nothing yet." } }
+                        (activity::table(events.list("events"), true))
+                    }
                     @if host.may("activity") { p { a href="/activity" { "All activity" } } }
                 }
                 section aria-labelledby="shelves" {

@@ -27,6 +27,10 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
         return Ok(Reply::to(links::raw(id, None)));
     }
     let line: u64 = request.query("line").and_then(|line| line.parse().ok()).unwrap_or(0);
+    if request.query("part") == Some("preview") {
+        let lines = if line == 0 { String::new() } else { format!("{line}-{line}") };
+        return Ok(Reply::to(links::with(&links::document(id), &[("part", "preview"), ("lines", &lines)])));
+    }
     let address = links::lines(id, line, line);
     let fragment =
         if fragment.is_empty() { String::new() } else { format!("#u-{}", links::encoded(fragment)) };

@@ -26,7 +26,7 @@ pub(super) fn list(host: &dyn Host, shown: &Shown<'_>) -> Markup {
             div.scroll { table.data {
                 thead { tr {
                     th scope="col" { "From" } th scope="col" { "To" } th scope="col" { "Version" } th scope="col" { "Stored" }
-                    th scope="col" { "By" } th scope="col" { "Size" } th scope="col" { "Hash" } th { span.hidden { "Actions" } }
+                    th scope="col" { "By" } th.figure scope="col" { "Size" } th scope="col" { "Hash" } th { span.hidden { "Actions" } }
                 } }
                 tbody { @for (at, version) in versions.iter().enumerate() {
                     @let hash = version.text("hash");

@@ -58,11 +58,17 @@ pub(crate) fn page(text: &str, mime: &str) -> Markup {
     let rows = rows(text, separator(text, mime), ROWS + 1);
     let is_cut = rows.len() > ROWS;
     let number = |value: &str| !value.is_empty() && value.trim().parse::<f64>().is_ok();
+    // The name of a column stands over its values.
+    let is_figure = |column: usize| {
+        let mut values =
+            rows.iter().skip(1).filter_map(|row| row.get(column)).filter(|value| !value.is_empty());
+        values.next().is_some_and(|value| number(value)) && values.all(|value| number(value))
+    };
     html! {
         div.scroll tabindex="0" role="region" aria-label="Table" {
             table.data {
                 @if let Some(head) = rows.first() {
-                    thead { tr { @for name in head.iter().take(COLUMNS) { th scope="col" { (words::plain(name)) } } } }
+                    thead { tr { @for (column, name) in head.iter().take(COLUMNS).enumerate() { th.figure[is_figure(column)] scope="col" { (words::plain(name)) } } } }
                 }
                 tbody {
                     @for row in rows.iter().skip(1).take(ROWS) {

@@ -176,3 +176,25 @@ fn bytes_take_a_quarter_of_the_space_and_keep_the_vector() {
     let floats = Vectors::open(folder.path(), MODEL, Precision::Floats).unwrap();
     assert_eq!(floats.get(&key).unwrap(), None);
 }
+
+#[test]
+fn the_oldest_go_when_there_are_too_many() {
+    let folder = tempdir().unwrap();
+    let mut vectors = open(&folder);
+    let numbers: Vec<usize> = (0..10).collect();
+    append(&mut vectors, &numbers);
+    let mut reader = open(&folder);
+    vectors.trim(10).unwrap();
+    check(&vectors, &numbers, &[]);
+    vectors.trim(9).unwrap();
+    check(&vectors, &[6, 7, 8, 9], &[0, 1, 2, 3, 4, 5]);
+    // Another process looks at the old places until it notices, and finds nothing wrong there.
+    for &number in &numbers {
+        let found = reader.get(&key(number)).unwrap();
+        assert!(found.is_none_or(|found| found == vector(number)), "{number}");
+    }
+    append(&mut vectors, &[20]);
+    reader.refresh().unwrap();
+    check(&reader, &[6, 7, 8, 9, 20], &[0, 5]);
+    check(&open(&folder), &[6, 7, 8, 9, 20], &[0, 5]);
+}

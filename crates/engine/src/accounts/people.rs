@@ -133,7 +133,7 @@ impl Library {
             collection_tokens: active(Holder::Collections(scope.clone()))?,
             ..Usage::default()
         };
-        for summary in self.catalog.collections(scope)? {
+        for summary in self.collections(caller)? {
             usage.collections += 1;
             usage.documents += summary.documents;
             usage.bytes += summary.bytes;

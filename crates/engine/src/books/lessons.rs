@@ -3,7 +3,9 @@
 use shelf_base::{CallContext, Digest, Moment};
 use shelf_catalog::{CollectionKind, Document, Expected, Metadata};
 
-use super::{Answer, BookDraft, BookError, check_path, failed, full_path, registry, summary_path};
+use super::{
+    Answer, BookDraft, BookError, check_path, failed, full_path, is_summary, registry, summary_path,
+};
 use crate::{
     Caller, Error, Library, Result,
     commit::{Content, DeleteDraft},
@@ -89,7 +91,7 @@ impl Library {
             caller,
             (book, path),
             content,
-            (CONTENT_BYTES, expected.unwrap_or_default()),
+            (if is_summary(path) { SUMMARY_BYTES } else { CONTENT_BYTES }, expected.unwrap_or_default()),
             call,
         )
     }

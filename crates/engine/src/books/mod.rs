@@ -26,7 +26,9 @@ pub use error::{BookError, name_of as book_error_name};
 pub use folder::FolderTally;
 pub use history::{BookVersion, PathHash, Plan};
 pub use lessons::{BookFile, BookWritten};
-use names::{asset_path, check_asset_type, check_book_id, check_path, full_path, stored_name, summary_path};
+use names::{
+    asset_path, check_asset_type, check_book_id, check_path, full_path, is_summary, stored_name, summary_path,
+};
 pub(crate) use paths::BookPaths;
 pub use search::BookMatch;
 use shelf_base::{CallContext, Digest, Moment};

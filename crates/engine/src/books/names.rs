@@ -62,6 +62,12 @@ pub(super) fn summary_path(book: &str, chapter: &str) -> Result<String, BookErro
     Ok(format!("chapters/{chapter}/.summary.md"))
 }
 
+/// Whether a path is that of a chapter's summary.
+pub(super) fn is_summary(path: &str) -> bool {
+    let chapter = path.strip_prefix("chapters/").and_then(|rest| rest.strip_suffix("/.summary.md"));
+    chapter.is_some_and(|chapter| !chapter.contains('/'))
+}
+
 /// Checks the type of an asset, and the id of the book.
 pub(super) fn check_asset_type(book: &str, kind: &str) -> Result<(), BookError> {
     check_book_id(book)?;
@@ -195,7 +201,8 @@ mod tests {
         {
             assert!(matches!(check_path("abc", path), Err(BookError::InvalidPath { .. })), "{path}");
         }
-        assert!(summary_path("abc", "chapter-01").is_ok());
+        assert!(summary_path("abc", "chapter-01").is_ok_and(|path| is_summary(&path)));
+        assert!(!is_summary("lessons/chapter-01/.summary.md") && !is_summary("chapters/a/b/.summary.md"));
         for chapter in ["chapter-1", "chapter-001", "chapter-ab", "1", ""] {
             assert!(summary_path("abc", chapter).is_err(), "{chapter}");
         }

@@ -31,6 +31,8 @@ const WINDOW: usize = 512;
 const BATCH: usize = 4;
 /// New vectors after which a segment is written again, although others of its passages have none yet.
 const WRITE_AFTER: usize = 8_192;
+/// Vectors that are kept beyond twice the passages of the library: those of passages that are gone may be needed again.
+const KEPT: u64 = 65_536;
 /// What encoding a passage takes, as long as it has not been measured.
 const EXPECTED: Duration = Duration::from_millis(25);
 
@@ -89,6 +91,7 @@ impl Indexing {
         let model = Cached::open_small(&self.folder, deep.clone())?;
         let view = self.index.view()?;
         let depth = view.depth(filter);
+        model.trim(KEPT.saturating_add(2 * view.depth(&Filter::default()).passages))?;
         let mut run = Run { indexing: self, model, pace, made: 0, of: depth.passages - depth.deep };
         let mut done = HashSet::new();
         let mut view = view;

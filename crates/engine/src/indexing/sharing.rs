@@ -181,6 +181,15 @@ impl Indexing {
         }
     }
 
+    /// Begins the counters of what is shared at zero, if anything is.
+    pub(crate) fn begin_counters(&self) {
+        if self.sharing.get().is_some() {
+            metrics::counter!("shelf_index_fetched_bytes_total").increment(0);
+            metrics::counter!("shelf_index_published_bytes_total").increment(0);
+            metrics::counter!("shelf_index_fetch_failures_total").increment(0);
+        }
+    }
+
     /// Whether this process writes segments: for all machines, if several share them.
     pub(super) fn leads(&self) -> bool {
         self.sharing.get().is_none_or(|sharing| sharing.lead().is_some())

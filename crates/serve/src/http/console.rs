@@ -245,6 +245,9 @@ pub(super) struct Desk<'a> {
     pub call: &'a CallContext,
 }
 
+/// Characters of a reply of the graph: a picture has 300 nodes, which are more than a model should read at once.
+const GRAPH_CHARS: usize = 10 * PAGE_CHARS;
+
 impl Host for Desk<'_> {
     fn visitor(&self) -> &Visitor {
         &self.found.visitor
@@ -266,7 +269,7 @@ impl Host for Desk<'_> {
             call: self.call,
             limits: &self.app.limits,
             selection: &self.found.selection,
-            page_chars: PAGE_CHARS,
+            page_chars: if tool.name == "graph" { GRAPH_CHARS } else { PAGE_CHARS },
             upload_door: &|| self.app.open_door(),
         };
         let started = Instant::now();

@@ -1,6 +1,6 @@
 //! Prometheus metrics, on a listener of their own so that they are never public by accident.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use axum::{Router, middleware, routing::get};
 use metrics_exporter_prometheus::PrometheusBuilder;
@@ -11,6 +11,7 @@ use super::{
     connections::{self, ConnectionLimits},
     guard,
 };
+use crate::app::App;
 
 /// Seconds, from a small read to a long ingest.
 const BUCKETS: &[f64] = &[0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 60.0];
@@ -19,7 +20,7 @@ const BUCKETS: &[f64] = &[0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.
 const CONNECTIONS: ConnectionLimits = ConnectionLimits { total: 32, per_address: 16 };
 
 /// Serves `/metrics` and `/healthz`.
-pub(super) async fn serve(listener: TcpListener, stop: CancellationToken) {
+pub(super) async fn serve(app: Arc<App>, listener: TcpListener, stop: CancellationToken) {
     let recorder =
         PrometheusBuilder::new().set_buckets(BUCKETS).and_then(PrometheusBuilder::install_recorder);
     let handle = match recorder {
@@ -79,6 +80,7 @@ pub(super) async fn serve(listener: TcpListener, stop: CancellationToken) {
         metrics::Unit::Bytes,
         "Size of this machine's copies when last seen"
     );
+    app.library.begin_counters();
     let router = Router::new()
         .route("/metrics", get(move || std::future::ready(handle.render())))
         .route("/healthz", get(|| std::future::ready("ok\n")))

@@ -170,7 +170,7 @@ impl Server {
     pub async fn serve(mut self, stop: CancellationToken) -> io::Result<()> {
         self.shared.stop = stop.clone();
         if let Some(admin) = self.admin {
-            tokio::spawn(metrics::serve(admin, stop.clone()));
+            tokio::spawn(metrics::serve(self.shared.app.clone(), admin, stop.clone()));
         }
         tokio::spawn(clear_archives(self.shared.app.clone(), stop.clone()));
         let router = router(self.shared, &stop);

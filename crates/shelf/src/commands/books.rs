@@ -16,7 +16,7 @@ use super::import::read_text;
 use crate::{
     cli::books as cli,
     outcome::{CliError, Outcome},
-    output::{Output, Tone, counted, human},
+    output::{Output, Tone, counted, human, seconds},
     progress,
 };
 
@@ -101,7 +101,7 @@ fn list(library: &Library, output: &Output) -> Outcome {
             book.title.clone(),
             book.status.word().to_owned(),
             visibility.to_owned(),
-            book.created_at.to_string(),
+            seconds(&book.created_at.to_string()),
         ]
     };
     let rows: Vec<Vec<String>> = books.iter().map(row).collect();
@@ -128,8 +128,8 @@ fn import(command: &cli::Import, library: &Library, output: &Output) -> Outcome 
     }
     let FolderTally { added, updated, unchanged, bytes, .. } = tally;
     let line = format!(
-        "imported {} files ({}) into {}: {added} new, {updated} updated, {unchanged} unchanged",
-        added + updated + unchanged,
+        "imported {} ({}) into {}: {added} new, {updated} updated, {unchanged} unchanged",
+        counted(added + updated + unchanged, "file", "files"),
         human(bytes),
         command.book
     );
@@ -203,11 +203,8 @@ pub(super) fn import_storage(folder: &Path, library: &Library, output: &Output) 
         }
         if !output.json {
             let FolderTally { added, updated, unchanged, bytes, .. } = &tally;
-            let files = added + updated + unchanged;
-            output.print(&format!(
-                "{name}  {files} files ({}), {added} new, {updated} updated",
-                human(*bytes)
-            ))?;
+            let files = counted(added + updated + unchanged, "file", "files");
+            output.print(&format!("{name}  {files} ({}), {added} new, {updated} updated", human(*bytes)))?;
         }
         replies.push(json!({ "book_id": name, "tally": tally_view(&tally) }));
     }
@@ -239,7 +236,8 @@ fn export(command: &cli::Export, library: &Library, output: &Output) -> Outcome 
         return output.print_json(&json!({ "files": tally.added, "bytes": tally.bytes }));
     }
     let shown = command.folder.display();
-    output.say(Tone::Good, &format!("wrote {} files ({}) to {shown}", tally.added, human(tally.bytes)));
+    let files = counted(tally.added, "file", "files");
+    output.say(Tone::Good, &format!("wrote {files} ({}) to {shown}", human(tally.bytes)));
     Ok(())
 }
 
@@ -272,7 +270,7 @@ fn history(command: &cli::History, library: &Library, output: &Output) -> Outcom
         .iter()
         .map(|version| {
             vec![
-                version.at.to_string(),
+                seconds(&version.at.to_string()),
                 version.by.clone(),
                 version.operation.to_owned(),
                 short(version.previous),
@@ -344,7 +342,8 @@ fn archive(command: &cli::Archive, library: &Library, output: &Output) -> Outcom
             "manifest_hash": archive.manifest.to_string(),
         }));
     }
-    let line = format!("wrote {} files ({}) to {shown}", archive.files, human(archive.bytes));
+    let files = counted(archive.files, "file", "files");
+    let line = format!("wrote {files} ({}) to {shown}", human(archive.bytes));
     output.say(Tone::Good, &line);
     Ok(())
 }

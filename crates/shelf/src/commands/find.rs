@@ -8,7 +8,7 @@ use super::{given, tool};
 use crate::{
     cli,
     outcome::{CliError, Outcome},
-    output::{Output, Tone, number, text},
+    output::{Output, Tone, counted, number, text},
     progress,
 };
 
@@ -51,7 +51,11 @@ pub(super) fn search(command: &cli::find::Search, library: &Library, output: &Ou
     } else {
         show(&reply, output)?;
     }
-    if number(&reply, "total") > 0 { Ok(()) } else { Err(CliError::notice("nothing matched")) }
+    if number(&reply, "total") > 0 {
+        return Ok(());
+    }
+    Err(CliError::notice("nothing matched")
+        .hint("try other or fewer words, drop filters, or use `shelf grep` for an exact piece of text"))
 }
 
 fn show(reply: &Value, output: &Output) -> Outcome {
@@ -83,10 +87,11 @@ fn show(reply: &Value, output: &Output) -> Outcome {
         }
     }
     let shown = hits.len().max(reply["paths"].as_array().map_or(0, Vec::len));
-    output.say(
-        Tone::Good,
-        &format!("{shown} of {} documents ({})", number(reply, "total"), text(reply, "type")),
-    );
+    let total = number(reply, "total");
+    if total > 0 {
+        let documents = counted(total, "document", "documents");
+        output.say(Tone::Good, &format!("{shown} of {documents} ({})", text(reply, "type")));
+    }
     Ok(())
 }
 

@@ -35,6 +35,9 @@ pub(super) fn status(command: &cli::Status, library: &Library, output: &Output) 
             ("changes", number(details, "journal_sequence").to_string()),
             ("on disk", format!("{packs} in {count}, {catalog} in the catalog")),
         ]);
+        if let Some(index) = details.get("index") {
+            facts.extend(index_facts(index));
+        }
     }
     output.facts(&facts)?;
     if let Some(types) = reply.get("file_types") {
@@ -43,6 +46,28 @@ pub(super) fn status(command: &cli::Status, library: &Library, output: &Output) 
         output.table(&["TYPE", "COUNT", "BYTES"], &rows)?;
     }
     Ok(())
+}
+
+/// How far the search index is, and the vectors of the deep model in it.
+fn index_facts(index: &Value) -> Vec<(&'static str, String)> {
+    let (passages, pending) = (number(index, "passages"), number(index, "pending"));
+    let behind = match pending {
+        0 => "up to date".to_owned(),
+        _ => format!("{} to index with the next search", counted(pending, "change", "changes")),
+    };
+    let documents = counted(number(index, "documents"), "document", "documents");
+    let mut facts = vec![(
+        "search index",
+        format!("{} of {documents}, {behind}", counted(passages, "passage", "passages")),
+    )];
+    if let Some(deep) = index["deep_passages"].as_u64() {
+        let rest = match number(index, "deepening_seconds") {
+            _ if deep >= passages => String::new(),
+            left => format!(", about {left} s of work left; `shelf deepen` does it now"),
+        };
+        facts.push(("deep vectors", format!("{deep} of {}{rest}", counted(passages, "passage", "passages"))));
+    }
+    facts
 }
 
 pub(super) fn collections(library: &Library, output: &Output) -> Outcome {

@@ -7,7 +7,7 @@ use shelf_engine::Library;
 use crate::{
     cli,
     outcome::{CliError, Outcome},
-    output::{Output, Tone},
+    output::{Output, Tone, seconds},
 };
 
 pub(super) fn run(command: &cli::Token, library: &Library, output: &Output) -> Outcome {
@@ -62,7 +62,7 @@ fn list(library: &Library, output: &Output) -> Outcome {
                 found.token.id.to_string(),
                 found.token.label.clone(),
                 state(found.revoked_at, found.token.expires_at).to_owned(),
-                found.token.created_at.to_string(),
+                seconds(&found.token.created_at.to_string()),
             ]
         })
         .collect();

@@ -9,7 +9,7 @@ use shelf_engine::{Account, AccountUpdate, Caller, Library, Registration};
 use crate::{
     cli,
     outcome::{CliError, Outcome},
-    output::{Output, Tone},
+    output::{Output, Tone, seconds},
 };
 
 /// Most accounts shown in one list.
@@ -58,7 +58,7 @@ fn row(account: &Account) -> Vec<String> {
         account.username.clone(),
         account.email.clone().unwrap_or_default(),
         state.to_owned(),
-        account.created_at.to_string(),
+        seconds(&account.created_at.to_string()),
     ]
 }
 

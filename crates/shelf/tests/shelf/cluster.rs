@@ -31,6 +31,8 @@ const CLIENTS: usize = 16;
 const NODES: usize = 3;
 /// A garbage collection that keeps nothing but what is there now.
 const GC: [&str; 5] = ["gc", "--keep-last", "0", "--drop-labelled", "--yes"];
+/// How servers are started.
+const ARGUMENTS: [&str; 3] = ["--no-auth", "--admin-listen", "127.0.0.1:0"];
 /// How long a call may take before the client gives up.
 const PATIENCE: Duration = Duration::from_secs(150);
 
@@ -78,7 +80,7 @@ impl Node {
             self.variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let until = Instant::now() + PATIENCE;
         loop {
-            match Server::try_start(&self.library, &["--no-auth"], &variables) {
+            match Server::try_start(&self.library, &ARGUMENTS, &variables) {
                 Ok(server) => return *self.server.lock().unwrap() = Some(Arc::new(server)),
                 Err(said) => assert!(Instant::now() < until, "{said}"),
             }
@@ -334,6 +336,59 @@ fn a_machine_with_an_empty_disk_fetches_the_index() {
     let found = last.good("search", json!({ "query": "curlew marsh" }));
     assert!(found.to_string().contains("birds.txt"), "{found}");
     last.ok(&["check"]);
+}
+
+/// The names in the table of metrics of the page for operators.
+fn documented_metrics() -> Vec<String> {
+    let page = include_str!("../../../../docs/scale.md");
+    let table = page.split_once("| metric | meaning |").expect("a table").1;
+    let rows = table.lines().skip(1).skip_while(|line| !line.starts_with('|'));
+    let cells = rows.take_while(|line| line.starts_with('|')).filter_map(|line| line.split('|').nth(1));
+    let names = cells.flat_map(|cell| cell.split('`').filter(|word| word.starts_with("shelf_")));
+    names.map(str::to_owned).collect()
+}
+
+#[test]
+fn nodes_report_every_documented_metric() {
+    let Some(cluster) = Cluster::start() else { return };
+    // So much that whoever leads writes it out and publishes it.
+    thread::scope(|scope| {
+        for client in 0..8 {
+            let node = &cluster.nodes[0];
+            scope.spawn(move || {
+                for number in 0..100 {
+                    let name = format!("birds/{client}-{number}.txt");
+                    node.good("add", json!({ "name": name, "content": format!("bird {client} {number}") }));
+                }
+            });
+        }
+    });
+    // Reads and writes of packs, and searches, on every node.
+    for (number, node) in cluster.nodes.iter().enumerate() {
+        node.must_have_after(&Written::new(7, 3 + 8 * number), &cluster.nodes[(number + 1) % NODES]);
+    }
+    let said = || -> Vec<String> {
+        let of = |node: &Node| node.server.lock().unwrap().as_ref().unwrap().metrics();
+        cluster.nodes.iter().map(of).collect()
+    };
+    let lead = "shelf_lease_held{lease=\"index-lead\"} 1";
+    let has = |said: &[String], text: &str| said.iter().filter(|said| said.contains(text)).count();
+    eventually("publishing the index", || has(&said(), "\nshelf_index_published_sequence ") > 0);
+    assert_eq!(has(&said(), lead), 1, "one node leads");
+    let (all, documented) = (said().concat(), documented_metrics());
+    assert!(documented.len() > 12, "{documented:?}");
+    for name in &documented {
+        assert!(all.contains(&format!("\n{name}")), "{name} is documented, but no node reports it:\n{all}");
+        assert!(all.contains(&format!("# HELP {name} ")), "{name} is not explained");
+    }
+    // And the other way round: what nodes report of shared stores is documented.
+    for line in all.lines().filter_map(|line| line.strip_prefix("# TYPE shelf_")) {
+        let name = format!("shelf_{}", line.split(' ').next().unwrap_or_default());
+        assert!(
+            name.starts_with("shelf_tool_call") || documented.contains(&name),
+            "{name} is not documented"
+        );
+    }
 }
 
 impl Node {

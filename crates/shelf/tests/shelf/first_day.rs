@@ -225,6 +225,11 @@ fn slips_are_refused_in_the_words_of_the_command_line() {
     let (code, out, err) = shelf(&library, &["grep", "nothing like this"]);
     assert_eq!((code, out.as_str()), (1, ""));
     assert!(err.contains("nothing matched") && !err.contains("error:"), "{err}");
+    let (code, out, err) = shelf(&library, &["search", "zzqqxx"]);
+    assert_eq!((code, out.as_str()), (1, ""));
+    assert!(err.contains("nothing matched") && err.contains("hint: try other"), "it says what to try: {err}");
+    let (code, out, _) = shelf(&library, &["status", "--detailed"]);
+    assert!(code == 0 && out.contains("search index") && out.contains("deep vectors"), "{out}");
 }
 
 #[test]

@@ -30,11 +30,14 @@ impl Server {
 
     /// The same; what it said when it ended instead.
     pub fn try_start(library: &Path, more: &[&str], variables: &[(&str, &str)]) -> Result<Self, String> {
+        let metrics: &[&str] =
+            if more.contains(&"--admin-listen") { &[] } else { &["--admin-listen", "off"] };
         let mut child = Command::new(binary())
             .envs(variables.iter().copied())
             .arg("--data-dir")
             .arg(library)
-            .args(["serve", "--http", "127.0.0.1:0", "--admin-listen", "off"])
+            .args(["serve", "--http", "127.0.0.1:0"])
+            .args(metrics)
             .args(more)
             .stderr(Stdio::piped())
             .spawn()
@@ -50,6 +53,19 @@ impl Server {
         let address = greeting.split("http://").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
         std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
         Ok(Self { child, address, greeting })
+    }
+
+    /// Its metrics; it must have been started with an address for them.
+    pub fn metrics(&self) -> String {
+        let rest = self.greeting.split("Metrics: http://").nth(1).expect("an address");
+        let address = rest.split_once("/metrics").expect("an address").0;
+        let mut stream = TcpStream::connect(address).unwrap();
+        let head = format!("GET /metrics HTTP/1.1\r\nConnection: close\r\nHost: {address}\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).unwrap();
+        assert!(reply.starts_with("HTTP/1.1 200"), "{reply}");
+        reply
     }
 
     pub fn request(

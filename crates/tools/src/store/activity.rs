@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shelf_engine::{ActivityOf, Event, Operation, RecordFilter};
+use shelf_engine::{ActivityOf, Event, Operation, RecordFilter, Subject};
 
 use crate::family::ToolError;
 use crate::{
@@ -16,8 +16,8 @@ pub(crate) const TOOL: Tool = Tool {
     name: "activity",
     title: "What happened",
     description: "List what happened in your collections and what you did, newest first: who, when, which operation, which \
-                  document, and its hashes before and after. Filter by collection, document, operation and who. Use \
-                  book_history for the files of one book.",
+                  document, and its hashes before and after. Filter by family, collection, document, operation and \
+                  who. Use book_history for the files of one book.",
     family: Family::Store,
     audience: Audience::Personal,
     access: Access::Read,
@@ -29,8 +29,12 @@ pub(crate) const TOOL: Tool = Tool {
         let arguments: Arguments = arguments::read(arguments)?;
         let operations: Result<Vec<Operation>, ToolError> =
             arguments.operations.iter().map(|word| operation(word)).collect();
-        let filter =
-            RecordFilter { before: arguments.before, operations: operations?, ..RecordFilter::default() };
+        let filter = RecordFilter {
+            before: arguments.before,
+            operations: operations?,
+            subject: arguments.family.as_deref().map(subject).transpose()?,
+            ..RecordFilter::default()
+        };
         let most = arguments.limit.unwrap_or(50) as usize;
         let of = ActivityOf {
             collection: arguments.collection.as_deref(),
@@ -38,11 +42,9 @@ pub(crate) const TOOL: Tool = Tool {
             by: arguments.by.as_deref(),
             after: arguments.after,
         };
-        let (found, complete) = context.library.activity(context.caller, of, filter, most)?;
-        let next_before =
-            (found.len() == most).then(|| found.last().map(|event| event.record.sequence)).flatten();
-        let events = found.into_iter().map(EventView::of).collect();
-        reply(&Reply { events, next_before, complete })
+        let found = context.library.activity(context.caller, of, filter, most)?;
+        let events = found.events.into_iter().map(EventView::of).collect();
+        reply(&Reply { events, next_before: found.next_before, complete: found.is_complete })
     },
 };
 
@@ -50,6 +52,17 @@ fn operation(word: &str) -> Result<Operation, ToolError> {
     Operation::from_word(word).ok_or_else(|| {
         let known: Vec<&str> = Operation::ALL.iter().map(|operation| operation.word()).collect();
         ToolError::argument(format!("operations may hold {}, not '{word}'", known.join(", ")))
+    })
+}
+
+fn subject(word: &str) -> Result<Subject, ToolError> {
+    Subject::from_word(word).ok_or_else(|| {
+        let known: Vec<&str> = Subject::ALL.iter().map(|subject| subject.word()).collect();
+        let hint = match word {
+            "workspace" => " (the workspace's memory has a record of its own: query_memory)",
+            _ => "",
+        };
+        ToolError::argument(format!("family must be one of {}, not '{word}'{hint}", known.join(", ")))
     })
 }
 
@@ -62,6 +75,9 @@ struct Arguments {
     /// Only these operations: add, replace, update, retitle, delete, snapshot and others
     #[serde(default)]
     operations: Vec<String>,
+    /// Only what concerns things of this family, whichever tool changed them: store (documents with a path, snapshots),
+    /// documents (documents with a title, collections, accounts, tokens), books or citations (maps)
+    family: Option<String>,
     /// Only what this one did: the label of a token, or the name of an account
     by: Option<String>,
     /// Only events after this one, by sequence
@@ -77,10 +93,10 @@ struct Arguments {
 struct Reply {
     /// The events, newest first
     events: Vec<EventView>,
-    /// Where the next page begins; absent on the last one
+    /// Where the next page begins; absent when there are no older events
     #[serde(skip_serializing_if = "Option::is_none")]
     next_before: Option<u64>,
-    /// Whether the whole journal was looked at; otherwise older events may be missing
+    /// Whether everything up to here was looked at; otherwise next_before says where to look on
     complete: bool,
 }
 
@@ -94,6 +110,8 @@ struct EventView {
     by: String,
     /// What: add, replace, delete and others
     operation: String,
+    /// Whose things were changed: store, documents, books or citations
+    family: String,
     /// Collection; absent when it is gone or none was concerned
     #[serde(skip_serializing_if = "Option::is_none")]
     collection: Option<String>,
@@ -118,6 +136,7 @@ impl EventView {
             at: record.at.to_string(),
             by: event.by,
             operation: record.operation.word().to_owned(),
+            family: event.subject.word().to_owned(),
             collection: event.collection,
             document_id: record.document.map(|id| id.to_string()),
             path: record.path,

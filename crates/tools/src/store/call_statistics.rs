@@ -8,7 +8,7 @@ use crate::{
     Family, Hints, Tool, arguments,
     meter::{MINUTES, Minute, minute_of},
     policy::{Access, Audience},
-    registry::reply,
+    registry::{find, reply},
     schema,
 };
 
@@ -75,6 +75,8 @@ struct LimitView {
 struct ToolView {
     /// Name of the tool
     tool: String,
+    /// Its family
+    family: String,
     /// Number of calls
     calls: u64,
     /// Number of calls that failed
@@ -106,6 +108,7 @@ impl ToolView {
         let longest = minutes.iter().map(|one| one.longest.as_secs_f64()).fold(0.0, f64::max);
         Self {
             tool: name.to_owned(),
+            family: find(name).map_or("", |tool| tool.family.word()).to_owned(),
             calls,
             errors: minutes.iter().map(|one| one.errors).sum(),
             mean_ms: milliseconds(total, calls),

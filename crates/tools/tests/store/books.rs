@@ -93,6 +93,12 @@ fn summaries_have_a_place_of_their_own() {
     assert_eq!((&written["path"], &written["file_size"]), (&json!(path), &json!(10)));
     let read = library.ok("read_summary", chapter.clone());
     assert_eq!((&read["content"], &read["sha256"]), (&json!("# Summary\n"), &written["sha256"]));
+    let large = json!({ "book_id": BOOK, "path": "chapters/chapter-01/.summary.md", "content": "x".repeat((100 << 10) + 1) });
+    assert_eq!(
+        error(&library, "write_content", large)["error"],
+        "ValidationError",
+        "whichever tool writes it"
+    );
     assert_eq!(library.ok("delete_summary", chapter)["message"], "Summary deleted");
     let wrong = json!({ "book_id": BOOK, "chapter_id": "chapter-1" });
     assert_eq!(error(&library, "read_summary", wrong)["error"], "ValidationError");

@@ -1,6 +1,7 @@
 //! The tools as callers see them, one module per tool or topic.
 
 mod accounts;
+mod activity;
 mod add;
 mod book_assets;
 mod book_registry;

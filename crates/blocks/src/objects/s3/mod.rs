@@ -114,6 +114,11 @@ pub struct Bucket {
     runtime: Option<tokio::runtime::Runtime>,
 }
 
+/// Begins the counter of failed requests at zero, so that it can be watched before the first.
+pub fn begin_counters() {
+    metrics::counter!("shelf_objects_failed_requests_total", "backend" => "s3").increment(0);
+}
+
 impl Bucket {
     /// Prepares a bucket; nothing is sent yet.
     pub fn new(settings: &BucketSettings) -> io::Result<Self> {
