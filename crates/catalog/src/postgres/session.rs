@@ -154,6 +154,13 @@ impl ToSql for Value<'_> {
                 let ids: Vec<&[u8]> = ids.iter().map(|id| &id[..]).collect();
                 return ids.to_sql(kind, out);
             }
+            (Self::Texts(texts), &Type::TEXT_ARRAY) => {
+                if texts.iter().any(|text| text.contains('\0')) {
+                    return Err(Box::new(NulInText));
+                }
+                return texts.to_sql(kind, out);
+            }
+            (Self::Blobs(blobs), &Type::BYTEA_ARRAY) => return blobs.to_sql(kind, out),
             (value, kind) => return Err(format!("{value:?} for a column of type {kind}").into()),
         }
         Ok(IsNull::No)

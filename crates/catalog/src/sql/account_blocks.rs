@@ -5,19 +5,25 @@ use std::collections::HashSet;
 use super::{Connection, params, rows::collect, turn::Turn};
 use crate::Result;
 
-/// Adds the blocks to the account's own and tells new bytes from known ones.
-pub(super) fn add(turn: &Turn<'_>, account: i64, blocks: &[(i64, u32)]) -> Result<(u64, u64)> {
-    let (mut stored, mut deduplicated) = (0, 0);
-    let names: Vec<i64> = blocks.iter().map(|(block, _)| *block).collect();
-    add_named(turn.connection, account, &names, |at, is_new| {
-        let length = u64::from(blocks[at].1);
-        if is_new {
-            stored += length;
-        } else {
-            deduplicated += length;
-        }
+/// Adds the blocks of documents to the account's own; for each document, how many bytes are new and how many were known.
+pub(super) fn add<'b>(
+    turn: &Turn<'_>,
+    account: i64,
+    documents: impl Iterator<Item = &'b [(i64, u32)]>,
+) -> Result<Vec<(u64, u64)>> {
+    let mut figures = Vec::new();
+    let (mut names, mut places) = (Vec::new(), Vec::new());
+    for (at, blocks) in documents.enumerate() {
+        figures.push((0, 0));
+        names.extend(blocks.iter().map(|(block, _)| *block));
+        places.extend(blocks.iter().map(|(_, length)| (at, u64::from(*length))));
+    }
+    add_named(turn.connection, account, &names, |block, is_new| {
+        let (at, length) = places[block];
+        let (stored, deduplicated) = &mut figures[at];
+        *(if is_new { stored } else { deduplicated }) += length;
     })?;
-    Ok((stored, deduplicated))
+    Ok(figures)
 }
 
 /// Adds blocks to an account's own. `told` hears of each of them, by its place in the list, whether it is new.
@@ -27,6 +33,9 @@ pub(super) fn add_named(
     blocks: &[i64],
     mut told: impl FnMut(usize, bool),
 ) -> Result<()> {
+    if blocks.is_empty() {
+        return Ok(());
+    }
     if let Connection::Postgres(_) = connection {
         // All in one statement: each would be a way to the database and back.
         let mut insert = connection.prepare_cached(

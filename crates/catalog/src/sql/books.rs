@@ -12,7 +12,7 @@ use super::{
     turn::Turn,
 };
 use crate::{
-    Actor, BookChange, Books, Collection, CollectionKind, Error, Operation, Record, Result, Scope, UploadUse,
+    Actor, BookChange, BookStatus, Books, Collection, CollectionKind, Error, Operation, Record, Result, Scope, UploadUse,
 };
 
 impl<B: Backend> Books for B {
@@ -88,14 +88,17 @@ pub(super) fn must_be_free(turn: &Turn<'_>, name: &str) -> Result<()> {
 }
 
 /// Refuses a document that the collection cannot take because it is a book.
-pub(super) fn must_take(turn: &Turn<'_>, place: &put::Place, path: &str) -> Result<()> {
+pub(super) fn must_take(place: &put::Place, path: &str) -> Result<()> {
     if !place.is_book {
         return Ok(());
     }
     if !is_book_path(path) {
         return Err(Error::BookPath(path.to_owned()));
     }
-    must_be_open(turn, "SELECT CAST(?1 AS BIGINT)", place.row)
+    match place.status {
+        BookStatus::Active => Ok(()),
+        closed => Err(Error::BookClosed { book: place.name.clone(), status: closed.word() }),
+    }
 }
 
 /// Refuses to change what is in a book that takes no writes. `which` selects the collection for `row`.
@@ -104,7 +107,7 @@ pub(super) fn must_be_open(turn: &Turn<'_>, which: &str, row: i64) -> Result<()>
     let closed: Option<(String, String)> =
         turn.connection.prepare_cached(&sql)?.first(params![row], |row| Ok((row.get(0)?, row.get(1)?)))?;
     closed.map_or(Ok(()), |(book, status)| {
-        let status = crate::BookStatus::from_word(&status).ok_or(Error::Unreadable("a book's status"))?;
+        let status = BookStatus::from_word(&status).ok_or(Error::Unreadable("a book's status"))?;
         Err(Error::BookClosed { book, status: status.word() })
     })
 }

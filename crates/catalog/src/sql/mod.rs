@@ -6,6 +6,7 @@
 mod account_blocks;
 mod accounts;
 mod audit;
+mod blobs;
 mod books;
 mod browse;
 mod connection;

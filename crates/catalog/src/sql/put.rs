@@ -1,25 +1,27 @@
 //! Writes: documents, versions, snapshots, changes and deletions, each with its journal record.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::Value;
 use shelf_base::{
     Digest, Moment, bounds,
-    ids::{CollectionId, DocumentId},
+    ids::{AccountId, CollectionId, DocumentId},
 };
 
 use super::{
-    Connection, Value as SqlValue, account_blocks, books, documents, fences, params, read,
+    Connection, Row, Value as SqlValue, account_blocks,
+    blobs::{self, Blob},
+    books, documents, fences, params, read,
     rows::{Conditions, collect, digest},
-    state,
+    state::{self, DocumentState},
     turn::Turn,
 };
 use crate::{
-    Actor, Collection, CollectionKind, Error, Expected, LooseBlock, Metadata, Operation, Put, PutDocument,
+    Actor, BookStatus, Collection, CollectionKind, Error, Expected, Metadata, Operation, Put, PutDocument,
     PutResult, PutState, Result, Scope, Shelf, Snapshot, SnapshotDraft, TagChange, Update,
 };
 
-/// Documents of one transaction that are many.
+/// Documents of one transaction that are many, and those that are looked up at once.
 const MANY: usize = 256;
 
 pub(super) fn make_collection(turn: &Turn<'_>, actor: &Actor, name: &str, now: Moment) -> Result<Collection> {
@@ -55,27 +57,53 @@ pub(super) struct Place {
     pub id: CollectionId,
     pub row: i64,
     pub account: i64,
+    pub name: String,
     pub is_book: bool,
+    pub status: BookStatus,
+}
+
+const PLACE: &str = "SELECT c.uuid, c.id, c.account, c.name, c.kind = 'book', c.status FROM collections c";
+
+fn read_place(row: &Row<'_>) -> Result<Place> {
+    Ok(Place {
+        id: super::rows::collection_id(row, 0)?,
+        row: row.get(1)?,
+        account: row.get(2)?,
+        name: row.get(3)?,
+        is_book: row.get(4)?,
+        status: BookStatus::from_word(&row.get::<String>(5)?).ok_or(Error::Unreadable("a book's status"))?,
+    })
 }
 
 pub(super) fn place(turn: &Turn<'_>, id: CollectionId) -> Result<Place> {
-    let found = turn
-        .connection
-        .prepare_cached("SELECT id, account, kind = 'book' FROM collections WHERE uuid = ?1")?
-        .first(params![id.as_bytes()], |row| {
-            Ok(Place { id, row: row.get(0)?, account: row.get(1)?, is_book: row.get(2)? })
-        })?;
+    let find = format!("{PLACE} WHERE c.uuid = ?1 AND c.deleted_at IS NULL");
+    let found = turn.connection.prepare_cached(&find)?.first(params![id.as_bytes()], read_place)?;
     found.ok_or(Error::NoCollection)
+}
+
+fn named_place(turn: &Turn<'_>, owner: AccountId, name: &str) -> Result<Option<Place>> {
+    let find = format!(
+        "{PLACE} WHERE c.account = (SELECT id FROM accounts WHERE uuid = ?1) AND c.name = ?2 AND c.deleted_at IS NULL"
+    );
+    turn.connection.prepare_cached(&find)?.first(params![owner.as_bytes(), name], read_place)
 }
 
 /// The collection of a put, made in the same transaction when it is not there: a put that fails leaves none behind.
 pub(super) fn shelf(turn: &Turn<'_>, put: &Put) -> Result<Place> {
-    let id = match &put.collection {
-        Shelf::Known(id) => *id,
-        Shelf::Named(name) => make_collection(turn, &put.actor, name, put.now)?.id,
-        Shelf::Book(name) => books::make(turn, &put.actor, name, put.now)?.id,
+    let owner = put.actor.account;
+    let made = match &put.collection {
+        Shelf::Known(id) => return place(turn, *id),
+        Shelf::Named(name) => match named_place(turn, owner, name)? {
+            Some(found) => return Ok(found),
+            None => make_collection(turn, &put.actor, name, put.now)?,
+        },
+        Shelf::Book(name) => match named_place(turn, owner, name)? {
+            Some(found) if found.is_book => return Ok(found),
+            Some(_) => return Err(Error::NotABook(name.clone())),
+            None => books::make(turn, &put.actor, name, put.now)?,
+        },
     };
-    place(turn, id)
+    place(turn, made.id)
 }
 
 pub(super) fn put(turn: &Turn<'_>, put: &Put) -> Result<(Vec<PutResult>, Option<Snapshot>)> {
@@ -87,26 +115,10 @@ pub(super) fn put(turn: &Turn<'_>, put: &Put) -> Result<(Vec<PutResult>, Option<
     if let (MANY.., Connection::Sqlite(connection)) = (put.documents.len(), turn.connection) {
         crate::sqlite::expect_many(connection)?;
     }
-    keep_loose(turn, &put.loose)?;
-    let results = put
-        .documents
-        .iter()
-        .map(|document| put_document(turn, put, &place, document))
-        .collect::<Result<_>>()?;
+    blobs::keep_loose(turn, &put.loose)?;
+    let results = put_documents(turn, put, &place)?;
     let snapshot = put.snapshot.as_ref().map(|draft| make_snapshot(turn, put, &place, draft)).transpose()?;
     Ok((results, snapshot))
-}
-
-pub(super) fn keep_loose(turn: &Turn<'_>, loose: &[LooseBlock]) -> Result<()> {
-    // A row that holds something else is damaged: what was just sent heals it.
-    let mut insert = turn.connection.prepare_cached(
-        "INSERT INTO loose_blocks (id, bytes) VALUES (?1, ?2)
-         ON CONFLICT (id) DO UPDATE SET bytes = excluded.bytes WHERE loose_blocks.bytes <> excluded.bytes",
-    )?;
-    for block in loose {
-        insert.execute(params![block.id, block.bytes])?;
-    }
-    Ok(())
 }
 
 /// What is stored at the path now.
@@ -123,79 +135,128 @@ struct Present {
     modified_at: i64,
     indexed_at: i64,
     mode: u32,
+    path: String,
+    title: String,
+    created_at: i64,
+    document_type: Option<String>,
 }
 
+/// Writes the documents of a put.
+///
+/// What they need to know is asked for many documents at once where the database is far away, and for one after the other where
+/// it is in this process.
+fn put_documents(turn: &Turn<'_>, put: &Put, place: &Place) -> Result<Vec<PutResult>> {
+    let mut results = Vec::with_capacity(put.documents.len());
+    let mut rest = &put.documents[..];
+    while !rest.is_empty() {
+        let (now, later) = rest.split_at(turn.connection.pick(1, different_paths(rest)));
+        put_at_once(turn, put, place, now, &mut results)?;
+        rest = later;
+    }
+    Ok(results)
+}
+
+/// How many of the first documents have different paths, up to a bound.
+fn different_paths(documents: &[PutDocument]) -> usize {
+    let mut seen = HashSet::new();
+    documents.iter().take(MANY).take_while(|document| seen.insert(&document.path)).count()
+}
+
+/// Writes documents with different paths.
+fn put_at_once(
+    turn: &Turn<'_>,
+    put: &Put,
+    place: &Place,
+    documents: &[PutDocument],
+    results: &mut Vec<PutResult>,
+) -> Result<()> {
+    for document in documents {
+        books::must_take(place, &document.path)?;
+    }
+    let wanted: Vec<Blob<'_>> = documents.iter().map(Blob::of).collect();
+    let blobs = blobs::ensure(turn, &wanted)?;
+    let new = account_blocks::add(turn, place.account, documents.iter().map(|document| &document.blocks[..]))?;
+    let present = present(turn, place.row, documents)?;
+    for (((document, blob), (stored, deduplicated)), present) in
+        documents.iter().zip(blobs).zip(new).zip(present)
+    {
+        if let Expected::Content(expected) = document.expected
+            && present.as_ref().is_none_or(|present| present.hash != expected)
+        {
+            return Err(Error::ContentChanged { current: present.map(|present| present.hash) });
+        }
+        if let Some(resource_id) = &document.resource_id {
+            claim_resource_id(turn, place, resource_id, present.as_ref().map(|present| present.row))?;
+        }
+        let (id, state) = match present {
+            None => (insert(turn, put, place, document, blob)?, PutState::Added),
+            Some(present) => (present.id, replace(turn, put, place, document, blob, &present)?),
+        };
+        results.push(PutResult { id, state, stored, deduplicated });
+    }
+    Ok(())
+}
+
+/// Writes one document.
 pub(super) fn put_document(
     turn: &Turn<'_>,
     put: &Put,
     place: &Place,
     document: &PutDocument,
 ) -> Result<PutResult> {
-    books::must_take(turn, place, &document.path)?;
-    let blob = ensure_blob(turn, &document.hash, document.size, &document.manifest)?;
-    let (stored, deduplicated) = account_blocks::add(turn, place.account, &document.blocks)?;
-    let present = present(turn, place.row, &document.path)?;
-    if let Expected::Content(expected) = document.expected
-        && present.as_ref().is_none_or(|present| present.hash != expected)
-    {
-        return Err(Error::ContentChanged { current: present.map(|present| present.hash) });
-    }
-    if let Some(resource_id) = &document.resource_id {
-        claim_resource_id(turn, place, resource_id, present.as_ref().map(|present| present.row))?;
-    }
-    let (id, state) = match present {
-        None => (insert(turn, put, place, document, blob)?, PutState::Added),
-        Some(present) => (present.id, replace(turn, put, place, document, blob, &present)?),
-    };
-    Ok(PutResult { id, state, stored, deduplicated })
-}
-
-pub(super) fn ensure_blob(turn: &Turn<'_>, hash: &Digest, size: u64, manifest: &[u8]) -> Result<i64> {
-    let mut find = turn.connection.prepare_cached("SELECT id, manifest = ?2 FROM blobs WHERE hash = ?1")?;
-    let found: Option<(i64, bool)> =
-        find.first(params![hash.as_bytes(), manifest], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    if let Some((id, is_same)) = found {
-        // The writer knows that the blocks of its own manifest are there; of another one it knows nothing.
-        if !is_same {
-            turn.connection
-                .prepare_cached("UPDATE blobs SET manifest = ?2, size = ?3 WHERE id = ?1")?
-                .execute(params![id, manifest, size])?;
-        }
-        return Ok(id);
-    }
-    turn.connection.insert(
-        "INSERT INTO blobs (hash, size, manifest) VALUES (?1, ?2, ?3)",
-        params![hash.as_bytes(), size, manifest],
-    )
+    let mut results = Vec::with_capacity(1);
+    put_at_once(turn, put, place, std::slice::from_ref(document), &mut results)?;
+    results.pop().ok_or(Error::Unreadable("a document to store"))
 }
 
 const PRESENT: &str =
     "SELECT d.id, d.uuid, d.blob, b.hash, d.version, d.tags, d.metadata, d.resource_id, d.mime,
-         d.modified_at, d.indexed_at, d.mode
+         d.modified_at, d.indexed_at, d.mode, d.path, d.title, d.created_at, d.document_type
      FROM documents d JOIN blobs b ON b.id = d.blob";
 
-fn present(turn: &Turn<'_>, collection: i64, path: &str) -> Result<Option<Present>> {
+/// What is stored at the paths of documents.
+fn present(turn: &Turn<'_>, collection: i64, documents: &[PutDocument]) -> Result<Vec<Option<Present>>> {
+    if let Connection::Postgres(_) = turn.connection {
+        let find = format!(
+            "{PRESENT} WHERE d.collection = ?1 AND d.path = ANY (CAST(?2 AS TEXT[])) AND d.deleted_at IS NULL"
+        );
+        let paths: Vec<&str> = documents.iter().map(|document| &document.path[..]).collect();
+        let mut query = turn.connection.prepare_cached(&find)?;
+        let found = collect(query.query(params![collection, paths[..]])?, present_of)?;
+        let mut found: HashMap<String, Present> =
+            found.into_iter().map(|present| (present.path.clone(), present)).collect();
+        return Ok(paths.iter().map(|path| found.remove(*path)).collect());
+    }
     let find = format!("{PRESENT} WHERE d.collection = ?1 AND d.path = ?2 AND d.deleted_at IS NULL");
-    read_present(turn.connection, &find, params![collection, path])
+    documents
+        .iter()
+        .map(|document| read_present(turn.connection, &find, params![collection, document.path]))
+        .collect()
 }
 
 fn read_present(connection: Connection<'_>, find: &str, values: &[SqlValue<'_>]) -> Result<Option<Present>> {
-    connection.prepare_cached(find)?.first(values, |row| {
-        Ok(Present {
-            row: row.get(0)?,
-            id: super::rows::document_id(row, 1)?,
-            blob: row.get(2)?,
-            hash: digest(row, 3)?,
-            version: row.get(4)?,
-            // What cannot be read any more gives way to what is written now.
-            tags: serde_json::from_str(&row.get::<String>(5)?).unwrap_or_default(),
-            metadata: serde_json::from_str(&row.get::<String>(6)?).unwrap_or_default(),
-            resource_id: row.get(7)?,
-            mime: row.get(8)?,
-            modified_at: row.get(9)?,
-            indexed_at: row.get(10)?,
-            mode: row.get(11)?,
-        })
+    connection.prepare_cached(find)?.first(values, present_of)
+}
+
+fn present_of(row: &Row<'_>) -> Result<Present> {
+    Ok(Present {
+        row: row.get(0)?,
+        id: super::rows::document_id(row, 1)?,
+        blob: row.get(2)?,
+        hash: digest(row, 3)?,
+        version: row.get(4)?,
+        // What cannot be read any more gives way to what is written now.
+        tags: serde_json::from_str(&row.get::<String>(5)?).unwrap_or_default(),
+        metadata: serde_json::from_str(&row.get::<String>(6)?).unwrap_or_default(),
+        resource_id: row.get(7)?,
+        mime: row.get(8)?,
+        modified_at: row.get(9)?,
+        indexed_at: row.get(10)?,
+        mode: row.get(11)?,
+        path: row.get(12)?,
+        title: row.get(13)?,
+        created_at: row.get(14)?,
+        document_type: row.get(15)?,
     })
 }
 
@@ -220,6 +281,12 @@ pub(super) fn to_json(value: &impl serde::Serialize) -> Result<String> {
     serde_json::to_string(value).map_err(|_| Error::Unreadable("tags or metadata"))
 }
 
+/// The number of a document counts the documents of its account; the caller has the account for itself.
+const INSERT: &str =
+    "INSERT INTO documents (uuid, collection, path, title, resource_id, extension, mime, is_text, blob, size, version,
+         modified_at, indexed_at, created_at, checked_at, mode, stat, tags, metadata, document_type, account_number)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 1, ?11, ?12, ?12, ?12, ?13, ?14, ?15, ?16, ?17, (";
+
 fn insert(
     turn: &Turn<'_>,
     put: &Put,
@@ -229,46 +296,72 @@ fn insert(
 ) -> Result<DocumentId> {
     let id = document.id.unwrap_or_else(DocumentId::fresh);
     let now = put.now.micros();
-    turn.connection
-        .prepare_cached("UPDATE accounts SET documents_numbered = documents_numbered + 1 WHERE id = ?1")?
-        .execute(params![place.account])?;
-    let row = turn.connection.insert(
-        "INSERT INTO documents (uuid, collection, path, title, resource_id, extension, mime, is_text, blob, size, version,
-             modified_at, indexed_at, created_at, checked_at, mode, stat, tags, metadata, document_type, account_number)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 1, ?11, ?12, ?12, ?12, ?13, ?14, ?15, ?16, ?17,
-             (SELECT documents_numbered FROM accounts WHERE id = ?18))",
-        params![
-            id.as_bytes(),
-            place.row,
-            document.path,
-            document.title,
-            document.resource_id,
-            document.extension,
-            document.mime,
-            document.is_text,
-            blob,
-            document.size,
-            document.modified_at.nanos(),
-            now,
-            document.mode,
-            document.stat,
-            to_json(&document.tags)?,
-            to_json(&document.metadata)?,
-            document.document_type,
-            place.account,
-        ],
-    )?;
-    insert_version(turn, row, 1, blob, (document.modified_at, document.mode), put.now)?;
+    let (tags, metadata) = (to_json(&document.tags)?, to_json(&document.metadata)?);
+    let (uuid, modified_at) = (id.as_bytes(), document.modified_at.nanos());
+    let values = params![
+        uuid,
+        place.row,
+        document.path,
+        document.title,
+        document.resource_id,
+        document.extension,
+        document.mime,
+        document.is_text,
+        blob,
+        document.size,
+        modified_at,
+        now,
+        document.mode,
+        document.stat,
+        tags,
+        metadata,
+        document.document_type,
+        place.account,
+    ];
+    let row = match turn.connection {
+        Connection::Sqlite(_) => {
+            turn.connection
+                .prepare_cached("UPDATE accounts SET documents_numbered = documents_numbered + 1 WHERE id = ?1")?
+                .execute(params![place.account])?;
+            let number = "SELECT documents_numbered FROM accounts WHERE id = ?18";
+            let row = turn.connection.insert(&format!("{INSERT}{number}))"), values)?;
+            insert_version(turn, row, 1, blob, (document.modified_at, document.mode), put.now)?;
+            row
+        }
+        // One way to the database and back, instead of three.
+        Connection::Postgres(_) => {
+            let insert = format!(
+                "WITH counted AS (UPDATE accounts SET documents_numbered = documents_numbered + 1 WHERE id = ?18
+                                  RETURNING documents_numbered),
+                      added AS ({INSERT}SELECT documents_numbered FROM counted)) RETURNING id),
+                      first AS (INSERT INTO versions (document, number, blob, modified_at, indexed_at, mode)
+                                SELECT added.id, 1, ?9, ?11, ?12, ?13 FROM added)
+                 SELECT id FROM added"
+            );
+            turn.connection.query_row(&insert, values, |row| row.get(0))?
+        }
+    };
     insert_tags(turn, row, &document.tags)?;
-    record_document(
-        turn,
-        put,
-        place,
-        Operation::Add,
-        (id, row),
-        &document.path,
-        (None, Some(document.hash)),
-    )?;
+    let state = DocumentState {
+        collection: place.id,
+        path: &document.path,
+        title: &document.title,
+        resource_id: document.resource_id.as_deref(),
+        extension: &document.extension,
+        mime: &document.mime,
+        is_text: document.is_text,
+        hash: document.hash,
+        size: document.size,
+        version: 1,
+        modified_at: document.modified_at.nanos(),
+        indexed_at: now,
+        created_at: now,
+        mode: document.mode,
+        tags: &tags,
+        metadata: &metadata,
+        document_type: document.document_type.as_deref(),
+    };
+    record_document(turn, put, Operation::Add, id, &state, None)?;
     Ok(id)
 }
 
@@ -311,6 +404,7 @@ fn replace(
              checked_at = ?15
          WHERE id = ?1",
     )?;
+    let (tags_json, metadata_json) = (to_json(&tags)?, to_json(&metadata)?);
     update.execute(params![
         present.row,
         resource_id,
@@ -324,37 +418,40 @@ fn replace(
         indexed_at,
         mode,
         document.stat,
-        to_json(&tags)?,
-        to_json(&metadata)?,
+        tags_json,
+        metadata_json,
         put.now.micros(),
     ])?;
     insert_tags(turn, present.row, &document.tags)?;
     if changed {
         insert_version(turn, present.row, version, blob, (document.modified_at, document.mode), put.now)?;
-        let hashes = (Some(present.hash), Some(document.hash));
-        record_document(
-            turn,
-            put,
-            place,
-            Operation::Replace,
-            (present.id, present.row),
-            &document.path,
-            hashes,
-        )?;
-    } else {
-        let hashes = (Some(present.hash), Some(present.hash));
-        // The same bytes under another type have another text.
-        let is_retyped = document.mime != present.mime;
-        record_document(
-            turn,
-            put,
-            place,
-            if is_retyped { Operation::Retitle } else { Operation::Update },
-            (present.id, present.row),
-            &document.path,
-            hashes,
-        )?;
     }
+    let operation = match (changed, document.mime != present.mime) {
+        (true, _) => Operation::Replace,
+        // The same bytes under another type have another text.
+        (false, true) => Operation::Retitle,
+        (false, false) => Operation::Update,
+    };
+    let state = DocumentState {
+        collection: place.id,
+        path: &present.path,
+        title: &present.title,
+        resource_id: resource_id.as_deref(),
+        extension: &document.extension,
+        mime: &document.mime,
+        is_text: document.is_text,
+        hash: document.hash,
+        size: document.size,
+        version,
+        modified_at,
+        indexed_at,
+        created_at: present.created_at,
+        mode,
+        tags: &tags_json,
+        metadata: &metadata_json,
+        document_type: present.document_type.as_deref(),
+    };
+    record_document(turn, put, operation, present.id, &state, Some(present.hash))?;
     Ok(if changed { PutState::Updated } else { PutState::Unchanged })
 }
 
@@ -397,28 +494,28 @@ fn insert_tags(turn: &Turn<'_>, row: i64, tags: &BTreeSet<String>) -> Result<()>
     Ok(())
 }
 
+/// Records what a put made of a document.
 fn record_document(
     turn: &Turn<'_>,
     put: &Put,
-    place: &Place,
     operation: Operation,
-    (id, row): (DocumentId, i64),
-    path: &str,
-    (previous, new): (Option<Digest>, Option<Digest>),
+    id: DocumentId,
+    state: &DocumentState<'_>,
+    previous: Option<Digest>,
 ) -> Result<()> {
     let mut record = Turn::blank(&put.actor, put.now, operation);
-    record.collection = Some(place.id);
+    record.collection = Some(state.collection);
     record.document = Some(id);
-    record.path = path.to_owned();
+    record.path = state.path.to_owned();
     record.previous = previous;
-    record.new = new;
-    record.state = state::of_document(turn.connection, row)?;
-    turn.record(record)?;
-    Ok(())
+    record.new = Some(state.hash);
+    record.state = Some(state.digest());
+    turn.record(record)
 }
 
 fn make_snapshot(turn: &Turn<'_>, put: &Put, place: &Place, draft: &SnapshotDraft) -> Result<Snapshot> {
-    ensure_blob(turn, &draft.listing, draft.listing_size, &draft.listing_manifest)?;
+    let listing = Blob { hash: &draft.listing, size: draft.listing_size, manifest: &draft.listing_manifest };
+    blobs::ensure(turn, &[listing])?;
     let at = free_moment(turn, put.now.micros())?;
     let mut insert = turn.connection.prepare_cached(
         "INSERT INTO snapshots (at, collection, label, root, listing, merkle, files, bytes, git_commit, git_branch)
@@ -441,11 +538,9 @@ fn make_snapshot(turn: &Turn<'_>, put: &Put, place: &Place, draft: &SnapshotDraf
     record.collection = Some(place.id);
     record.path = at.with_micros();
     record.new = Some(draft.listing);
-    record.state = state::of_snapshot(turn.connection, at.micros())?;
+    record.state = Some(state::of_new_snapshot(place.id, at, draft));
     turn.record(record)?;
-    let mut find = turn.connection.prepare_cached("SELECT name FROM collections WHERE id = ?1")?;
-    let name = find.query_row(params![place.row], |row| row.get(0))?;
-    Ok(Snapshot { at, collection: place.id, collection_name: name, draft: draft.clone() })
+    Ok(Snapshot { at, collection: place.id, collection_name: place.name.clone(), draft: draft.clone() })
 }
 
 /// The id of a snapshot made now: after the newest, unless that one was made by a clock that ran far ahead.

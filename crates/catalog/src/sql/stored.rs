@@ -6,7 +6,9 @@ use shelf_base::{
 };
 
 use super::{
-    account_blocks, books, documents, fences, params,
+    account_blocks,
+    blobs::{self, Blob},
+    books, documents, fences, params,
     put::{self, Place},
     rows::{self, Conditions},
     state,
@@ -20,10 +22,10 @@ pub(super) fn store(turn: &Turn<'_>, put: &Put) -> Result<(DocumentId, PutState)
     let document = put.documents.first().ok_or(Error::Unreadable("a document to store"))?;
     fences::check(turn, put.fence.as_ref())?;
     let place = put::shelf(turn, put)?;
-    put::keep_loose(turn, &put.loose)?;
+    blobs::keep_loose(turn, &put.loose)?;
     if let Some(id) = same(turn, &place, document)? {
         // Nothing changes, but what had been damaged of the content is whole again.
-        put::ensure_blob(turn, &document.hash, document.size, &document.manifest)?;
+        blobs::ensure(turn, &[Blob::of(document)])?;
         return Ok((id, PutState::Unchanged));
     }
     let result = put::put_document(turn, put, &place, document)?;
@@ -103,8 +105,8 @@ pub(super) fn change(
     match (content, &change.content) {
         (Some(content), _) => replace_content(turn, &present, content, now)?,
         (None, Some(again)) => {
-            put::keep_loose(turn, &again.loose)?;
-            put::ensure_blob(turn, &again.hash, again.size, &again.manifest)?;
+            blobs::keep_loose(turn, &again.loose)?;
+            blobs::ensure(turn, &[blob_of(again)])?;
         }
         (None, None) => {}
     }
@@ -141,11 +143,15 @@ pub(super) fn change(
     documents::by_id(turn.connection, scope, id)
 }
 
+const fn blob_of(content: &NewContent) -> Blob<'_> {
+    Blob { hash: &content.hash, size: content.size, manifest: content.manifest.as_slice() }
+}
+
 fn replace_content(turn: &Turn<'_>, present: &Present, content: &NewContent, now: Moment) -> Result<()> {
-    put::keep_loose(turn, &content.loose)?;
+    blobs::keep_loose(turn, &content.loose)?;
     let place = put::place(turn, present.collection)?;
-    let blob = put::ensure_blob(turn, &content.hash, content.size, &content.manifest)?;
-    account_blocks::add(turn, place.account, &content.blocks)?;
+    let blob = blobs::ensure(turn, &[blob_of(content)])?[0];
+    account_blocks::add(turn, place.account, std::iter::once(&content.blocks[..]))?;
     let version = present.version + 1;
     turn.connection.execute(
         "UPDATE documents SET blob = ?2, size = ?3, version = ?4, modified_at = ?5, indexed_at = ?6, checked_at = ?6,

@@ -18,6 +18,10 @@ pub(crate) enum Value<'a> {
     Keys(&'a [[u8; 32]]),
     /// A list of ids.
     Ids(&'a [[u8; 16]]),
+    /// A list of texts.
+    Texts(&'a [&'a str]),
+    /// A list of byte strings.
+    Blobs(&'a [&'a [u8]]),
 }
 
 /// A value that is kept with a condition until its statement runs.
@@ -126,6 +130,18 @@ impl AsValue for [[u8; 16]] {
     }
 }
 
+impl AsValue for [&str] {
+    fn as_value(&self) -> Value<'_> {
+        Value::Texts(self)
+    }
+}
+
+impl AsValue for [&[u8]] {
+    fn as_value(&self) -> Value<'_> {
+        Value::Blobs(self)
+    }
+}
+
 impl AsValue for OwnedValue {
     fn as_value(&self) -> Value<'_> {
         match self {
@@ -162,6 +178,11 @@ impl rusqlite::ToSql for Value<'_> {
             Self::Numbers(numbers) => ToSqlOutput::Owned(Owned::Text(list(numbers.iter()))),
             Self::Keys(keys) => ToSqlOutput::Owned(Owned::Text(list(keys.iter().map(|key| quoted(key))))),
             Self::Ids(ids) => ToSqlOutput::Owned(Owned::Text(list(ids.iter().map(|id| quoted(id))))),
+            Self::Texts(texts) => {
+                let texts = texts.iter().map(|text| serde_json::Value::from(*text));
+                ToSqlOutput::Owned(Owned::Text(list(texts)))
+            }
+            Self::Blobs(blobs) => ToSqlOutput::Owned(Owned::Text(list(blobs.iter().map(|blob| quoted(blob))))),
         })
     }
 }

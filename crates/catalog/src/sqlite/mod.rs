@@ -3,6 +3,7 @@
 //! Writers of all processes line up at a lock file before they begin a transaction, so that nobody polls and no
 //! "database is locked" ever reaches a caller. Readers never wait.
 
+mod joined_log;
 mod recovery;
 mod schema;
 mod writer;
@@ -204,7 +205,10 @@ fn has_moved(connection: &Connection) -> bool {
 fn try_connect(path: &Path) -> Result<Connection> {
     // The file is made when the library is; one that has vanished since must not come back empty.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags)?;
+    let connection = match joined_log::name() {
+        Some(name) => Connection::open_with_flags_and_vfs(path, flags, name)?,
+        None => Connection::open_with_flags(path, flags)?,
+    };
     connection.busy_timeout(PATIENCE)?;
     let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
     if mode != "wal" {

@@ -254,8 +254,10 @@ fn draw(bytes: Vec<u8>, width: u32) -> Result<DrawnPage, Unreadable> {
 mod tests {
     use super::*;
 
-    fn studio() -> &'static Studio {
-        let time = Duration::from_millis(200);
+    /// Long enough for a quick page on a busy machine, short enough to wait for slow ones.
+    const TIME: Duration = Duration::from_secs(1);
+
+    fn studio(time: Duration) -> &'static Studio {
         Box::leak(Box::new(Studio::new(Bounds { at_once: 2, late: 2, time, turn: time })))
     }
 
@@ -289,7 +291,7 @@ mod tests {
 
     #[test]
     fn a_page_that_takes_too_long_gives_its_place_to_others() {
-        let studio = studio();
+        let studio = studio(TIME);
         let (first, drawn) = slow(studio, 1);
         assert!(matches!(drawn, Err(DrawError::TooSlow { .. })), "{drawn:?}");
         assert_eq!(under_way(studio), (0, 1));
@@ -310,7 +312,7 @@ mod tests {
 
     #[test]
     fn a_few_pages_are_drawn_at_once_and_others_wait_for_their_turn() {
-        let studio = studio();
+        let studio = studio(TIME);
         let taken = [studio.turn(1), studio.turn(2)];
         assert_eq!(studio.draw(3, quick), Err(DrawError::Busy));
         let waiting = thread::spawn(move || studio.draw(3, quick));
@@ -322,7 +324,8 @@ mod tests {
 
     #[test]
     fn a_panic_gives_the_place_back() {
-        let studio = studio();
+        // Whoever panics prints where, which takes its time on a busy machine.
+        let studio = studio(Duration::from_secs(60));
         let drawn = studio.draw(1, || panic!("a defect of the library"));
         assert!(matches!(drawn, Err(DrawError::Cut(_))), "{drawn:?}");
         assert_eq!(under_way(studio).0, 0);
