@@ -40,6 +40,8 @@ pub struct CallContext {
     deadline: Option<Instant>,
     progress: Option<Arc<dyn Progress>>,
     slot: Option<Arc<dyn Slot>>,
+    /// Whether the call was about to wait, if it runs where it must not.
+    in_place: Option<Arc<AtomicBool>>,
 }
 
 impl CallContext {
@@ -67,6 +69,39 @@ impl CallContext {
     pub fn in_slot(mut self, slot: Arc<dyn Slot>) -> Self {
         self.slot = Some(slot);
         self
+    }
+
+    /// Says that the call may run on a thread on which others depend: there it must not wait for anybody.
+    #[must_use]
+    pub fn in_place(mut self) -> Self {
+        self.in_place = Some(Arc::default());
+        self
+    }
+
+    /// The same call on a thread of its own, where it may wait.
+    #[must_use]
+    pub fn elsewhere(mut self) -> Self {
+        self.in_place = None;
+        self
+    }
+
+    /// Whether the call may run in place.
+    pub const fn is_in_place(&self) -> bool {
+        self.in_place.is_some()
+    }
+
+    /// Whether the call may wait for a lock that others have. If it may not, it gives up without having changed anything, and
+    /// is run once more elsewhere.
+    pub fn may_wait(&self) -> bool {
+        self.in_place.as_ref().is_none_or(|had_to_wait| {
+            had_to_wait.store(true, Ordering::Relaxed);
+            false
+        })
+    }
+
+    /// Whether the call has given up because it must not wait.
+    pub fn had_to_wait(&self) -> bool {
+        self.in_place.as_ref().is_some_and(|had_to_wait| had_to_wait.load(Ordering::Relaxed))
     }
 
     /// Lets other calls pass while this one waits for something slow, such as another program. Returns false if too many
@@ -108,6 +143,16 @@ impl fmt::Debug for CallContext {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_call_in_place_remembers_that_it_had_to_wait() {
+        let call = CallContext::new().in_place();
+        assert!(!call.had_to_wait());
+        assert!(!call.clone().may_wait());
+        assert!(call.had_to_wait());
+        let elsewhere = call.elsewhere();
+        assert!(elsewhere.may_wait() && !elsewhere.had_to_wait());
+    }
 
     #[test]
     fn clones_share_cancellation_and_deadlines_pass() {

@@ -325,6 +325,11 @@ impl Library {
         })
     }
 
+    /// Whether its catalog lies on another machine, so that every question to it takes a while.
+    pub fn is_shared(&self) -> bool {
+        self.catalog.is_shared()
+    }
+
     /// The data directory.
     pub fn folder(&self) -> &Path {
         &self.folder

@@ -183,7 +183,7 @@ impl Locks {
                 return Ok(Some(held));
             }
             call.check()?;
-            if Instant::now() >= until {
+            if Instant::now() >= until || !call.may_wait() {
                 return Ok(None);
             }
             thread::sleep(pause);

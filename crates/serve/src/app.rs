@@ -202,19 +202,18 @@ impl App {
     ) -> Result<T, ErrorReply> {
         let started = Instant::now();
         let work = if tool.access == Access::Read { Work::Read } else { Work::Write };
-        let make = move |app: &Arc<Self>, call: &CallContext| {
-            let (library, limits) = (&app.library, &app.limits);
-            let (selection, page_chars) = (&selection, PAGE_CHARS);
-            let upload_door = &|| app.open_door();
-            let context =
-                Context { library, caller: &caller, call, limits, selection, page_chars, upload_door };
-            shelf_tools::call(tool, &context, arguments).map(finish)
-        };
-        let done = if self.runs_in_place(tool) {
+        let in_place = self.runs_in_place(tool, &call, &arguments).then(|| {
             self.watch.called(self);
-            Ok(make(self, &call))
-        } else {
-            self.blocking_call(work, call, make).await
+            self.answer(tool, &selection, &caller, &call, arguments.clone())
+        });
+        let done = match in_place {
+            Some(answer) if !call.had_to_wait() => Ok(answer.map(finish)),
+            _ => {
+                let make = move |app: &Arc<Self>, call: &CallContext| {
+                    app.answer(tool, &selection, &caller, call, arguments).map(finish)
+                };
+                self.blocking_call(work, call.elsewhere(), make).await
+            }
         };
         let outcome = match done {
             Ok(outcome) => outcome,
@@ -223,6 +222,21 @@ impl App {
         };
         note(tool, started, outcome.as_ref().err());
         outcome
+    }
+
+    /// Runs a tool on this thread.
+    fn answer(
+        self: &Arc<Self>,
+        tool: &'static Tool,
+        selection: &Selection,
+        caller: &Caller,
+        call: &CallContext,
+        arguments: Map<String, Value>,
+    ) -> Result<Answer, ErrorReply> {
+        let (library, limits, page_chars) = (&self.library, &self.limits, PAGE_CHARS);
+        let upload_door = &|| self.open_door();
+        let context = Context { library, caller, call, limits, selection, page_chars, upload_door };
+        shelf_tools::call(tool, &context, arguments)
     }
 
     /// The tools that are listed for a caller.
@@ -240,9 +254,13 @@ impl App {
     }
 
     /// Whether a call runs on the runtime's own thread: with a single client and no other call under way nobody waits
-    /// for that thread, and going to another one and back takes longer than a short read.
-    fn runs_in_place(&self, tool: &Tool) -> bool {
-        self.is_single && tool.is_short() && !self.is_working()
+    /// for that thread, and going to another one and back takes longer than a short read, and a tenth of a short write. A
+    /// write may find that it has to wait for others; then it goes to another thread after all. With more than one request
+    /// they all do, and share a sync.
+    fn runs_in_place(&self, tool: &Tool, call: &CallContext, arguments: &Map<String, Value>) -> bool {
+        let is_short = tool.is_short()
+            || call.is_in_place() && !self.library.is_shared() && tool.is_short_write(arguments);
+        self.is_single && is_short && !self.is_working()
     }
 
     /// Runs blocking work.

@@ -75,6 +75,11 @@ impl Backlog {
         }
     }
 
+    /// Whether the client waits for a single answer.
+    pub(crate) fn is_single(&self) -> bool {
+        self.waiting.lock().requests.len() == 1
+    }
+
     /// Whether the client should read before it asks more.
     pub(crate) fn is_full(&self) -> bool {
         self.waiting.lock().is_full(self.most_requests)

@@ -162,6 +162,20 @@ impl Tool {
         )
     }
 
+    /// Whether a call with these arguments writes so little that it takes about as long as a sync of the disk.
+    pub fn is_short_write(&self, arguments: &Map<String, Value>) -> bool {
+        /// Bytes of texts that are stored in no time.
+        const LITTLE: usize = 64 << 10;
+        let is_one_transaction = match self.name {
+            // Files, folders and addresses take longer.
+            "add" => arguments.contains_key("content") && !arguments.contains_key("path"),
+            "store_document_tool" | "write_content" | "write_summary" => true,
+            _ => false,
+        };
+        let texts = arguments.values().filter_map(Value::as_str).map(str::len);
+        is_one_transaction && texts.sum::<usize>() <= LITTLE
+    }
+
     /// The toolset that it belongs to: its family's, or `extras`.
     pub fn toolset(&self) -> &'static str {
         let is_extra = extras().any(|extra| extra.name == self.name);
@@ -224,7 +238,9 @@ pub fn call(tool: &Tool, context: &Context<'_>, arguments: Map<String, Value>) -
     };
     let started = Instant::now();
     let outcome = catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(ToolError::Defect));
-    context.limits.meter.note(tool.name, started.elapsed(), outcome.is_err(), context.library.now());
+    if !context.call.had_to_wait() {
+        context.limits.meter.note(tool.name, started.elapsed(), outcome.is_err(), context.library.now());
+    }
     outcome.map_err(|error| tool.family.shape(&error))
 }
 

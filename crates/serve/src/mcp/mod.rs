@@ -259,7 +259,10 @@ impl ServerHandler for Handler {
             return Err(convert::unknown_tool(&request.name));
         };
         let Admitted { caller, selection } = self.admitted(&context)?;
-        let (call, reporting) = progress::attach(self.app.new_call(), &context);
+        let is_single = self.backlog.as_ref().is_some_and(|backlog| backlog.is_single());
+        let call = self.app.new_call();
+        let call = if is_single { call.in_place() } else { call };
+        let (call, reporting) = progress::attach(call, &context);
         let (arguments, is_modern) = (request.arguments.unwrap_or_default(), is_modern(&context));
         let finish = move |answer| convert::answer(answer, is_modern);
         let work = self.app.run(tool, selection, caller, call.clone(), arguments, finish);
