@@ -140,7 +140,7 @@ pub struct EngineError(pub(crate) Engine);
 #[derive(Debug)]
 pub(crate) enum Engine {
     Sqlite(rusqlite::Error),
-    Postgres(postgres::Error),
+    Postgres(tokio_postgres::Error),
 }
 
 impl fmt::Display for EngineError {
@@ -162,8 +162,8 @@ impl std::error::Error for EngineError {}
 
 impl EngineError {
     fn kind(&self) -> Kind {
-        use postgres::error::SqlState;
         use rusqlite::ErrorCode as Code;
+        use tokio_postgres::error::SqlState;
         match &self.0 {
             Engine::Sqlite(error) => match error.sqlite_error_code() {
                 Some(Code::DiskFull) => Kind::StorageFull,

@@ -25,7 +25,7 @@ const FREE: [&str; 2] = ["shelf", "testkit"];
 
 /// External crates that only one crate may depend on.
 const CONFINED: [(&str, &str); 4] =
-    [("rmcp", "serve"), ("axum", "serve"), ("rusqlite", "catalog"), ("postgres", "catalog")];
+    [("rmcp", "serve"), ("axum", "serve"), ("rusqlite", "catalog"), ("tokio-postgres", "catalog")];
 
 /// The crate that may only be a dev-dependency.
 const TESTS_ONLY: &str = "shelf-testkit";

@@ -2,7 +2,7 @@
 
 use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
-use postgres::{Config, config::SslMode};
+use tokio_postgres::{Config, config::SslMode};
 
 use crate::{Error, Result};
 
@@ -93,7 +93,7 @@ impl Address {
 
     /// The address as it may be shown: without user and password.
     pub fn shown(&self) -> String {
-        use postgres::config::Host;
+        use tokio_postgres::config::Host;
         let hosts: Vec<String> = self
             .config
             .get_hosts()
@@ -109,7 +109,7 @@ impl Address {
 }
 
 /// What an error of the client says, with what is below it: no such text holds a password.
-pub(super) fn told(error: &postgres::Error) -> String {
+pub(super) fn told(error: &tokio_postgres::Error) -> String {
     use std::error::Error as _;
     match error.source() {
         Some(source) => format!("{error}: {source}"),

@@ -10,6 +10,7 @@ mod pool;
 mod schema;
 mod session;
 mod statistics;
+mod wire;
 mod writer;
 
 use std::{
@@ -21,7 +22,7 @@ use std::{
 
 pub use address::Address;
 pub use locks::PostgresLocks;
-pub(crate) use session::Session;
+pub(crate) use session::{Last, Session};
 use shelf_base::Digest;
 
 use crate::{
@@ -104,7 +105,9 @@ impl PostgresCatalog {
     ) -> Result<Transferred> {
         let transferred = transfer(source, self, progress, switch)?;
         if let Ok(sequence) = crate::Catalog::sequence(self) {
-            Statistics::default().refresh(&self.shared.pool, sequence);
+            let statistics = Statistics::default();
+            statistics.note(sequence);
+            statistics.refresh(&self.shared.pool);
         }
         Ok(transferred)
     }
@@ -155,22 +158,19 @@ impl PostgresCatalog {
         query: &mut impl FnMut(Connection<'_>) -> Result<T>,
     ) -> Result<T> {
         let session = lent.session()?;
-        let mut outcome = begin.map_or(Ok(()), |begin| session.batch(begin));
-        let found = outcome.and_then(|()| query(Connection::Postgres(session)));
-        outcome = match begin {
-            Some(_) if !found.as_ref().is_err_and(is_away) => session.batch("ROLLBACK"),
-            _ => Ok(()),
-        };
-        let ended = match (found, outcome) {
-            (Ok(found), Ok(())) => Ok(found),
-            (Err(error), _) | (Ok(_), Err(error)) => Err(error),
-        };
-        if ended.as_ref().is_err_and(is_away) {
+        if let Some(begin) = begin {
+            session.is_slow();
+            session.ahead(begin);
+        }
+        let found = query(Connection::Postgres(session));
+        if found.as_ref().is_err_and(is_away) {
             lent.discard();
             // What else is idle was most likely cut with it.
             self.shared.pool.close_idle(0);
+        } else if begin.is_some() {
+            session.send("ROLLBACK");
         }
-        ended
+        found
     }
 }
 
@@ -206,7 +206,14 @@ impl Backend for PostgresCatalog {
         touches: Touches,
         work: impl Fn(&Turn<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        timed("write", || self.shared.writer.write(&self.shared.pool, &self.shared.keys, touches, work))
+        let shared = &self.shared;
+        let outcome = timed("write", || shared.writer.write(&shared.pool, &shared.keys, touches, work));
+        if shared.writer.statistics.is_due() {
+            let shared = shared.clone();
+            let look = move || shared.writer.statistics.refresh(&shared.pool);
+            thread::Builder::new().name("catalog-look".into()).spawn(look).map_err(Error::Files)?;
+        }
+        outcome
     }
 
     fn post(&self, work: impl Fn(&Turn<'_>) -> Result<()> + Send + 'static) -> Result<()> {

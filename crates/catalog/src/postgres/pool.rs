@@ -7,13 +7,14 @@ use std::{
 };
 
 use parking_lot::{Condvar, Mutex};
-use postgres::error::SqlState;
 use rustls::{ClientConfig, RootCertStore, crypto::ring, pki_types::CertificateDer};
+use tokio_postgres::error::SqlState;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{
     address::{Address, told},
-    session::{Session, failure, outside_runtimes, state},
+    session::{Session, failure, state},
+    wire::{Wire, WireError},
 };
 use crate::{Error, Result};
 
@@ -91,11 +92,10 @@ impl Pool {
 
     /// A connection that nobody else counts or uses.
     pub(super) fn connect(&self) -> Result<Session> {
-        let tls = self.tls.clone();
-        let made = outside_runtimes(|| self.address.config.connect(tls));
-        let client = made.map_err(|error| refusal(error, &self.address))?;
-        let session = Session::new(client);
-        session.batch(SETTINGS)?;
+        let made = Wire::connect(&self.address.config, &self.tls);
+        let (wire, client) = made.map_err(|error| refusal(error, &self.address))?;
+        let session = Session::new(wire, client);
+        session.ahead(SETTINGS.trim_end_matches(';'));
         session.batch(&format!("SET search_path TO {}", self.address.schema))?;
         Ok(session)
     }
@@ -137,7 +137,10 @@ impl Drop for Lent<'_> {
     fn drop(&mut self) {
         let mut state = self.pool.state.lock();
         match self.session.take() {
-            Some(session) if !std::thread::panicking() => state.idle.push(session),
+            Some(session) if !std::thread::panicking() => {
+                session.reset();
+                state.idle.push(session);
+            }
             broken => {
                 state.open -= 1;
                 drop(state);
@@ -149,9 +152,12 @@ impl Drop for Lent<'_> {
 }
 
 /// Why a connection could not be made, and what to do.
-fn refusal(error: postgres::Error, address: &Address) -> Error {
+fn refusal(error: WireError, address: &Address) -> Error {
     let shown = address.shown();
-    let reason = told(&error);
+    let reason = match &error {
+        WireError::Protocol(error) => told(error),
+        WireError::Network(reason) => reason.clone(),
+    };
     let refused = |hint: &str| Error::Refused { what: format!("{shown}: {reason}"), hint: hint.to_owned() };
     let failed = failure(error);
     match state(&failed) {

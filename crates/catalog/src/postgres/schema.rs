@@ -4,8 +4,8 @@
 //! alike; tags and metadata are `JSON`, which keeps the text as it was written. The end of the journal is a row of its own:
 //! a transaction locks it last.
 
-use postgres::error::SqlState;
 use shelf_base::ids::{LOCAL_ACCOUNT, LOCAL_ACCOUNT_NAME};
+use tokio_postgres::error::SqlState;
 
 use super::session::{Session, state};
 use crate::{
@@ -238,6 +238,7 @@ pub(super) fn version(session: &Session) -> Result<u32> {
 
 /// All missing steps in one transaction: it has happened whole or not at all.
 fn walk(session: &Session, schema: &str) -> Result<()> {
+    session.is_slow();
     session.batch("BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0")?;
     let walked = walk_in_turn(session, schema);
     match walked {

@@ -1,40 +1,82 @@
 //! One connection to PostgreSQL: statements that are prepared once, values and cells in its binary form, and its errors in
 //! the words of this crate.
 
-use std::{cell::RefCell, collections::HashMap, error::Error as StdError};
+use std::{
+    cell::{Cell as Kept, RefCell},
+    collections::HashMap,
+    error::Error as StdError,
+    time::Duration,
+};
 
 use bytes::{BufMut, BytesMut};
-use postgres::{
+use futures_util::future::{join, join_all};
+use tokio_postgres::{
     Client, Row, Statement,
     error::SqlState,
     types::{FromSql, IsNull, ToSql, Type},
 };
 
-use super::address::told;
+use super::{
+    address::told,
+    wire::{Wire, WireError},
+};
 use crate::{
     Error, Result,
     error::{Engine, EngineError},
-    sql::{Cell, Value},
+    sql::{Cell, OwnedValue, Value},
 };
 
 /// Statements that a connection keeps ready.
 const KEPT: usize = 256;
+/// How long an answer is waited for: the server gives up before that, so a connection without an answer is cut.
+const PATIENCE: Duration = Duration::from_secs(100);
+
+type Told<T> = std::result::Result<T, tokio_postgres::Error>;
 
 /// A connection, for one thread at a time.
 pub(crate) struct Session {
-    /// There until the session is dropped.
-    client: RefCell<Option<Client>>,
+    ends: RefCell<Ends>,
     statements: RefCell<HashMap<String, Statement>>,
+    /// Commands that go out before the next statement, without a way to the server of their own.
+    ahead: RefCell<String>,
+    /// Whether the server has been told that what comes may take as long as it likes.
+    is_slow: Kept<bool>,
 }
 
+/// Both ends of a connection's inside.
+struct Ends {
+    /// There until the session is dropped.
+    client: Option<Client>,
+    wire: Wire,
+}
+
+/// A statement that ends a transaction, and its values.
+pub(crate) type Last = (String, Vec<OwnedValue>);
+
 impl Session {
-    pub(super) fn new(client: Client) -> Self {
-        Self { client: RefCell::new(Some(client)), statements: RefCell::default() }
+    pub(super) fn new(wire: Wire, client: Client) -> Self {
+        Self {
+            ends: RefCell::new(Ends { client: Some(client), wire }),
+            statements: RefCell::default(),
+            ahead: RefCell::default(),
+            is_slow: Kept::new(false),
+        }
     }
 
     /// Whether the connection is known to be gone.
     pub(super) fn is_closed(&self) -> bool {
-        self.client.borrow().as_ref().is_none_or(Client::is_closed)
+        self.ends.borrow_mut().wire.is_closed()
+    }
+
+    /// What comes until [`Session::reset`] may take as long as it likes.
+    pub(super) fn is_slow(&self) {
+        self.is_slow.set(true);
+    }
+
+    /// Makes the session as it was when it was new.
+    pub(super) fn reset(&self) {
+        self.ahead.borrow_mut().clear();
+        self.is_slow.set(false);
     }
 
     /// A statement, parsed when it is not known yet.
@@ -43,7 +85,7 @@ impl Session {
             return Ok(known.clone());
         }
         let text = translated(sql);
-        let statement = self.run(|client| client.prepare(&text))?;
+        let statement = self.run(async |client| client.prepare(&text).await)?;
         let mut kept = self.statements.borrow_mut();
         if kept.len() >= KEPT {
             kept.clear();
@@ -54,45 +96,82 @@ impl Session {
 
     pub(crate) fn query(&self, statement: &Statement, values: &[Value<'_>]) -> Result<Vec<Row>> {
         let values = as_parameters(values);
-        self.run(|client| client.query(statement, &values))
+        self.run(async |client| client.query(statement, &values).await)
     }
 
     pub(crate) fn execute(&self, statement: &Statement, values: &[Value<'_>]) -> Result<usize> {
         let values = as_parameters(values);
-        let touched = self.run(|client| client.execute(statement, &values))?;
+        let touched = self.run(async |client| client.execute(statement, &values).await)?;
         Ok(usize::try_from(touched).unwrap_or(usize::MAX))
     }
 
     /// Runs several statements without values.
     pub(crate) fn batch(&self, sql: &str) -> Result<()> {
-        self.run(|client| client.batch_execute(sql))
+        self.run(async |client| client.batch_execute(sql).await)
     }
 
-    fn run<T: Send>(
-        &self,
-        work: impl FnOnce(&mut Client) -> std::result::Result<T, postgres::Error> + Send,
-    ) -> Result<T> {
-        let mut client = self.client.borrow_mut();
-        let client = client.as_mut().ok_or(Error::Closed)?;
-        outside_runtimes(|| work(client)).map_err(failure)
+    /// Has commands sent together with the next statement, which fails if one of them does.
+    pub(super) fn ahead(&self, sql: &str) {
+        let mut ahead = self.ahead.borrow_mut();
+        if !ahead.is_empty() {
+            ahead.push_str("; ");
+        }
+        ahead.push_str(sql);
+    }
+
+    /// Sends a command and does not wait for the answer: it can only fail with the connection, which the next one notices.
+    pub(super) fn send(&self, sql: &str) {
+        let mut ends = self.ends.borrow_mut();
+        let Ends { client: Some(client), wire } = &mut *ends else { return };
+        let mut sent = std::pin::pin!(client.batch_execute(sql));
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        let _ = sent.as_mut().poll(&mut context);
+        wire.nudge();
+    }
+
+    /// Sends the last statements of a transaction and the command that ends it, and waits for all of them at once. A server
+    /// that refuses one of the statements undoes the transaction instead.
+    pub(super) fn end(&self, last: &[Last], command: &str) -> Result<()> {
+        let statements = last.iter().map(|(sql, _)| self.prepare(sql)).collect::<Result<Vec<_>>>()?;
+        let values: Vec<Vec<Value<'_>>> = last
+            .iter()
+            .map(|(_, values)| values.iter().map(crate::sql::AsValue::as_value).collect())
+            .collect();
+        let values: Vec<_> = values.iter().map(|values| as_parameters(values)).collect();
+        self.run(async |client| {
+            let statements = statements.iter().zip(&values);
+            let executed = join_all(statements.map(|(statement, values)| client.execute(statement, values)));
+            let (executed, ended) = join(executed, client.batch_execute(command)).await;
+            executed.into_iter().collect::<Told<Vec<_>>>()?;
+            ended
+        })
+    }
+
+    fn run<T>(&self, work: impl AsyncFnOnce(&Client) -> Told<T>) -> Result<T> {
+        let mut ends = self.ends.borrow_mut();
+        let Ends { client: Some(client), wire } = &mut *ends else { return Err(Error::Closed) };
+        let ahead = self.ahead.take();
+        let patience = (!self.is_slow.get()).then_some(PATIENCE);
+        let answer = if ahead.is_empty() {
+            wire.wait_for(work(client), patience)
+        } else {
+            let both = async {
+                // The first is sent first; a failure of it makes the other one fail, and says why.
+                let (first, answer) = join(client.batch_execute(&ahead), work(client)).await;
+                first.and(answer)
+            };
+            wire.wait_for(both, patience)
+        };
+        answer.map_err(failure)
     }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
-        let client = self.client.get_mut().take();
-        outside_runtimes(|| drop(client));
+        let ends = self.ends.get_mut();
+        drop(ends.client.take());
+        ends.wire.close();
     }
-}
-
-/// Runs work of the client, which has a runtime of its own and refuses to start it on a thread that belongs to another one: a
-/// server that answers one caller reads on the thread that it listens on.
-pub(super) fn outside_runtimes<T: Send>(work: impl FnOnce() -> T + Send) -> T {
-    if tokio::runtime::Handle::try_current().is_err() {
-        return work();
-    }
-    let ran = std::thread::scope(|scope| scope.spawn(work).join());
-    ran.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 fn as_parameters<'v>(values: &'v [Value<'v>]) -> Vec<&'v (dyn ToSql + Sync)> {
@@ -128,10 +207,10 @@ fn translated(sql: &str) -> String {
     text.replace("CROSS JOIN", "JOIN").replace("INSTR(", "strpos(").replace("instr(", "strpos(")
 }
 
-type Told<T> = std::result::Result<T, Box<dyn StdError + Sync + Send>>;
+type Converted<T> = std::result::Result<T, Box<dyn StdError + Sync + Send>>;
 
 impl ToSql for Value<'_> {
-    fn to_sql(&self, kind: &Type, out: &mut BytesMut) -> Told<IsNull> {
+    fn to_sql(&self, kind: &Type, out: &mut BytesMut) -> Converted<IsNull> {
         match (self, kind) {
             (Self::Null, _) => return Ok(IsNull::Yes),
             (Self::Integer(number), &Type::INT8) => out.put_i64(*number),
@@ -170,7 +249,7 @@ impl ToSql for Value<'_> {
         true
     }
 
-    postgres::types::to_sql_checked!();
+    tokio_postgres::types::to_sql_checked!();
 }
 
 /// PostgreSQL keeps no NUL in text.
@@ -186,7 +265,7 @@ impl std::fmt::Display for NulInText {
 impl StdError for NulInText {}
 
 impl<'a> FromSql<'a> for Cell<'a> {
-    fn from_sql(kind: &Type, raw: &'a [u8]) -> Told<Self> {
+    fn from_sql(kind: &Type, raw: &'a [u8]) -> Converted<Self> {
         Ok(match *kind {
             Type::INT8 => Self::Integer(i64::from_be_bytes(raw.try_into()?)),
             Type::INT4 => Self::Integer(i32::from_be_bytes(raw.try_into()?).into()),
@@ -197,7 +276,7 @@ impl<'a> FromSql<'a> for Cell<'a> {
         })
     }
 
-    fn from_sql_null(_: &Type) -> Told<Self> {
+    fn from_sql_null(_: &Type) -> Converted<Self> {
         Ok(Self::Null)
     }
 
@@ -206,8 +285,12 @@ impl<'a> FromSql<'a> for Cell<'a> {
     }
 }
 
-/// An error of the client in the words of this crate.
-pub(super) fn failure(error: postgres::Error) -> Error {
+/// An error of the connection in the words of this crate.
+pub(super) fn failure(error: WireError) -> Error {
+    let error = match error {
+        WireError::Protocol(error) => error,
+        WireError::Network(reason) => return Error::Away { reason, is_unsure: false },
+    };
     if StdError::source(&error).is_some_and(|source| source.is::<NulInText>()) {
         return Error::Nul;
     }

@@ -24,17 +24,31 @@ const LOOK: &str = "ANALYZE documents, versions, blobs, tags, maps, account_bloc
 #[derive(Default)]
 pub(super) struct Statistics {
     next: AtomicU64,
+    /// The end of the journal when it turned out that somebody should look; zero when somebody has.
+    due: AtomicU64,
 }
 
 impl Statistics {
-    /// Has the tables looked at if the journal, which ends with `sequence` now, has outgrown what is known of them. A
-    /// failure costs speed, nothing else.
-    pub(super) fn refresh(&self, pool: &Pool, sequence: u64) {
-        if sequence < self.next.load(Ordering::Relaxed).max(LEAST_RECORDS) {
-            return;
+    /// Notes that the journal ends with `sequence` now.
+    pub(super) fn note(&self, sequence: u64) {
+        if sequence >= self.next.load(Ordering::Relaxed).max(LEAST_RECORDS) {
+            self.next.store(sequence.saturating_mul(2), Ordering::Relaxed);
+            self.due.store(sequence, Ordering::Relaxed);
         }
-        self.next.store(sequence.saturating_mul(2), Ordering::Relaxed);
-        let _ = look(pool, sequence);
+    }
+
+    /// Whether the journal may have outgrown what is known of the tables.
+    pub(super) fn is_due(&self) -> bool {
+        self.due.load(Ordering::Relaxed) > 0
+    }
+
+    /// Has the tables looked at if the journal has outgrown what is known of them, which takes a second or two in a large
+    /// library. A failure costs speed, nothing else.
+    pub(super) fn refresh(&self, pool: &Pool) {
+        let sequence = self.due.swap(0, Ordering::Relaxed);
+        if sequence > 0 {
+            let _ = look(pool, sequence);
+        }
     }
 }
 

@@ -19,8 +19,8 @@ use std::{
 };
 
 use parking_lot::{Condvar, Mutex};
-use postgres::error::SqlState;
 use shelf_base::Digest;
+use tokio_postgres::error::SqlState;
 
 use super::{
     Keys,
@@ -51,7 +51,7 @@ pub(super) struct Writer {
     queue: Mutex<Queue>,
     /// Told when a group has ended.
     ended: Condvar,
-    statistics: Statistics,
+    pub(super) statistics: Statistics,
 }
 
 #[derive(Default)]
@@ -189,7 +189,7 @@ impl Writer {
         again.into_iter().rev().for_each(|job| queue.jobs.push_front(job));
         drop(queue);
         if let Some(sequence) = end {
-            self.statistics.refresh(pool, sequence);
+            self.statistics.note(sequence);
         }
     }
 
@@ -297,9 +297,8 @@ fn clean(pool: &Pool, lent: Option<Lent<'_>>, error: &Error) {
 }
 
 fn attempt(session: &Session, keys: &Keys, jobs: &[Arc<dyn Job>]) -> Attempt {
-    let begun =
-        session.batch("BEGIN").and_then(|()| lock(session, keys, jobs.iter().map(|job| job.touches())));
-    if let Err(error) = begun {
+    session.ahead("BEGIN");
+    if let Err(error) = lock(session, keys, jobs.iter().map(|job| job.touches())) {
         return Attempt::Again(error);
     }
     let turn = Turn::beside_others(Connection::Postgres(session));
@@ -316,10 +315,11 @@ fn attempt(session: &Session, keys: &Keys, jobs: &[Arc<dyn Job>]) -> Attempt {
             Err(error) => Attempt::Again(error),
         };
     }
-    if let Err(error) = turn.close() {
-        return Attempt::Again(error);
-    }
-    match session.batch("COMMIT") {
+    let last = match turn.close() {
+        Ok(last) => last,
+        Err(error) => return Attempt::Again(error),
+    };
+    match session.end(&last, "COMMIT") {
         Ok(()) => Attempt::Done(outcomes, turn.end().map(|(sequence, _)| sequence)),
         Err(error) if is_away(&error) => Attempt::Unanswered(error, turn.end(), outcomes),
         Err(error) => Attempt::Again(error),
@@ -335,9 +335,12 @@ fn in_savepoint(session: &Session, turn: &Turn<'_>, job: &dyn Job, has_company: 
         };
     }
     let mark = turn.mark();
-    session.batch("SAVEPOINT job")?;
+    session.ahead("SAVEPOINT job");
     match job.run(turn) {
-        Ok(()) => session.batch("RELEASE job").map(Ok),
+        Ok(()) => {
+            session.ahead("RELEASE job");
+            Ok(Ok(()))
+        }
         Err(error) if is_away(&error) => Err(error),
         Err(error) => {
             turn.go_back(&mark);
@@ -360,16 +363,12 @@ fn lock<'t>(session: &Session, keys: &Keys, touches: impl Iterator<Item = &'t To
             Touches::Library => is_alone = true,
         }
     }
-    let connection = Connection::Postgres(session);
-    if is_alone {
-        connection.execute("SELECT pg_advisory_xact_lock(?1)", params![keys.library()])?;
+    let kind = if is_alone { "lock" } else { "lock_shared" };
+    session.ahead(&format!("SELECT pg_advisory_xact_{kind}({})", keys.library()));
+    if is_alone || accounts.is_empty() && collections.is_empty() && documents.is_empty() {
         return Ok(());
     }
-    connection.execute("SELECT pg_advisory_xact_lock_shared(?1)", params![keys.library()])?;
-    if accounts.is_empty() && collections.is_empty() && documents.is_empty() {
-        return Ok(());
-    }
-    connection.execute(
+    Connection::Postgres(session).execute(
         "SELECT a.id FROM accounts a
          WHERE a.uuid = ANY (CAST(?1 AS BYTEA[]))
             OR a.id IN (SELECT c.account FROM collections c WHERE c.uuid = ANY (CAST(?2 AS BYTEA[])))
@@ -426,14 +425,15 @@ pub(super) fn alone<T>(pool: &Pool, keys: &Keys, work: impl Fn(&Turn<'_>) -> Res
 }
 
 fn alone_on<T>(session: &Session, keys: &Keys, work: &impl Fn(&Turn<'_>) -> Result<T>) -> Result<T> {
-    session.batch(
+    session.is_slow();
+    session.ahead(
         "BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = '15min'",
-    )?;
+    );
     lock(session, keys, [Touches::Library].iter())?;
     let turn = Turn::beside_others(Connection::Postgres(session));
     let made = work(&turn)?;
-    turn.close()?;
-    match session.batch("COMMIT") {
+    let last = turn.close()?;
+    match session.end(&last, "COMMIT") {
         Err(Error::Away { reason, .. }) => Err(Error::Away { reason, is_unsure: true }),
         ended => ended.map(|()| made),
     }

@@ -79,10 +79,8 @@ fn ensure_many(turn: &Turn<'_>, blobs: &[Blob<'_>]) -> Result<Vec<i64>> {
     let mut known: HashMap<[u8; 32], i64> = made.into_iter().collect();
     let missing: Vec<[u8; 32]> = hashes.into_iter().filter(|hash| !known.contains_key(hash)).collect();
     if !missing.is_empty() {
-        let find = format!(
-            "SELECT b.id, b.hash, b.manifest FROM {}",
-            turn.connection.keyed("blobs", "b", "hash")
-        );
+        let find =
+            format!("SELECT b.id, b.hash, b.manifest FROM {}", turn.connection.keyed("blobs", "b", "hash"));
         let mut query = turn.connection.prepare_cached(&find)?;
         let found = collect(query.query(params![missing[..]])?, |row| {
             Ok((row.get::<i64>(0)?, *digest(row, 1)?.as_bytes(), row.get::<Vec<u8>>(2)?))

@@ -12,7 +12,8 @@ use super::{
     turn::Turn,
 };
 use crate::{
-    Actor, BookChange, BookStatus, Books, Collection, CollectionKind, Error, Operation, Record, Result, Scope, UploadUse,
+    Actor, BookChange, BookStatus, Books, Collection, CollectionKind, Error, Operation, Record, Result,
+    Scope, UploadUse,
 };
 
 impl<B: Backend> Books for B {

@@ -95,7 +95,7 @@ impl<'c> Connection<'c> {
 /// A statement that is ready to run.
 pub(crate) enum Statement<'c> {
     Sqlite(rusqlite::CachedStatement<'c>),
-    Postgres { session: &'c Session, statement: postgres::Statement },
+    Postgres { session: &'c Session, statement: tokio_postgres::Statement },
 }
 
 impl Statement<'_> {
@@ -143,7 +143,7 @@ impl Statement<'_> {
 /// The rows of a query.
 pub(crate) enum Rows<'s> {
     Sqlite(rusqlite::Rows<'s>),
-    Postgres { rest: std::vec::IntoIter<postgres::Row>, current: Option<postgres::Row> },
+    Postgres { rest: std::vec::IntoIter<tokio_postgres::Row>, current: Option<tokio_postgres::Row> },
 }
 
 impl Rows<'_> {
@@ -162,7 +162,7 @@ impl Rows<'_> {
 #[derive(Clone, Copy)]
 pub(crate) enum Row<'r> {
     Sqlite(&'r rusqlite::Row<'r>),
-    Postgres(&'r postgres::Row),
+    Postgres(&'r tokio_postgres::Row),
 }
 
 impl<'r> Row<'r> {

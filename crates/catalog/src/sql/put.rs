@@ -175,7 +175,8 @@ fn put_at_once(
     }
     let wanted: Vec<Blob<'_>> = documents.iter().map(Blob::of).collect();
     let blobs = blobs::ensure(turn, &wanted)?;
-    let new = account_blocks::add(turn, place.account, documents.iter().map(|document| &document.blocks[..]))?;
+    let new =
+        account_blocks::add(turn, place.account, documents.iter().map(|document| &document.blocks[..]))?;
     let present = present(turn, place.row, documents)?;
     for (((document, blob), (stored, deduplicated)), present) in
         documents.iter().zip(blobs).zip(new).zip(present)
@@ -321,7 +322,9 @@ fn insert(
     let row = match turn.connection {
         Connection::Sqlite(_) => {
             turn.connection
-                .prepare_cached("UPDATE accounts SET documents_numbered = documents_numbered + 1 WHERE id = ?1")?
+                .prepare_cached(
+                    "UPDATE accounts SET documents_numbered = documents_numbered + 1 WHERE id = ?1",
+                )?
                 .execute(params![place.account])?;
             let number = "SELECT documents_numbered FROM accounts WHERE id = ?18";
             let row = turn.connection.insert(&format!("{INSERT}{number}))"), values)?;

@@ -4,8 +4,8 @@ use std::{borrow::Cow, cell::RefCell};
 
 use shelf_base::Digest;
 
-use super::{Connection, Value, params, read};
-use crate::{Actor, Operation, Record, Result};
+use super::{AsValue, Connection, OwnedValue, Value, read};
+use crate::{Actor, Operation, Record, Result, postgres::Last};
 
 /// A transaction under way.
 ///
@@ -50,7 +50,7 @@ impl<'a> Turn<'a> {
         match &mut *self.end.borrow_mut() {
             Some(end) => {
                 place(&mut record, end);
-                insert(self.connection, std::slice::from_ref(&record))
+                insert(self.connection, &record)
             }
             None => {
                 self.waiting.borrow_mut().push(record);
@@ -65,32 +65,36 @@ impl<'a> Turn<'a> {
         Ok(self.settle()?.0 + 1)
     }
 
-    /// Gives the records that wait their places and moves the end of the journal: the last thing that a transaction beside
-    /// others does. The journal's end is left alone when nothing was recorded.
-    pub(crate) fn close(&self) -> Result<()> {
-        if self.end.borrow().is_none() && self.waiting.borrow().is_empty() {
-            return Ok(());
-        }
-        let (sequence, seal) = self.settle()?;
-        self.connection
-            .prepare_cached("UPDATE journal_head SET sequence = ?1, seal = ?2")?
-            .execute(params![sequence, seal.as_bytes()])?;
-        Ok(())
+    /// Gives the records that wait their places; what is left to be done before the commit of a transaction beside others,
+    /// which then has the end of the journal for itself. Nothing is when nothing was recorded.
+    pub(crate) fn close(&self) -> Result<Vec<Last>> {
+        let mut known = self.end.borrow_mut();
+        let mut waiting = self.waiting.borrow_mut();
+        let (end, mut last) = match *known {
+            Some(end) => (end, Vec::new()),
+            None if waiting.is_empty() => return Ok(Vec::new()),
+            None => {
+                let mut end = read::lock_journal(self.connection)?;
+                let last = place_all(&mut waiting, &mut end);
+                (end, last)
+            }
+        };
+        *known = Some(end);
+        let values = vec![OwnedValue::from(number(end.0)), end.1.as_bytes().to_vec().into()];
+        last.push(("UPDATE journal_head SET sequence = ?1, seal = ?2".to_owned(), values));
+        Ok(last)
     }
 
+    /// Takes the end of the journal for this transaction, and writes down what was recorded before.
     fn settle(&self) -> Result<(u64, Digest)> {
         let mut known = self.end.borrow_mut();
         if let Some(end) = *known {
             return Ok(end);
         }
         let mut end = read::lock_journal(self.connection)?;
-        let mut records = self.waiting.borrow_mut();
-        records.iter_mut().for_each(|record| place(record, &mut end));
-        let mut rest = &records[..];
-        while let Some(count) = BATCHES.iter().find(|count| **count <= rest.len()) {
-            let (now, later) = rest.split_at(*count);
-            insert(self.connection, now)?;
-            rest = later;
+        for (sql, values) in place_all(&mut self.waiting.borrow_mut(), &mut end) {
+            let values: Vec<Value<'_>> = values.iter().map(AsValue::as_value).collect();
+            self.connection.prepare_cached(&sql)?.execute(&values)?;
         }
         *known = Some(end);
         Ok(end)
@@ -138,23 +142,51 @@ fn place(record: &mut Record, end: &mut (u64, Digest)) {
     *end = (record.sequence, record.seal);
 }
 
-fn insert(connection: Connection<'_>, records: &[Record]) -> Result<()> {
-    let values: Vec<Value<'_>> = records.iter().flat_map(cells).collect();
-    let sql = match records.len() {
-        1 => Cow::Borrowed(INSERT_ONE),
-        count => {
-            let row = format!(", ({})", ["?"; COLUMNS].join(", "));
-            Cow::Owned(format!("{INSERT_ONE}{}", row.repeat(count - 1)))
-        }
-    };
-    connection.prepare_cached(&sql)?.execute(&values)?;
-    Ok(())
+/// Puts records after the end, and tells how they are written down.
+fn place_all(records: &mut [Record], end: &mut (u64, Digest)) -> Vec<Last> {
+    records.iter_mut().for_each(|record| place(record, end));
+    let mut rest = &records[..];
+    let mut statements = Vec::new();
+    while let Some(count) = BATCHES.iter().find(|count| **count <= rest.len()) {
+        let (now, later) = rest.split_at(*count);
+        let values = now.iter().flat_map(cells).map(owned).collect();
+        statements.push((inserting(now.len()).into_owned(), values));
+        rest = later;
+    }
+    statements
+}
+
+fn insert(connection: Connection<'_>, record: &Record) -> Result<()> {
+    connection.prepare_cached(&inserting(1))?.execute(&cells(record)).map(drop)
+}
+
+/// The statement that inserts so many records.
+fn inserting(count: usize) -> Cow<'static, str> {
+    if count == 1 {
+        return Cow::Borrowed(INSERT_ONE);
+    }
+    let row = format!(", ({})", ["?"; COLUMNS].join(", "));
+    Cow::Owned(format!("{INSERT_ONE}{}", row.repeat(count - 1)))
+}
+
+/// A cell of a record for a statement that runs later. Records have no lists.
+fn owned(cell: Value<'_>) -> OwnedValue {
+    match cell {
+        Value::Integer(number) => number.into(),
+        Value::Text(text) => text.into(),
+        Value::Blob(bytes) => bytes.to_vec().into(),
+        _ => OwnedValue::Null,
+    }
+}
+
+/// A sequence number as it is stored.
+fn number(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 fn cells(record: &Record) -> [Value<'_>; COLUMNS] {
-    let number = |number: u64| Value::Integer(i64::try_from(number).unwrap_or(i64::MAX));
     [
-        number(record.sequence),
+        Value::Integer(number(record.sequence)),
         Value::Integer(record.at.micros()),
         Value::Blob(record.account.as_bytes()),
         record.token.as_deref().map_or(Value::Null, Value::Text),

@@ -27,6 +27,7 @@ pub(crate) enum Value<'a> {
 /// A value that is kept with a condition until its statement runs.
 #[derive(Clone, Debug)]
 pub(crate) enum OwnedValue {
+    Null,
     Integer(i64),
     Bool(bool),
     Text(String),
@@ -145,6 +146,7 @@ impl AsValue for [&[u8]] {
 impl AsValue for OwnedValue {
     fn as_value(&self) -> Value<'_> {
         match self {
+            Self::Null => Value::Null,
             Self::Integer(number) => Value::Integer(*number),
             Self::Bool(is_true) => Value::Bool(*is_true),
             Self::Text(text) => Value::Text(text),
@@ -182,7 +184,9 @@ impl rusqlite::ToSql for Value<'_> {
                 let texts = texts.iter().map(|text| serde_json::Value::from(*text));
                 ToSqlOutput::Owned(Owned::Text(list(texts)))
             }
-            Self::Blobs(blobs) => ToSqlOutput::Owned(Owned::Text(list(blobs.iter().map(|blob| quoted(blob))))),
+            Self::Blobs(blobs) => {
+                ToSqlOutput::Owned(Owned::Text(list(blobs.iter().map(|blob| quoted(blob)))))
+            }
         })
     }
 }

@@ -88,9 +88,6 @@ impl Writer {
         &self,
         work: impl FnOnce(&Turn<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        if is_read_only(&self.path) {
-            return Err(Error::ReadOnly);
-        }
         let work = match self.write_at_once(work) {
             Ok(outcome) => return outcome,
             Err(work) => work,
@@ -200,8 +197,11 @@ pub(super) fn append<T>(connection: &Connection, work: impl FnOnce(&Turn<'_>) ->
     ended
 }
 
-/// A connection for the writer thread.
+/// A connection that writes.
 fn open(path: &Path) -> Result<Connection> {
+    if is_read_only(path) {
+        return Err(Error::ReadOnly);
+    }
     let connection = connect(path)?;
     connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
     connection.pragma_update(None, "wal_autocheckpoint", 2_000)?;

@@ -43,7 +43,7 @@ impl Drop for Folding {
 impl Library {
     /// Folds in the background when enough has gathered.
     pub(crate) fn fold_when_due(&self, loose_bytes: usize) {
-        self.reserve.make_when_low();
+        self.reserve.wrote();
         let found = || AtomicU64::new(self.catalog.loose_figures().map_or(0, |(_, bytes)| bytes));
         let bytes = self.folding.bytes.get_or_init(found);
         let now = bytes.fetch_add(loose_bytes as u64, Ordering::Relaxed) + loose_bytes as u64;

@@ -7,8 +7,10 @@ use std::{
     fs::{self, OpenOptions},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
+    time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use rustix::fs::{FallocateFlags, fallocate, statvfs};
 
 /// With less free space than this the reserve is made.
@@ -22,9 +24,14 @@ const BYTES: u64 = 8 << 20;
 /// A smaller one would not help.
 const LEAST: u64 = 256 << 10;
 
+/// The time between two looks at the room that is left: too short to fill much of it.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
 /// The reserve of a data directory.
 pub(crate) struct Reserve {
     path: PathBuf,
+    /// When somebody looked last how much room there is.
+    looked: Mutex<Option<Instant>>,
 }
 
 /// Makes the reserve again when it is dropped.
@@ -40,7 +47,17 @@ impl Drop for GivenUp<'_> {
 
 impl Reserve {
     pub(crate) fn in_folder(folder: &Path) -> Self {
-        Self { path: folder.join("reserve") }
+        Self { path: folder.join("reserve"), looked: Mutex::default() }
+    }
+
+    /// Takes the space in time, after a write. Small writes come too often to ask the system after each of them.
+    pub(crate) fn wrote(&self) {
+        let mut looked = self.looked.lock();
+        if looked.is_none_or(|looked| looked.elapsed() >= LOOK_EVERY) {
+            *looked = Some(Instant::now());
+            drop(looked);
+            self.make_when_low();
+        }
     }
 
     fn free(&self) -> Option<u64> {
