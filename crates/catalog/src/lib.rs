@@ -37,7 +37,7 @@ pub use model::{
     Actor, BlobRow, BlocksOf, Changed, Changes, Chosen, Collection, CollectionKind, CollectionSummary,
     Document, DocumentChange, Expected, Filter, Listed, LooseBlock, Metadata, NewContent, NewType, Order,
     Page, Purge, Put, PutDocument, PutResult, PutState, Scope, Shelf, Snapshot, SnapshotDraft,
-    SnapshotFilter, SortBy, Source, TagChange, TypeFigures, Update, Version,
+    SnapshotFilter, SortBy, Source, StoredListing, TagChange, TypeFigures, Update, Version,
 };
 pub use retired::{PackState, RetiredPack};
 pub use sql::Transferred;

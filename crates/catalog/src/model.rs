@@ -314,6 +314,20 @@ pub struct LooseBlock {
     pub bytes: Vec<u8>,
 }
 
+/// Where the listing of a snapshot is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoredListing {
+    /// With the snapshot itself, because it is short.
+    Inline(Vec<u8>),
+    /// In a blob.
+    Blob {
+        /// Its manifest.
+        manifest: Vec<u8>,
+        /// Its size.
+        size: u64,
+    },
+}
+
 /// A snapshot to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SnapshotDraft {
@@ -321,12 +335,10 @@ pub struct SnapshotDraft {
     pub label: Option<String>,
     /// The folder that paths are relative to.
     pub root: String,
-    /// The blob that lists the files, and its manifest and size.
+    /// Hash of what lists the files.
     pub listing: Digest,
-    /// Manifest of the listing.
-    pub listing_manifest: Vec<u8>,
-    /// Size of the listing.
-    pub listing_size: u64,
+    /// Where that is.
+    pub stored: StoredListing,
     /// The Merkle root of the tree.
     pub merkle: Digest,
     /// Number of files.

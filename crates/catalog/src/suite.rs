@@ -307,8 +307,11 @@ fn draft(label: Option<&str>, listing: &str) -> SnapshotDraft {
         label: label.map(str::to_owned),
         root: "/".into(),
         listing: Digest::of(listing.as_bytes()),
-        listing_manifest: listing.as_bytes().to_vec(),
-        listing_size: listing.len() as u64,
+        stored: if listing.len() % 2 == 0 {
+            crate::StoredListing::Inline(listing.as_bytes().to_vec())
+        } else {
+            crate::StoredListing::Blob { manifest: listing.as_bytes().to_vec(), size: listing.len() as u64 }
+        },
         merkle: Digest::of(b"root"),
         files: 1,
         bytes: 1,

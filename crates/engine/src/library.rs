@@ -386,6 +386,7 @@ impl Library {
             self.blobs.readings.release_memory();
             self.maps.clear();
             self.book_paths.clear();
+            self.remembered.clear();
             self.blobs.manifests.clear();
             self.blocks.release_memory();
             self.catalog.release_memory();

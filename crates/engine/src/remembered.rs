@@ -63,6 +63,13 @@ impl Default for Remembered {
 }
 
 impl Remembered {
+    /// Forgets everything.
+    pub(crate) fn clear(&self) {
+        self.collections.0.clear();
+        self.facets.0.clear();
+        self.folders.0.clear();
+    }
+
     /// Collections with their figures.
     pub(crate) fn collections(
         &self,

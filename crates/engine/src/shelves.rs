@@ -1,8 +1,8 @@
 //! Collections and snapshots: what there is, and the listing behind a snapshot.
 
 use serde::{Serialize, de::DeserializeOwned};
-use shelf_base::{CallContext, Moment};
-use shelf_catalog::{CollectionSummary, Filter, Snapshot, SnapshotFilter};
+use shelf_base::{CallContext, Digest, Moment};
+use shelf_catalog::{CollectionSummary, Filter, Snapshot, SnapshotFilter, StoredListing};
 
 use crate::{Caller, Entry, Error, Library, Listing, Result, commit::SnapshotCollectionDraft, validate};
 
@@ -88,8 +88,17 @@ impl Library {
 
     /// The files of a snapshot.
     pub fn listing(&self, snapshot: &Snapshot, call: &CallContext) -> Result<Listing> {
-        let bytes = self.blobs.read_blob(call, &snapshot.draft.listing)?;
-        Listing::decode(&bytes).map_err(|what| Error::Listing { snapshot: snapshot.at.with_micros(), what })
+        let failed = |what| Error::Listing { snapshot: snapshot.at.with_micros(), what };
+        match &snapshot.draft.stored {
+            StoredListing::Inline(bytes) if Digest::of(bytes) == snapshot.draft.listing => {
+                Listing::decode(bytes).map_err(failed)
+            }
+            StoredListing::Inline(_) => Err(failed("it does not have its hash")),
+            StoredListing::Blob { .. } => {
+                let bytes = self.blobs.read_blob(call, &snapshot.draft.listing)?;
+                Listing::decode(&bytes).map_err(failed)
+            }
+        }
     }
 
     /// Makes a snapshot of a whole collection as it is now.

@@ -205,6 +205,8 @@ const STEPS: &[&str] = &[
         state BIGINT NOT NULL
     );
     "#,
+    // 3: short listings lie with their snapshots.
+    "ALTER TABLE snapshots ADD COLUMN entries BYTEA;",
 ];
 
 /// The newest version that this program knows.

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     Actor, BookStatus, Collection, CollectionKind, Error, Expected, Metadata, Operation, Put, PutDocument,
-    PutResult, PutState, Result, Scope, Shelf, Snapshot, SnapshotDraft, TagChange, Update,
+    PutResult, PutState, Result, Scope, Shelf, Snapshot, SnapshotDraft, StoredListing, TagChange, Update,
 };
 
 /// Documents of one transaction that are many, and those that are looked up at once.
@@ -517,12 +517,17 @@ fn record_document(
 }
 
 fn make_snapshot(turn: &Turn<'_>, put: &Put, place: &Place, draft: &SnapshotDraft) -> Result<Snapshot> {
-    let listing = Blob { hash: &draft.listing, size: draft.listing_size, manifest: &draft.listing_manifest };
-    blobs::ensure(turn, &[listing])?;
+    let inline = match &draft.stored {
+        StoredListing::Inline(bytes) => Some(bytes),
+        StoredListing::Blob { manifest, size } => {
+            blobs::ensure(turn, &[Blob { hash: &draft.listing, size: *size, manifest }])?;
+            None
+        }
+    };
     let at = free_moment(turn, put.now.micros())?;
     let mut insert = turn.connection.prepare_cached(
-        "INSERT INTO snapshots (at, collection, label, root, listing, merkle, files, bytes, git_commit, git_branch)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        "INSERT INTO snapshots (at, collection, label, root, listing, merkle, files, bytes, git_commit, git_branch, entries)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
     )?;
     insert.execute(params![
         at,
@@ -535,6 +540,7 @@ fn make_snapshot(turn: &Turn<'_>, put: &Put, place: &Place, draft: &SnapshotDraf
         draft.bytes,
         draft.git_commit,
         draft.git_branch,
+        inline,
     ])?;
     let at = Moment::from_micros(at);
     let mut record = Turn::blank(&put.actor, put.now, Operation::Snapshot);

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     BlobRow, BookStatus, Chunk, Collection, CollectionKind, CollectionSummary, Error, LooseBlock, Operation,
-    Position, Record, Result, Scope, Snapshot, SnapshotDraft, SnapshotFilter, TypeFigures,
+    Position, Record, Result, Scope, Snapshot, SnapshotDraft, SnapshotFilter, StoredListing, TypeFigures,
 };
 
 /// Keys that one query takes at most.
@@ -66,18 +66,23 @@ pub(super) fn collection_by_id(
 }
 
 fn summaries(connection: Connection<'_>, conditions: &Conditions) -> Result<Vec<CollectionSummary>> {
+    let chosen = conditions.sql();
     let sql = format!(
-        "SELECT {COLLECTION},
-             (SELECT COUNT(*) FROM documents d WHERE d.collection = c.id AND d.deleted_at IS NULL),
-             (SELECT CAST(COALESCE(SUM(d.size), 0) AS BIGINT) FROM documents d
-                 WHERE d.collection = c.id AND d.deleted_at IS NULL),
-             (SELECT COUNT(*) FROM snapshots s WHERE s.collection = c.id),
-             (SELECT MAX(d.indexed_at) FROM documents d WHERE d.collection = c.id AND d.deleted_at IS NULL)
-         FROM collections c JOIN accounts a ON a.id = c.account WHERE {} ORDER BY c.name, c.id",
-        conditions.sql()
+        "WITH figures AS (
+             SELECT d.collection, COUNT(*) AS documents, CAST(SUM(d.size) AS BIGINT) AS bytes,
+                 MAX(d.indexed_at) AS updated_at
+             FROM documents d
+             WHERE d.deleted_at IS NULL AND d.collection IN (SELECT c.id FROM collections c WHERE {chosen})
+             GROUP BY d.collection)
+         SELECT {COLLECTION}, COALESCE(f.documents, 0), COALESCE(f.bytes, 0),
+             (SELECT COUNT(*) FROM snapshots s WHERE s.collection = c.id), f.updated_at
+         FROM collections c JOIN accounts a ON a.id = c.account LEFT JOIN figures f ON f.collection = c.id
+         WHERE {chosen} ORDER BY c.name, c.id"
     );
+    // The conditions stand there twice.
+    let values = [conditions.parameters(), conditions.parameters()].concat();
     let mut query = connection.prepare_cached(&sql)?;
-    collect(query.query(&conditions.parameters())?, |row| {
+    collect(query.query(&values)?, |row| {
         Ok(CollectionSummary {
             collection: read_collection(row)?,
             documents: row.get(9)?,
@@ -275,9 +280,10 @@ pub(super) fn snapshots(
     let conditions = snapshots_in(connection, scope, filter)?;
     let sql = format!(
         "SELECT s.at, c.uuid, c.name, s.label, s.root, s.listing, b.manifest, b.size, s.merkle, s.files, s.bytes,
-             s.git_commit, s.git_branch
-         FROM snapshots s CROSS JOIN collections c ON c.id = s.collection CROSS JOIN blobs b ON b.hash = s.listing
-         WHERE {} ORDER BY s.at DESC LIMIT {}",
+             s.git_commit, s.git_branch, s.entries
+         FROM snapshots s CROSS JOIN collections c ON c.id = s.collection
+             LEFT JOIN blobs b ON b.hash = s.listing AND s.entries IS NULL
+         WHERE (s.entries IS NOT NULL OR b.id IS NOT NULL) AND {} ORDER BY s.at DESC LIMIT {}",
         conditions.sql(),
         most.min(i64::MAX as usize)
     );
@@ -291,8 +297,10 @@ pub(super) fn snapshots(
                 label: row.get(3)?,
                 root: row.get(4)?,
                 listing: digest(row, 5)?,
-                listing_manifest: row.get(6)?,
-                listing_size: row.get(7)?,
+                stored: match row.get(13)? {
+                    Some(entries) => StoredListing::Inline(entries),
+                    None => StoredListing::Blob { manifest: row.get(6)?, size: row.get(7)? },
+                },
                 merkle: digest(row, 8)?,
                 files: row.get(9)?,
                 bytes: row.get(10)?,

@@ -132,6 +132,7 @@ const TABLES: &[Table] = &[
             "bytes",
             "git_commit",
             "git_branch",
+            "entries",
         ],
     ),
     table(

@@ -2,7 +2,7 @@
 
 use shelf_base::{Digest, ids::DocumentId};
 use shelf_blocks::cut::Cut;
-use shelf_catalog::{Actor, Metadata, PutDocument, PutResult, Shelf, Snapshot, SnapshotDraft};
+use shelf_catalog::{Actor, Metadata, PutDocument, PutResult, Shelf, Snapshot, SnapshotDraft, StoredListing};
 use shelf_reading::{detect, extension_of};
 
 use super::{Content, Draft, Writing};
@@ -10,6 +10,9 @@ use crate::{
     Caller, Entry, Error, Library, Listing, Result,
     ingest::{AddOptions, Facts},
 };
+
+/// Bytes of a listing that lies with its snapshot: those of a single document or two.
+const INLINE_LISTING: usize = 512;
 
 /// Adds one document at a path, in place of what is there, and makes a snapshot of it.
 pub(crate) struct AddDraft<'a> {
@@ -206,13 +209,18 @@ pub(super) fn snapshot_of(
     root: &str,
     label: Option<String>,
 ) -> Result<SnapshotDraft> {
-    let cut = writing.store_listing(&listing.encode())?;
+    let bytes = listing.encode();
+    let (hash, stored) = if bytes.len() <= INLINE_LISTING {
+        (Digest::of(&bytes), StoredListing::Inline(bytes))
+    } else {
+        let cut = writing.store_listing(&bytes)?;
+        (cut.hash, StoredListing::Blob { manifest: cut.manifest.encode(), size: cut.size })
+    };
     Ok(SnapshotDraft {
         label,
         root: root.to_owned(),
-        listing: cut.hash,
-        listing_manifest: cut.manifest.encode(),
-        listing_size: cut.size,
+        listing: hash,
+        stored,
         merkle: listing.merkle_root(),
         files: listing.files().count() as u64,
         bytes: listing.bytes(),

@@ -7,7 +7,7 @@ use std::{
 
 use shelf_base::{CallContext, Digest};
 use shelf_blocks::{BlockId, Loose, Manifest};
-use shelf_catalog::{Record, Snapshot, chunks};
+use shelf_catalog::{Record, Snapshot, StoredListing, chunks};
 
 use crate::{Error, Library, Result};
 
@@ -219,7 +219,8 @@ impl Library {
         let mut seen = HashSet::new();
         for snapshot in snapshots {
             report.snapshots += 1;
-            if !seen.insert(snapshot.draft.listing) {
+            let is_shared = matches!(snapshot.draft.stored, StoredListing::Blob { .. });
+            if is_shared && !seen.insert(snapshot.draft.listing) {
                 continue;
             }
             let place = format!("snapshot {}", snapshot.at.with_micros());

@@ -16,7 +16,7 @@ fn unpacked(name: &str, folder: &Path) -> std::path::PathBuf {
 
 #[test]
 fn libraries_of_every_schema_open_and_keep_everything() {
-    for schema in 1..=7 {
+    for schema in 1..=8 {
         let name = &format!("library-schema-{schema}.tar.gz");
         let folder = tempfile::tempdir().unwrap();
         let library = unpacked(name, folder.path());
