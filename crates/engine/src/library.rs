@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use shelf_accounts::Pass;
 use shelf_base::{CallContext, Clock, Coordination, Digest, Moment, SystemClock};
 use shelf_blocks::{Store, objects::Objects};
-use shelf_catalog::{Catalog, Scope};
+use shelf_catalog::Catalog;
 use shelf_fetch::UnderWay;
 use shelf_workspace::Workspace;
 
@@ -31,7 +31,7 @@ use crate::{
     readings::Readings,
     remembered::Remembered,
     retired::{RetiredPacks, SharedPacks},
-    status::Figures,
+    status::Counted,
     storage::{self, ObjectsPlace, StorageSettings},
     workspace::{self, WorkspaceSettings},
 };
@@ -198,7 +198,7 @@ pub struct Library {
     pub(crate) reserve: Reserve,
     pub(crate) budget: Budget,
     pub(crate) under_way: UnderWay,
-    pub(crate) figures: Mutex<Option<(Scope, u64, Figures)>>,
+    pub(crate) figures: Mutex<Option<Counted>>,
     pub(crate) remembered: Remembered,
     pub(crate) cursor_key: OnceLock<[u8; 32]>,
     local_secret: OnceLock<[u8; 32]>,
@@ -387,6 +387,7 @@ impl Library {
             self.maps.clear();
             self.book_paths.clear();
             self.remembered.clear();
+            *self.figures.lock() = None;
             self.blobs.manifests.clear();
             self.blocks.release_memory();
             self.catalog.release_memory();

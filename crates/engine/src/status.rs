@@ -1,12 +1,17 @@
 //! The figures of a library, as the caller owns it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, hash_map::Entry};
 
 use shelf_base::CallContext;
-use shelf_blocks::{BlockId, Manifest, Usage};
-use shelf_catalog::{CollectionSummary, TypeFigures, chunks};
+use shelf_blocks::{Manifest, Usage};
+use shelf_catalog::{BlobRow, CollectionSummary, Operation, Scope, TypeFigures, chunks};
 
 use crate::{Bearer, Caller, IndexFigures, Library, Result};
+
+/// Blocks that are remembered between two looks, at most; with more of them, everything is counted each time.
+const COUNTED_BLOCKS: usize = 1 << 18;
+/// Records of the journal that are followed one by one.
+const COUNTED_RECORDS: u64 = 1_000;
 
 /// The contract's five figures; the ratio is made from two of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,34 +97,141 @@ impl Library {
         })
     }
 
-    /// Counted from every live manifest; remembered until something changes.
+    /// Counted once from every live manifest, and from then on from what the journal says has changed.
     fn figures(&self, caller: &Caller) -> Result<Figures> {
         let scope = caller.pass.scope();
         let sequence = self.catalog.sequence()?;
-        if let Some((known, at, figures)) = &*self.figures.lock()
-            && known == scope
-            && *at == sequence
-        {
-            return Ok(*figures);
-        }
-        let mut figures = Figures::default();
-        let mut blocks: HashMap<BlockId, u32> = HashMap::new();
+        let mut kept = self.figures.lock();
+        let known = kept.take().filter(|counted| counted.scope == *scope && counted.sequence <= sequence);
+        let counted = match known {
+            Some(counted) => self.count_on(counted, sequence)?,
+            None => None,
+        };
+        let counted = match counted {
+            Some(counted) => counted,
+            None => self.count_all(scope, sequence)?,
+        };
+        let figures = counted.figures();
+        // What changed while everything was counted may have been counted, and would be once more.
+        let is_exact = self.catalog.sequence()? == sequence;
+        *kept = Some(counted).filter(|counted| is_exact && counted.blocks.len() <= COUNTED_BLOCKS);
+        Ok(figures)
+    }
+
+    fn count_all(&self, scope: &Scope, sequence: u64) -> Result<Counted> {
+        let mut counted = Counted::new(scope.clone(), sequence);
         chunks(
             |position| Ok(self.catalog.live_manifests_from(scope, position)?),
-            |rows| {
-                for row in rows {
-                    figures.total_objects += 1;
-                    figures.total_bytes += row.size;
-                    let manifest = Manifest::decode(&row.manifest)?;
-                    blocks.extend(manifest.blocks.iter().map(|block| (block.id, block.length)));
-                }
-                Ok::<_, crate::Error>(())
-            },
+            |rows| rows.iter().try_for_each(|row| counted.add(row)),
         )?;
-        figures.unique_blocks = blocks.len() as u64;
-        let unique_bytes: u64 = blocks.values().map(|length| u64::from(*length)).sum();
-        figures.deduplicated_bytes = figures.total_bytes.saturating_sub(unique_bytes);
-        *self.figures.lock() = Some((scope.clone(), sequence, figures));
-        Ok(figures)
+        Ok(counted)
+    }
+
+    /// Goes on to a later record of the journal; `None` when that cannot be done, or takes longer than counting again.
+    fn count_on(&self, mut counted: Counted, sequence: u64) -> Result<Option<Counted>> {
+        if sequence - counted.sequence > COUNTED_RECORDS {
+            return Ok(None);
+        }
+        if sequence == counted.sequence {
+            return Ok(Some(counted));
+        }
+        let records = self.catalog.journal(counted.sequence, (sequence - counted.sequence) as usize)?;
+        let collections = self.catalog.collection_ids(&counted.scope, None)?;
+        for record in &records {
+            match record.operation {
+                Operation::Add | Operation::Replace | Operation::Delete => {}
+                Operation::Update | Operation::Retitle if record.previous == record.new => continue,
+                Operation::Snapshot
+                | Operation::CreateCollection
+                | Operation::RenameCollection
+                | Operation::SetModel
+                | Operation::SetBook
+                | Operation::SetMap
+                | Operation::CreateAccount
+                | Operation::UpdateAccount
+                | Operation::RevokeSession
+                | Operation::CreateToken
+                | Operation::RevokeToken
+                | Operation::RotateToken => continue,
+                Operation::Update
+                | Operation::Retitle
+                | Operation::DeleteCollection
+                | Operation::DeleteAccount
+                | Operation::Recover
+                | Operation::DropSnapshot
+                | Operation::Collect => return Ok(None),
+            }
+            if !record.collection.is_some_and(|id| collections.contains(&id)) {
+                continue;
+            }
+            for (hash, is_new) in [(record.previous, false), (record.new, true)] {
+                let Some(hash) = hash else { continue };
+                let Some(row) = self.catalog.blob(&hash)? else { return Ok(None) };
+                if is_new {
+                    counted.add(&row)?;
+                } else if !counted.remove(&row)? {
+                    return Ok(None);
+                }
+            }
+        }
+        counted.sequence = sequence;
+        Ok(Some(counted))
+    }
+}
+
+/// The documents of a scope at one record of the journal, counted.
+pub(crate) struct Counted {
+    scope: Scope,
+    sequence: u64,
+    documents: u64,
+    bytes: u64,
+    /// How many documents use each block, by the short form of its id.
+    blocks: HashMap<i64, u32, foldhash::fast::RandomState>,
+    unique_bytes: u64,
+}
+
+impl Counted {
+    fn new(scope: Scope, sequence: u64) -> Self {
+        Self { scope, sequence, documents: 0, bytes: 0, blocks: HashMap::default(), unique_bytes: 0 }
+    }
+
+    fn figures(&self) -> Figures {
+        Figures {
+            total_objects: self.documents,
+            total_bytes: self.bytes,
+            unique_blocks: self.blocks.len() as u64,
+            deduplicated_bytes: self.bytes.saturating_sub(self.unique_bytes),
+        }
+    }
+
+    fn add(&mut self, row: &BlobRow) -> Result<()> {
+        self.documents += 1;
+        self.bytes += row.size;
+        for block in &Manifest::decode(&row.manifest)?.blocks {
+            let uses = self.blocks.entry(block.id.short()).or_insert(0);
+            if *uses == 0 {
+                self.unique_bytes += u64::from(block.length);
+            }
+            *uses += 1;
+        }
+        Ok(())
+    }
+
+    /// Takes a document out; false when it was not counted.
+    fn remove(&mut self, row: &BlobRow) -> Result<bool> {
+        if self.documents == 0 || self.bytes < row.size {
+            return Ok(false);
+        }
+        self.documents -= 1;
+        self.bytes -= row.size;
+        for block in &Manifest::decode(&row.manifest)?.blocks {
+            let Entry::Occupied(mut uses) = self.blocks.entry(block.id.short()) else { return Ok(false) };
+            *uses.get_mut() -= 1;
+            if *uses.get() == 0 {
+                uses.remove();
+                self.unique_bytes = self.unique_bytes.saturating_sub(u64::from(block.length));
+            }
+        }
+        Ok(true)
     }
 }

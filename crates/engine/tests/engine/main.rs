@@ -2,6 +2,7 @@
 
 mod damage;
 mod deepen;
+mod figures;
 mod index;
 mod model;
 mod model_elsewhere;
