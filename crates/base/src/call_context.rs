@@ -42,6 +42,7 @@ pub struct CallContext {
     slot: Option<Arc<dyn Slot>>,
     /// Whether the call was about to wait, if it runs where it must not.
     in_place: Option<Arc<AtomicBool>>,
+    is_repeated: bool,
 }
 
 impl CallContext {
@@ -81,8 +82,14 @@ impl CallContext {
     /// The same call on a thread of its own, where it may wait.
     #[must_use]
     pub fn elsewhere(mut self) -> Self {
+        self.is_repeated = self.had_to_wait();
         self.in_place = None;
         self
+    }
+
+    /// Whether the call has been tried in place before.
+    pub const fn is_repeated(&self) -> bool {
+        self.is_repeated
     }
 
     /// Whether the call may run in place.
@@ -151,7 +158,8 @@ mod tests {
         assert!(!call.clone().may_wait());
         assert!(call.had_to_wait());
         let elsewhere = call.elsewhere();
-        assert!(elsewhere.may_wait() && !elsewhere.had_to_wait());
+        assert!(elsewhere.may_wait() && !elsewhere.had_to_wait() && elsewhere.is_repeated());
+        assert!(!CallContext::new().in_place().elsewhere().is_repeated());
     }
 
     #[test]

@@ -279,6 +279,9 @@ pub struct Put {
     pub upload: Option<UploadUse>,
     /// The lock under which the content was stored; it fails when somebody has held the lock alone since.
     pub fence: Option<Fence>,
+    /// Whether it may wait for others who write. If not, it fails with [`Busy`](crate::Error::Busy) where it would have to, and
+    /// nothing has happened.
+    pub may_wait: bool,
 }
 
 /// What became of a written document.

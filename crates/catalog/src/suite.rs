@@ -105,6 +105,7 @@ fn put(
         snapshot: None,
         upload: None,
         fence: None,
+        may_wait: true,
     };
     catalog.put(put).expect("a put").0
 }
@@ -155,6 +156,7 @@ fn a_failed_put_leaves_nothing(catalog: &dyn Catalog) {
         snapshot: None,
         upload: None,
         fence: None,
+        may_wait: true,
     });
     assert!(matches!(failed, Err(Error::ResourceIdTaken(_))));
     assert!(catalog.named(&scope(), None, "b", 9).expect("a read").is_empty(), "the whole put is undone");
@@ -168,6 +170,7 @@ fn a_failed_put_leaves_nothing(catalog: &dyn Catalog) {
         snapshot: None,
         upload: None,
         fence: None,
+        may_wait: true,
     };
     assert!(matches!(catalog.put(missing), Err(Error::NoCollection)));
 }
@@ -330,6 +333,7 @@ fn snapshot(catalog: &dyn Catalog, collection: CollectionId, second: i64, listin
         snapshot: Some(draft(Some("l"), listing)),
         upload: None,
         fence: None,
+        may_wait: true,
     };
     catalog.put(put).expect("a put").1.expect("a snapshot").at
 }
@@ -459,6 +463,7 @@ fn secrets_and_loose_blocks_stay(catalog: &dyn Catalog) {
         snapshot: None,
         upload: None,
         fence: None,
+        may_wait: true,
     };
     catalog.put(put).expect("a put");
     assert_eq!(catalog.loose_figures().expect("figures"), (2, 3));

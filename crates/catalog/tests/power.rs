@@ -291,6 +291,7 @@ fn add(catalog: &dyn Catalog, path: &str) {
         snapshot: None,
         upload: None,
         fence: None,
+        may_wait: true,
     };
     catalog.put(put).unwrap();
     note(Event::Acknowledged(path.to_owned()));

@@ -169,7 +169,11 @@ impl Tool {
         let is_one_transaction = match self.name {
             // Files, folders and addresses take longer.
             "add" => arguments.contains_key("content") && !arguments.contains_key("path"),
-            "store_document_tool" | "write_content" | "write_summary" => true,
+            // The text of PDF and Word documents is counted first.
+            "store_document_tool" => {
+                let kind = arguments.get("document_type").and_then(Value::as_str);
+                !kind.is_some_and(|kind| ["pdf", "docx"].contains(&kind))
+            }
             _ => false,
         };
         let texts = arguments.values().filter_map(Value::as_str).map(str::len);
@@ -232,7 +236,9 @@ pub fn call(tool: &Tool, context: &Context<'_>, arguments: Map<String, Value>) -
         if let Some(error) = policy::lacking(context.library, context.caller, tool) {
             return Err(error);
         }
-        context.limits.take(tool, context.caller, context.library.now())?;
+        if !context.call.is_repeated() {
+            context.limits.take(tool, context.caller, context.library.now())?;
+        }
         let arguments = arguments::prepare(&tool.input_schema(), arguments)?;
         (tool.run)(context, arguments)
     };

@@ -105,9 +105,7 @@ impl PostgresCatalog {
     ) -> Result<Transferred> {
         let transferred = transfer(source, self, progress, switch)?;
         if let Ok(sequence) = crate::Catalog::sequence(self) {
-            let statistics = Statistics::default();
-            statistics.note(sequence);
-            statistics.refresh(&self.shared.pool);
+            Statistics::default().refresh(&self.shared.pool, sequence);
         }
         Ok(transferred)
     }
@@ -208,12 +206,23 @@ impl Backend for PostgresCatalog {
     ) -> Result<T> {
         let shared = &self.shared;
         let outcome = timed("write", || shared.writer.write(&shared.pool, &shared.keys, touches, work));
-        if shared.writer.statistics.is_due() {
+        if let Some(sequence) = shared.writer.statistics.take_due() {
             let shared = shared.clone();
-            let look = move || shared.writer.statistics.refresh(&shared.pool);
-            thread::Builder::new().name("catalog-look".into()).spawn(look).map_err(Error::Files)?;
+            // Without another thread nobody looks, this time.
+            let _ = thread::Builder::new()
+                .name("catalog-look".into())
+                .spawn(move || shared.writer.statistics.refresh(&shared.pool, sequence));
         }
         outcome
+    }
+
+    /// A database far away is always waited for.
+    fn write_now<T: Send + 'static>(
+        &self,
+        touches: Touches,
+        work: impl Fn(&Turn<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.write(touches, work)
     }
 
     fn post(&self, work: impl Fn(&Turn<'_>) -> Result<()> + Send + 'static) -> Result<()> {

@@ -132,6 +132,11 @@ impl Session {
     /// Sends the last statements of a transaction and the command that ends it, and waits for all of them at once. A server
     /// that refuses one of the statements undoes the transaction instead.
     pub(super) fn end(&self, last: &[Last], command: &str) -> Result<()> {
+        // A value that cannot be sent would be left out while the command goes out.
+        let is_nul = |value: &OwnedValue| matches!(value, OwnedValue::Text(text) if text.contains('\0'));
+        if last.iter().any(|(_, values)| values.iter().any(is_nul)) {
+            return Err(Error::Nul);
+        }
         let statements = last.iter().map(|(sql, _)| self.prepare(sql)).collect::<Result<Vec<_>>>()?;
         let values: Vec<Vec<Value<'_>>> = last
             .iter()
@@ -155,12 +160,17 @@ impl Session {
         let answer = if ahead.is_empty() {
             wire.wait_for(work(client), patience)
         } else {
-            let both = async {
-                // The first is sent first; a failure of it makes the other one fail, and says why.
-                let (first, answer) = join(client.batch_execute(&ahead), work(client)).await;
-                first.and(answer)
-            };
-            wire.wait_for(both, patience)
+            // The first is sent first; a failure of it makes the other one fail, and says why.
+            let both = async { Ok(join(client.batch_execute(&ahead), work(client)).await) };
+            match wire.wait_for(both, patience) {
+                Ok((Err(error), Err(_))) => Err(error.into()),
+                Ok((Ok(()), answer)) => answer.map_err(Into::into),
+                // A transaction that could not begin, and a statement that was run without one.
+                Ok((Err(error), Ok(_))) => {
+                    return Err(Error::Away { reason: told(&error), is_unsure: true });
+                }
+                Err(error) => Err(error),
+            }
         };
         answer.map_err(failure)
     }

@@ -37,18 +37,18 @@ impl Statistics {
         }
     }
 
-    /// Whether the journal may have outgrown what is known of the tables.
-    pub(super) fn is_due(&self) -> bool {
-        self.due.load(Ordering::Relaxed) > 0
+    /// The end of the journal if it may have outgrown what is known of the tables; whoever gets it has them looked at.
+    pub(super) fn take_due(&self) -> Option<u64> {
+        // Looked at first without writing: nearly always there is nothing.
+        (self.due.load(Ordering::Relaxed) > 0)
+            .then(|| self.due.swap(0, Ordering::Relaxed))
+            .filter(|due| *due > 0)
     }
 
     /// Has the tables looked at if the journal has outgrown what is known of them, which takes a second or two in a large
     /// library. A failure costs speed, nothing else.
-    pub(super) fn refresh(&self, pool: &Pool) {
-        let sequence = self.due.swap(0, Ordering::Relaxed);
-        if sequence > 0 {
-            let _ = look(pool, sequence);
-        }
+    pub(super) fn refresh(&self, pool: &Pool, sequence: u64) {
+        let _ = look(pool, sequence);
     }
 }
 

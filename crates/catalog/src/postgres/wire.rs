@@ -197,10 +197,11 @@ impl Wire {
 
     /// Ends a connection whose client has gone: the server is told, and not waited for.
     pub(super) fn close(&mut self) {
-        let until = Some(Instant::now() + FAREWELL);
-        while self.connection.is_some() {
+        let until = Instant::now() + FAREWELL;
+        while self.connection.is_some() && Instant::now() < until {
+            self.socket.wants_to_write.store(false, Ordering::Relaxed);
             self.nudge();
-            if self.connection.is_none() || self.socket.wait(until).is_err() {
+            if self.connection.is_none() || self.socket.wait(Some(until)).is_err() {
                 return;
             }
         }

@@ -303,8 +303,8 @@ fn attempt(session: &Session, keys: &Keys, jobs: &[Arc<dyn Job>]) -> Attempt {
     }
     let turn = Turn::beside_others(Connection::Postgres(session));
     let mut outcomes = Vec::with_capacity(jobs.len());
-    for job in jobs {
-        match in_savepoint(session, &turn, &**job, jobs.len() > 1) {
+    for (at, job) in jobs.iter().enumerate() {
+        match in_savepoint(session, &turn, &**job, (jobs.len() > 1).then_some(at)) {
             Ok(outcome) => outcomes.push(outcome),
             Err(error) => return Attempt::Again(error),
         }
@@ -327,25 +327,32 @@ fn attempt(session: &Session, keys: &Keys, jobs: &[Arc<dyn Job>]) -> Attempt {
 }
 
 /// Runs a job so that its failure leaves nothing behind; an error when the whole transaction has failed.
-fn in_savepoint(session: &Session, turn: &Turn<'_>, job: &dyn Job, has_company: bool) -> Result<Result<()>> {
-    if !has_company {
+///
+/// In company, each job has a savepoint with a number of its own (`at`): a command that fails on its way with the next job's
+/// then undoes nothing but the whole group.
+fn in_savepoint(session: &Session, turn: &Turn<'_>, job: &dyn Job, at: Option<usize>) -> Result<Result<()>> {
+    let Some(at) = at else {
         return match job.run(turn) {
             Err(error) if is_away(&error) => Err(error),
             outcome => Ok(outcome),
         };
-    }
+    };
     let mark = turn.mark();
-    session.ahead("SAVEPOINT job");
+    session.ahead(&format!("SAVEPOINT job_{at}"));
     match job.run(turn) {
         Ok(()) => {
-            session.ahead("RELEASE job");
+            session.ahead(&format!("RELEASE job_{at}"));
             Ok(Ok(()))
         }
         Err(error) if is_away(&error) => Err(error),
         Err(error) => {
             turn.go_back(&mark);
-            session.batch("ROLLBACK TO job; RELEASE job")?;
-            Ok(Err(error))
+            match session.batch(&format!("ROLLBACK TO job_{at}; RELEASE job_{at}")) {
+                Ok(()) => Ok(Err(error)),
+                Err(lost) if is_away(&lost) => Err(lost),
+                // There is no such savepoint: what went ahead of the job has failed, and its error says why.
+                Err(_) => Err(error),
+            }
         }
     }
 }

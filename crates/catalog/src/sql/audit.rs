@@ -112,7 +112,10 @@ struct Made {
 
 fn snapshots(connection: Connection<'_>, found: &mut Vec<String>) -> Result<()> {
     let (expected, forgiven) = expected_snapshots(connection)?;
-    let mut query = connection.prepare_cached("SELECT at, listing FROM snapshots")?;
+    let mut query = connection.prepare_cached(
+        "SELECT s.at, s.listing, s.entries IS NOT NULL OR EXISTS (SELECT 1 FROM blobs b WHERE b.hash = s.listing)
+         FROM snapshots s",
+    )?;
     let mut rows = query.query(params![])?;
     let mut seen = HashSet::new();
     while let Some(row) = rows.next()? {
@@ -125,6 +128,8 @@ fn snapshots(connection: Connection<'_>, found: &mut Vec<String>) -> Result<()> 
         let is_same = made.state.is_none() || state::of_snapshot(connection, at)? == made.state;
         if made.listing != Some(digest(&row, 1)?) || !is_same {
             found.push(format!("snapshot {name}: it is not as it was recorded"));
+        } else if !row.get::<bool>(2)? {
+            found.push(format!("snapshot {name}: what lists its files is missing"));
         }
         seen.insert(name);
     }

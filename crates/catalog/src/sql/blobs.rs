@@ -82,9 +82,11 @@ fn ensure_many(turn: &Turn<'_>, blobs: &[Blob<'_>]) -> Result<Vec<i64>> {
         let find =
             format!("SELECT b.id, b.hash, b.manifest FROM {}", turn.connection.keyed("blobs", "b", "hash"));
         let mut query = turn.connection.prepare_cached(&find)?;
-        let found = collect(query.query(params![missing[..]])?, |row| {
+        let mut found = collect(query.query(params![missing[..]])?, |row| {
             Ok((row.get::<i64>(0)?, *digest(row, 1)?.as_bytes(), row.get::<Vec<u8>>(2)?))
         })?;
+        // In their order again: rows are locked.
+        found.sort_unstable_by_key(|(_, hash, _)| *hash);
         for (id, hash, manifest) in found {
             if let Some(blob) = distinct.get(&hash).filter(|blob| blob.manifest != manifest) {
                 replace_manifest(turn, id, blob)?;

@@ -75,6 +75,12 @@ pub(crate) trait Backend: Send + Sync {
         touches: Touches,
         work: impl Fn(&Turn<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T>;
+    /// The same if that waits for nobody else who writes; otherwise nothing is done, and the error is [`Busy`](crate::Error).
+    fn write_now<T: Send + 'static>(
+        &self,
+        touches: Touches,
+        work: impl Fn(&Turn<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T>;
     /// Runs `work` in one of the next transactions and does not wait for it; nobody hears of a failure.
     fn post(&self, work: impl Fn(&Turn<'_>) -> Result<()> + Send + 'static) -> Result<()>;
     /// Runs long work in a transaction beside which nobody writes.
@@ -182,11 +188,17 @@ impl<B: Backend> Catalog for B {
     }
 
     fn put(&self, put: Put) -> Result<(Vec<PutResult>, Option<Snapshot>)> {
-        self.write(touched(&put), move |turn| put::put(turn, &put))
+        match put.may_wait {
+            true => self.write(touched(&put), move |turn| put::put(turn, &put)),
+            false => self.write_now(touched(&put), move |turn| put::put(turn, &put)),
+        }
     }
 
     fn store(&self, put: Put) -> Result<(DocumentId, PutState)> {
-        self.write(touched(&put), move |turn| stored::store(turn, &put))
+        match put.may_wait {
+            true => self.write(touched(&put), move |turn| stored::store(turn, &put)),
+            false => self.write_now(touched(&put), move |turn| stored::store(turn, &put)),
+        }
     }
 
     fn change(

@@ -149,7 +149,11 @@ fn put_documents(turn: &Turn<'_>, put: &Put, place: &Place) -> Result<Vec<PutRes
     let mut results = Vec::with_capacity(put.documents.len());
     let mut rest = &put.documents[..];
     while !rest.is_empty() {
-        let (now, later) = rest.split_at(turn.connection.pick(1, different_paths(rest)));
+        let count = match turn.connection {
+            Connection::Sqlite(_) => 1,
+            Connection::Postgres(_) => different_paths(rest),
+        };
+        let (now, later) = rest.split_at(count);
         put_at_once(turn, put, place, now, &mut results)?;
         rest = later;
     }

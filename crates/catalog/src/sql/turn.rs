@@ -4,7 +4,7 @@ use std::{borrow::Cow, cell::RefCell};
 
 use shelf_base::Digest;
 
-use super::{AsValue, Connection, OwnedValue, Value, read};
+use super::{Connection, OwnedValue, Value, read};
 use crate::{Actor, Operation, Record, Result, postgres::Last};
 
 /// A transaction under way.
@@ -29,6 +29,8 @@ pub(crate) struct Mark {
 /// Records that one statement inserts: as many as there are, in batches of these sizes.
 const BATCHES: [usize; 3] = [64, 8, 1];
 const COLUMNS: usize = 12;
+/// Records that are sent together with a commit, at most.
+const AT_THE_END: usize = 64;
 
 const INSERT_ONE: &str =
     "INSERT INTO journal (sequence, at, account, token, operation, collection, document, path, previous, new, state, seal)
@@ -75,7 +77,7 @@ impl<'a> Turn<'a> {
             None if waiting.is_empty() => return Ok(Vec::new()),
             None => {
                 let mut end = read::lock_journal(self.connection)?;
-                let last = place_all(&mut waiting, &mut end);
+                let last = self.write_down(&mut waiting, &mut end, AT_THE_END)?;
                 (end, last)
             }
         };
@@ -92,12 +94,28 @@ impl<'a> Turn<'a> {
             return Ok(end);
         }
         let mut end = read::lock_journal(self.connection)?;
-        for (sql, values) in place_all(&mut self.waiting.borrow_mut(), &mut end) {
-            let values: Vec<Value<'_>> = values.iter().map(AsValue::as_value).collect();
-            self.connection.prepare_cached(&sql)?.execute(&values)?;
-        }
+        self.write_down(&mut self.waiting.borrow_mut(), &mut end, 0)?;
         *known = Some(end);
         Ok(end)
+    }
+
+    /// Puts records after the end and writes them down, but for the last ones, of which it is told how that is done.
+    fn write_down(&self, records: &mut [Record], end: &mut (u64, Digest), left: usize) -> Result<Vec<Last>> {
+        records.iter_mut().for_each(|record| place(record, end));
+        let mut rest = &records[..];
+        let mut last = Vec::new();
+        while let Some(count) = BATCHES.iter().find(|count| **count <= rest.len()) {
+            let (now, later) = rest.split_at(*count);
+            if rest.len() > left {
+                let values: Vec<Value<'_>> = now.iter().flat_map(cells).collect();
+                self.connection.prepare_cached(&inserting(now.len()))?.execute(&values)?;
+            } else {
+                let values = now.iter().flat_map(cells).map(owned).collect();
+                last.push((inserting(now.len()).into_owned(), values));
+            }
+            rest = later;
+        }
+        Ok(last)
     }
 
     /// The last record, once the records of this transaction have their places.
@@ -140,20 +158,6 @@ fn place(record: &mut Record, end: &mut (u64, Digest)) {
     record.sequence = end.0 + 1;
     record.seal = record.expected_seal(&end.1);
     *end = (record.sequence, record.seal);
-}
-
-/// Puts records after the end, and tells how they are written down.
-fn place_all(records: &mut [Record], end: &mut (u64, Digest)) -> Vec<Last> {
-    records.iter_mut().for_each(|record| place(record, end));
-    let mut rest = &records[..];
-    let mut statements = Vec::new();
-    while let Some(count) = BATCHES.iter().find(|count| **count <= rest.len()) {
-        let (now, later) = rest.split_at(*count);
-        let values = now.iter().flat_map(cells).map(owned).collect();
-        statements.push((inserting(now.len()).into_owned(), values));
-        rest = later;
-    }
-    statements
 }
 
 fn insert(connection: Connection<'_>, record: &Record) -> Result<()> {

@@ -2,16 +2,17 @@
 //!
 //! SQLite writes each page of a transaction to its log in two calls, the header of the frame and the page. A small write of this
 //! catalog changes about twenty pages, so a fifth of its time went to forty system calls that write to consecutive places. Here
-//! they are gathered, and go to the file in one call: at the latest when the transaction commits, before the log is synced, and
-//! before anything else is done with the file.
+//! those of a `COMMIT` are gathered, and go to the file in one call: with the last frame of the transaction, before the log is
+//! synced, and before anything else is done with the file. All other writes, such as those of pages that leave the cache of a
+//! large transaction, pass at once.
 //!
 //! SQLite has no setting for this and no crate offers it, but SQLite lets a program put itself between it and its files. What
 //! stands here is as thin as possible: the log alone is wrapped, everything else is done by SQLite's own functions, and other
 //! processes see the same files and the same locks.
 //!
 //! Why nobody can tell the difference: a frame is found by others only after the commit has moved the end of the log in shared
-//! memory, which SQLite does after the write of the last frame, and that write is passed on at once with all before it. A
-//! connection that reads its own frames before that reads through the wrapped file, which passes on first what it holds.
+//! memory, which SQLite does after the write of the last frame, and that write is passed on at once with all before it. When a
+//! commit has failed, what is still held is dropped: its place in the log belongs to whoever writes next.
 
 #![expect(unsafe_code, reason = "SQLite's interface for files is one of C")]
 
@@ -21,9 +22,13 @@ use std::{
     sync::OnceLock,
 };
 
-use rusqlite::ffi::{
-    SQLITE_OK, SQLITE_OPEN_WAL, sqlite3_file, sqlite3_filename, sqlite3_int64, sqlite3_io_methods,
-    sqlite3_vfs, sqlite3_vfs_find, sqlite3_vfs_register,
+use rusqlite::{
+    Connection,
+    ffi::{
+        SQLITE_FCNTL_JOURNAL_POINTER, SQLITE_OK, SQLITE_OPEN_WAL, sqlite3_file, sqlite3_file_control,
+        sqlite3_filename, sqlite3_int64, sqlite3_io_methods, sqlite3_vfs, sqlite3_vfs_find,
+        sqlite3_vfs_register,
+    },
 };
 
 /// The name by which a connection asks for it.
@@ -62,6 +67,8 @@ fn register() -> bool {
 struct Log {
     /// What SQLite knows of any file: a pointer to its functions.
     file: sqlite3_file,
+    /// Whether a commit is under way, whose writes are gathered.
+    is_committing: bool,
     held: Vec<u8>,
     /// Where in the file what is held begins.
     at: sqlite3_int64,
@@ -71,6 +78,41 @@ struct Log {
 
 /// Where SQLite's own structure begins, aligned as SQLite aligns memory.
 const OFFSET: usize = size_of::<Log>().next_multiple_of(8);
+
+/// Gathers what `commit` writes to the log of a connection.
+pub(super) fn joined<T, E>(connection: &Connection, commit: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+    let Some(log) = log_of(connection) else { return commit() };
+    // SAFETY: the connection, which is borrowed, keeps its log open in a transaction, and is used by this thread alone.
+    unsafe { (*log).is_committing = true };
+    let outcome = commit();
+    // A commit that failed may have closed nothing, but it may have opened the log anew.
+    if let Some(log) = log_of(connection) {
+        // SAFETY: as above.
+        let log = unsafe { &mut *log };
+        log.is_committing = false;
+        log.ends = false;
+        debug_assert!(outcome.is_err() || log.held.is_empty());
+        log.held.clear();
+    }
+    outcome
+}
+
+/// The wrapped log of a connection, if it has one.
+fn log_of(connection: &Connection) -> Option<*mut Log> {
+    let mut file: *mut sqlite3_file = ptr::null_mut();
+    // SAFETY: the connection is open, and gets the address of a pointer, as this question wants it. What comes back is a file
+    // of SQLite's, and a wrapped log if it has the functions of one.
+    unsafe {
+        let asked = sqlite3_file_control(
+            connection.handle(),
+            ptr::null(),
+            SQLITE_FCNTL_JOURNAL_POINTER,
+            (&raw mut file).cast(),
+        );
+        let is_wrapped = asked == SQLITE_OK && !file.is_null() && ptr::eq((*file).pMethods, &METHODS);
+        is_wrapped.then_some(file.cast())
+    }
+}
 
 /// The functions of a wrapped log. Locks and shared memory belong to the database, not to its log.
 static METHODS: sqlite3_io_methods = sqlite3_io_methods {
@@ -134,7 +176,8 @@ unsafe extern "C" fn open(
         let outcome = open(original, name, own, flags, out_flags);
         // SQLite closes a file that could not be opened when it has functions.
         let methods = if (*own).pMethods.is_null() { ptr::null() } else { &raw const METHODS };
-        let log = Log { file: sqlite3_file { pMethods: methods }, held: Vec::new(), at: 0, ends: false };
+        let file_of_log = sqlite3_file { pMethods: methods };
+        let log = Log { file: file_of_log, is_committing: false, held: Vec::new(), at: 0, ends: false };
         ptr::write(file.cast::<Log>(), log);
         outcome
     }
@@ -170,7 +213,8 @@ unsafe extern "C" fn write(
     unsafe {
         let new = slice::from_raw_parts(bytes.cast::<u8>(), usize::try_from(length).unwrap_or(0));
         let log = &mut *file.cast::<Log>();
-        let follows = at == log.at + log.held.len() as sqlite3_int64;
+        let follows = !log.held.is_empty() && at == log.at + log.held.len() as sqlite3_int64;
+        let is_last = log.ends;
         if !follows || log.held.len() + new.len() > MOST {
             let outcome = flush(file);
             if outcome != SQLITE_OK {
@@ -178,11 +222,14 @@ unsafe extern "C" fn write(
             }
         }
         let log = &mut *file.cast::<Log>();
+        if !log.is_committing || new.len() > MOST {
+            return pass_on!(own(file), xWrite(bytes, length, at), rusqlite::ffi::SQLITE_IOERR_WRITE);
+        }
         if log.held.is_empty() {
             log.at = at;
         }
         log.held.extend_from_slice(new);
-        if log.ends || new.len() > MOST {
+        if is_last && new.len() != FRAME_HEADER {
             return flush(file);
         }
         log.ends = new.len() == FRAME_HEADER && new[4..8] != [0; 4];
@@ -191,13 +238,12 @@ unsafe extern "C" fn write(
 }
 
 unsafe extern "C" fn close(file: *mut sqlite3_file) -> c_int {
-    // SAFETY: SQLite closes a file once, and does not use it afterwards.
+    // SAFETY: SQLite closes a file once, and does not use it afterwards. What is held belongs to no commit that was answered.
     unsafe {
-        let flushed = flush(file);
         let closed = pass_on!(own(file), xClose(), SQLITE_OK);
         ptr::drop_in_place(file.cast::<Log>());
         (*file).pMethods = ptr::null();
-        if flushed == SQLITE_OK { closed } else { flushed }
+        closed
     }
 }
 
@@ -249,7 +295,11 @@ mod tests {
 
     use rusqlite::{Connection, OpenFlags};
 
-    use super::name;
+    use super::{joined, name};
+
+    fn commit(connection: &Connection) {
+        joined(connection, || connection.execute_batch("COMMIT")).unwrap();
+    }
 
     fn connect(path: &Path, is_joined: bool) -> Connection {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
@@ -291,7 +341,7 @@ mod tests {
                 if round % 7 == 6 {
                     writer.execute_batch("ROLLBACK").unwrap();
                 } else {
-                    writer.execute_batch("COMMIT").unwrap();
+                    commit(&writer);
                     expected += rows;
                 }
                 assert_eq!((count(&joined), count(&plain)), (expected, expected), "{synchronous}, {round}");
@@ -316,14 +366,63 @@ mod tests {
         let writer = connect(&path, true);
         writer.pragma_update(None, "synchronous", "full").unwrap();
         writer.execute_batch("CREATE TABLE rows (id INTEGER PRIMARY KEY, body BLOB)").unwrap();
+        let mut rows = 0;
         for round in 1..=20 {
-            writer.execute("INSERT INTO rows (body) VALUES (randomblob(9000))", []).unwrap();
+            writer.execute_batch("BEGIN IMMEDIATE").unwrap();
+            // Now and then more than is held at most.
+            for _ in 0..round % 5 * 9 + 1 {
+                writer.execute("INSERT INTO rows (body) VALUES (randomblob(9000))", []).unwrap();
+                rows += 1;
+            }
+            commit(&writer);
             let copy = folder.path().join(format!("copy-{round}.db"));
             for ending in ["", "-wal"] {
                 let from = format!("{}{ending}", path.display());
                 std::fs::copy(from, format!("{}{ending}", copy.display())).unwrap();
             }
-            assert_eq!(count(&connect(&copy, false)), round);
+            assert_eq!(count(&connect(&copy, false)), rows);
+        }
+    }
+
+    /// What a transaction wrote that was rolled back is not written once more over what others have committed since.
+    #[test]
+    fn a_transaction_that_failed_leaves_nothing_behind() {
+        for synchronous in ["full", "off"] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("joined.db");
+            let writer = connect(&path, true);
+            writer.pragma_update(None, "synchronous", synchronous).unwrap();
+            writer.pragma_update(None, "cache_size", 10).unwrap();
+            writer.execute_batch("CREATE TABLE rows (id INTEGER PRIMARY KEY, body BLOB)").unwrap();
+            let plain = connect(&path, false);
+            let insert = |connection: &Connection, count: i64| {
+                connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+                for _ in 0..count {
+                    connection.execute("INSERT INTO rows (body) VALUES (randomblob(3000))", []).unwrap();
+                }
+            };
+            let mut expected = 0;
+            for round in 0..12 {
+                // The next transaction begins the log anew.
+                plain.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+                insert(&writer, 15 + round);
+                if round % 2 == 0 {
+                    writer.execute_batch("ROLLBACK").unwrap();
+                } else {
+                    // The commit goes through, although what came with it fails.
+                    let failed = joined(&writer, || writer.execute_batch("COMMIT; SELECT no_such_thing()"));
+                    assert!(failed.is_err());
+                    expected += 15 + round;
+                }
+                insert(&plain, 40);
+                plain.execute_batch("COMMIT").unwrap();
+                expected += 40;
+                assert_eq!((count(&writer), count(&plain)), (expected, expected), "{synchronous}, {round}");
+            }
+            drop(writer);
+            assert_eq!(count(&plain), expected);
+            let check: String = plain.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+            assert_eq!(check, "ok");
         }
     }
 }

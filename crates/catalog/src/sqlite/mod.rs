@@ -265,6 +265,14 @@ impl Backend for SqliteCatalog {
         self.writer.write(work)
     }
 
+    fn write_now<T: Send + 'static>(
+        &self,
+        _: Touches,
+        work: impl Fn(&Turn<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.writer.write_now(work)
+    }
+
     fn post(&self, work: impl Fn(&Turn<'_>) -> Result<()> + Send + 'static) -> Result<()> {
         self.writer.post(work)
     }

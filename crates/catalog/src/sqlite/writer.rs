@@ -21,7 +21,7 @@ use rustix::{
     io::Errno,
 };
 
-use super::{PATIENCE, connect, has_moved, is_read_only, patiently};
+use super::{PATIENCE, connect, has_moved, is_read_only, joined_log, patiently};
 use crate::{
     Error, Result,
     error::Engine,
@@ -116,6 +116,11 @@ impl Writer {
         }
     }
 
+    /// Runs `work` in a transaction if nobody else is writing, and otherwise not at all: [`Error::Busy`].
+    pub(super) fn write_now<T>(&self, work: impl FnOnce(&Turn<'_>) -> Result<T>) -> Result<T> {
+        self.write_at_once(work).unwrap_or(Err(Error::Busy))
+    }
+
     /// Runs `work` on this thread if nobody else is writing; gives it back if somebody is.
     fn write_at_once<T, F: FnOnce(&Turn<'_>) -> Result<T>>(
         &self,
@@ -187,7 +192,7 @@ pub(super) fn append<T>(connection: &Connection, work: impl FnOnce(&Turn<'_>) ->
     let turn = patiently(|| begin(connection))?;
     let outcome = work(&turn);
     let ended = match outcome {
-        Ok(value) => run_cached(connection, "COMMIT").map(|()| value),
+        Ok(value) => commit(connection).map(|()| value),
         Err(error) => Err(error),
     };
     // A full disk has rolled back already.
@@ -272,10 +277,14 @@ fn group(
         waiting.push(next(Some(&turn)));
         still_open(connection)?;
     }
-    run_cached(connection, "COMMIT").map_err(|error| {
+    commit(connection).map_err(|error| {
         let _ = connection.execute_batch("ROLLBACK");
         code_of(&error)
     })
+}
+
+fn commit(connection: &Connection) -> Result<()> {
+    joined_log::joined(connection, || run_cached(connection, "COMMIT"))
 }
 
 /// Runs a statement of every write, which is parsed only once.

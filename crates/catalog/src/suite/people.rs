@@ -191,6 +191,7 @@ fn titled(title: &str, content: &str) -> Put {
         snapshot: None,
         upload: None,
         fence: None,
+        may_wait: true,
     }
 }
 

@@ -126,7 +126,16 @@ impl Writing<'_> {
             snapshot,
             upload: None,
             fence: self.fence.clone(),
+            may_wait: !self.call.is_in_place(),
         }
+    }
+
+    /// What became of a transaction. One that would have had to wait, where it must not, has not begun.
+    fn begun<T>(&self, outcome: shelf_catalog::Result<T>) -> Result<T> {
+        if matches!(outcome, Err(shelf_catalog::Error::Busy)) {
+            self.call.may_wait();
+        }
+        Ok(outcome?)
     }
 
     /// Writes a document of a book and, with it, completes the upload that it came by.
@@ -143,7 +152,7 @@ impl Writing<'_> {
 
     fn put(&mut self, put: Put) -> Result<(Vec<PutResult>, Option<Snapshot>)> {
         let count = put.documents.len() as u64;
-        let done = self.catalog().put(put)?;
+        let done = self.begun(self.catalog().put(put))?;
         self.touched(count);
         Ok(done)
     }

@@ -114,7 +114,7 @@ impl Draft for StoreDraft<'_> {
             expected: shelf_catalog::Expected::Anything,
         };
         let put = writing.transaction(self.actor, self.collection, vec![document], None);
-        let (id, _) = writing.catalog().store(put)?;
+        let (id, _) = writing.begun(writing.catalog().store(put))?;
         writing.touched(1);
         Ok(id)
     }
