@@ -155,8 +155,9 @@ mod tests {
     fn a_call_in_place_remembers_that_it_had_to_wait() {
         let call = CallContext::new().in_place();
         assert!(!call.had_to_wait());
-        assert!(!call.clone().may_wait());
-        assert!(call.had_to_wait());
+        let copy = call.clone();
+        assert!(!copy.may_wait());
+        assert!(call.had_to_wait() && copy.had_to_wait());
         let elsewhere = call.elsewhere();
         assert!(elsewhere.may_wait() && !elsewhere.had_to_wait() && elsewhere.is_repeated());
         assert!(!CallContext::new().in_place().elsewhere().is_repeated());

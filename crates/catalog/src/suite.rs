@@ -310,7 +310,7 @@ fn draft(label: Option<&str>, listing: &str) -> SnapshotDraft {
         label: label.map(str::to_owned),
         root: "/".into(),
         listing: Digest::of(listing.as_bytes()),
-        stored: if listing.len() % 2 == 0 {
+        stored: if listing.len().is_multiple_of(2) {
             crate::StoredListing::Inline(listing.as_bytes().to_vec())
         } else {
             crate::StoredListing::Blob { manifest: listing.as_bytes().to_vec(), size: listing.len() as u64 }

@@ -57,11 +57,14 @@ impl From<tokio_postgres::Error> for WireError {
 
 type Outcome<T> = Result<T, WireError>;
 
+/// The protocol at work; it ends with the connection.
+type Speaking = Pin<Box<dyn Future<Output = Result<(), tokio_postgres::Error>> + Send>>;
+
 /// One connection's socket, and what speaks the protocol over it.
 pub(super) struct Wire {
     socket: Arc<Socket>,
     /// There until the connection has ended.
-    connection: Option<Pin<Box<dyn Future<Output = Result<(), tokio_postgres::Error>> + Send>>>,
+    connection: Option<Speaking>,
     woken: Arc<Woken>,
 }
 

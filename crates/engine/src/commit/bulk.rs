@@ -216,6 +216,7 @@ impl FolderDraft<'_> {
                 snapshot: None,
                 upload: None,
                 fence: fence.cloned(),
+                may_wait: true,
             };
             let (results, _) = library.catalog.put(put)?;
             committed.lock().extend(results);

@@ -375,8 +375,15 @@ fn nodes_report_every_documented_metric() {
     let has = |said: &[String], text: &str| said.iter().filter(|said| said.contains(text)).count();
     eventually("publishing the index", || has(&said(), "\nshelf_index_published_sequence ") > 0);
     assert_eq!(has(&said(), lead), 1, "one node leads");
-    let (all, documented) = (said().concat(), documented_metrics());
+    let documented = documented_metrics();
     assert!(documented.len() > 12, "{documented:?}");
+    // Some are set a moment after what they tell of.
+    let is_reported = |all: &str| documented.iter().all(|name| all.contains(&format!("\n{name}")));
+    let started = Instant::now();
+    while !is_reported(&said().concat()) && started.elapsed() < Duration::from_secs(20) {
+        thread::sleep(Duration::from_millis(100));
+    }
+    let all = said().concat();
     for name in &documented {
         assert!(all.contains(&format!("\n{name}")), "{name} is documented, but no node reports it:\n{all}");
         assert!(all.contains(&format!("# HELP {name} ")), "{name} is not explained");

@@ -378,3 +378,34 @@ fn a_client_that_does_not_read_is_waited_for() {
     client.kill();
     sender.join().unwrap();
 }
+
+/// A short write runs where it was read, unless somebody else has a lock that it needs: it is waited for elsewhere, and the
+/// server goes on answering.
+#[test]
+fn a_short_write_that_has_to_wait_keeps_nobody_else_waiting() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut client = StdioClient::start(binary(), folder.path());
+    client.call("add", json!({ "content": "first", "name": "first.md" }));
+    for lock in ["locks/writers.lock", "locks/gate.lock", "catalog.lock"] {
+        let file = File::options().write(true).open(folder.path().join(lock)).unwrap();
+        file.lock().unwrap();
+        let add = json!({
+            "jsonrpc": "2.0", "id": "waits", "method": "tools/call",
+            "params": { "name": "add", "arguments": { "content": lock, "name": format!("{lock}.md") } },
+        });
+        client.send_line(&add.to_string());
+        client.send_line(&json!({ "jsonrpc": "2.0", "id": "ping", "method": "ping" }).to_string());
+        let reply: Value = serde_json::from_str(&client.read_line().unwrap()).unwrap();
+        assert_eq!(reply["id"], "ping", "{lock}: {reply}");
+        file.unlock().unwrap();
+        let reply: Value = serde_json::from_str(&client.read_line().unwrap()).unwrap();
+        assert_eq!((&reply["id"], reply["result"]["isError"].as_bool()), (&json!("waits"), Some(false)));
+        let found = client.call("list", json!({ "name": format!("{lock}.md") }));
+        assert!(found.to_string().contains(lock), "{found}");
+    }
+    // Written once each, in spite of the second attempt.
+    let status = client.call("status", json!({}));
+    assert_eq!(status["total_objects"], 4, "{status}");
+    let snapshots = client.call("list_snapshots", json!({}));
+    assert_eq!(snapshots["total"], 4, "{snapshots}");
+}
