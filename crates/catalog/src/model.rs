@@ -279,8 +279,7 @@ pub struct Put {
     pub upload: Option<UploadUse>,
     /// The lock under which the content was stored; it fails when somebody has held the lock alone since.
     pub fence: Option<Fence>,
-    /// Whether it may wait for others who write. If not, it fails with [`Busy`](crate::Error::Busy) where it would have to, and
-    /// nothing has happened.
+    /// Whether it may wait for others who write. If not, it fails as [`Busy`](crate::Error::Busy) and has done nothing.
     pub may_wait: bool,
 }
 
@@ -322,13 +321,9 @@ pub struct LooseBlock {
 pub enum StoredListing {
     /// With the snapshot itself, because it is short.
     Inline(Vec<u8>),
-    /// In a blob.
-    Blob {
-        /// Its manifest.
-        manifest: Vec<u8>,
-        /// Its size.
-        size: u64,
-    },
+    /// In a blob with this manifest and size.
+    #[expect(missing_docs, reason = "said above")]
+    Blob { manifest: Vec<u8>, size: u64 },
 }
 
 /// A snapshot to be made.

@@ -10,6 +10,7 @@ mod blobs;
 mod books;
 mod browse;
 mod connection;
+mod delete;
 mod documents;
 mod fences;
 mod maps;
@@ -18,6 +19,7 @@ pub(crate) mod read;
 mod retired;
 pub(crate) mod rows;
 mod shelves;
+mod snapshots;
 mod state;
 mod stored;
 mod tokens;
@@ -237,7 +239,9 @@ impl<B: Backend> Catalog for B {
         now: Moment,
     ) -> Result<Vec<DocumentId>> {
         let (actor, scope, ids) = (actor.clone(), scope.clone(), ids.to_vec());
-        self.write(Touches::Documents(ids.clone()), move |turn| put::delete(turn, &actor, &scope, &ids, now))
+        self.write(Touches::Documents(ids.clone()), move |turn| {
+            delete::delete(turn, &actor, &scope, &ids, now)
+        })
     }
 
     fn document(&self, scope: &Scope, id: DocumentId) -> Result<Option<Document>> {

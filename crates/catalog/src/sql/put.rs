@@ -12,13 +12,14 @@ use super::{
     Connection, Row, Value as SqlValue, account_blocks,
     blobs::{self, Blob},
     books, documents, fences, params, read,
-    rows::{Conditions, collect, digest},
+    rows::{collect, digest},
+    snapshots,
     state::{self, DocumentState},
     turn::Turn,
 };
 use crate::{
     Actor, BookStatus, Collection, CollectionKind, Error, Expected, Metadata, Operation, Put, PutDocument,
-    PutResult, PutState, Result, Scope, Shelf, Snapshot, SnapshotDraft, StoredListing, TagChange, Update,
+    PutResult, PutState, Result, Scope, Shelf, Snapshot, TagChange, Update,
 };
 
 /// Documents of one transaction that are many, and those that are looked up at once.
@@ -117,7 +118,8 @@ pub(super) fn put(turn: &Turn<'_>, put: &Put) -> Result<(Vec<PutResult>, Option<
     }
     blobs::keep_loose(turn, &put.loose)?;
     let results = put_documents(turn, put, &place)?;
-    let snapshot = put.snapshot.as_ref().map(|draft| make_snapshot(turn, put, &place, draft)).transpose()?;
+    let snapshot =
+        put.snapshot.as_ref().map(|draft| snapshots::make(turn, put, &place, draft)).transpose()?;
     Ok((results, snapshot))
 }
 
@@ -520,60 +522,6 @@ fn record_document(
     turn.record(record)
 }
 
-fn make_snapshot(turn: &Turn<'_>, put: &Put, place: &Place, draft: &SnapshotDraft) -> Result<Snapshot> {
-    let inline = match &draft.stored {
-        StoredListing::Inline(bytes) => Some(bytes),
-        StoredListing::Blob { manifest, size } => {
-            blobs::ensure(turn, &[Blob { hash: &draft.listing, size: *size, manifest }])?;
-            None
-        }
-    };
-    let at = free_moment(turn, put.now.micros())?;
-    let mut insert = turn.connection.prepare_cached(
-        "INSERT INTO snapshots (at, collection, label, root, listing, merkle, files, bytes, git_commit, git_branch, entries)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-    )?;
-    insert.execute(params![
-        at,
-        place.row,
-        draft.label,
-        draft.root,
-        draft.listing.as_bytes(),
-        draft.merkle.as_bytes(),
-        draft.files,
-        draft.bytes,
-        draft.git_commit,
-        draft.git_branch,
-        inline,
-    ])?;
-    let at = Moment::from_micros(at);
-    let mut record = Turn::blank(&put.actor, put.now, Operation::Snapshot);
-    record.collection = Some(place.id);
-    record.path = at.with_micros();
-    record.new = Some(draft.listing);
-    record.state = Some(state::of_new_snapshot(place.id, at, draft));
-    turn.record(record)?;
-    Ok(Snapshot { at, collection: place.id, collection_name: place.name.clone(), draft: draft.clone() })
-}
-
-/// The id of a snapshot made now: after the newest, unless that one was made by a clock that ran far ahead.
-fn free_moment(turn: &Turn<'_>, now: i64) -> Result<i64> {
-    const SKEW: i64 = 2_000_000;
-    let mut last = turn.connection.prepare_cached("SELECT MAX(at) FROM snapshots")?;
-    let newest: Option<i64> = last.query_row(params![], |row| row.get(0))?;
-    match newest {
-        Some(newest) if newest >= now && newest - now < SKEW => return Ok(newest + 1),
-        Some(newest) if newest >= now => {}
-        _ => return Ok(now),
-    }
-    let mut is_taken = turn.connection.prepare_cached("SELECT 1 FROM snapshots WHERE at = ?1")?;
-    let mut at = now;
-    while is_taken.exists(params![at])? {
-        at += 1;
-    }
-    Ok(at)
-}
-
 pub(super) fn update(
     turn: &Turn<'_>,
     actor: &Actor,
@@ -632,45 +580,4 @@ fn apply(present: &Present, update: &Update) -> (Metadata, BTreeSet<String>, Vec
         update.add_tags.iter().filter(|tag| tags.insert((*tag).clone())).cloned().map(TagChange::Added),
     );
     (metadata, tags, changes)
-}
-
-pub(super) fn delete(
-    turn: &Turn<'_>,
-    actor: &Actor,
-    scope: &Scope,
-    ids: &[DocumentId],
-    now: Moment,
-) -> Result<Vec<DocumentId>> {
-    let mut deleted = Vec::new();
-    for id in ids {
-        let mut conditions = Conditions::live(turn.connection, scope, None)?;
-        conditions.add("d.uuid = ?", id.as_bytes().to_vec());
-        let find = format!(
-            "SELECT d.id, d.path, b.hash, c.uuid FROM {} WHERE {}",
-            super::rows::FROM,
-            conditions.sql()
-        );
-        let mut query = turn.connection.prepare_cached(&find)?;
-        let found = collect(query.query(&conditions.parameters())?, |row| {
-            Ok((
-                row.get::<i64>(0)?,
-                row.get::<String>(1)?,
-                digest(row, 2)?,
-                super::rows::collection_id(row, 3)?,
-            ))
-        })?;
-        let Some((row, path, hash, collection)) = found.into_iter().next() else { continue };
-        books::must_be_open(turn, "SELECT collection FROM documents WHERE id = ?1", row)?;
-        let mut mark =
-            turn.connection.prepare_cached("UPDATE documents SET deleted_at = ?2 WHERE id = ?1")?;
-        mark.execute(params![row, now.micros()])?;
-        let mut record = Turn::blank(actor, now, Operation::Delete);
-        record.collection = Some(collection);
-        record.document = Some(*id);
-        record.path = path;
-        record.previous = Some(hash);
-        turn.record(record)?;
-        deleted.push(*id);
-    }
-    Ok(deleted)
 }
