@@ -51,6 +51,8 @@ Development tasks. Run one with `cargo xtask COMMAND`:
   bench books [--quick]          measure books: lessons, globs, patterns, archives, many agents
   bench collection [--quick]     measure one collection with very many documents and snapshots
   bench cluster [--quick]        measure one library on PostgreSQL and S3 with one, two and three nodes
+  bench compare [--quick] --before PROGRAM
+                                 measure this program next to an earlier one, in turns
 
 --quick uses corpora of one twentieth of the size: for trying out a change, not for published figures.";
 

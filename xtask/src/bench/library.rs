@@ -20,11 +20,16 @@ pub struct Library {
 impl Library {
     /// Creates a new library in `work` with everything below `tree`, and returns the cost.
     pub fn make(shelf: PathBuf, work: &Path, tree: &Path) -> Result<(Self, Made)> {
-        let place = work.join("stores").join("library");
+        Self::make_named("library", shelf, work, tree)
+    }
+
+    /// The same in a folder with this name, for more than one library.
+    pub fn make_named(name: &str, shelf: PathBuf, work: &Path, tree: &Path) -> Result<(Self, Made)> {
+        let place = work.join("stores").join(name);
         let program = Program::Shelf(shelf.clone());
         program.prepare(&place)?;
         let made = peak::measure(&program.add(&place, tree, "library"), &work.join("figures"))?;
-        Ok((Self { shelf, data: programs::store(&place), log: work.join("serve.log") }, made))
+        Ok((Self { shelf, data: programs::store(&place), log: place.join("serve.log") }, made))
     }
 
     /// Starts a server and waits for its first reply.

@@ -5,6 +5,7 @@ mod books;
 mod cite;
 mod cluster;
 mod collection;
+mod compare;
 mod console;
 mod corpus;
 mod engines;
@@ -40,7 +41,9 @@ mod vocabulary;
 mod words;
 mod writes;
 
-use anyhow::{Result, bail};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
 
 pub use machine::own_megabytes;
 pub use random::Random;
@@ -90,8 +93,12 @@ impl Scale {
 /// Runs the benchmark named by the next argument.
 pub fn run(mut arguments: Arguments) -> Result<()> {
     let scale = if arguments.take_flag("--quick") { Scale::Quick } else { Scale::Full };
+    let before = arguments.take_value("--before")?;
     let name = arguments.take_word();
     arguments.finish()?;
+    if before.is_some() && name.as_deref() != Some("compare") {
+        bail!("`--before` belongs to `cargo xtask bench compare`");
+    }
     match name.as_deref() {
         Some("ingest") => ingest::run(scale),
         Some("serve") => serve::run(scale),
@@ -105,8 +112,12 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
         Some("collection") => collection::run(scale),
         Some("console") => console::run(scale),
         Some("cluster") => cluster::run(scale),
+        Some("compare") => {
+            let before = before.context("name an earlier program: `bench compare --before PROGRAM`")?;
+            compare::run(scale, Path::new(&before))
+        }
         _ => bail!(
-            "name a benchmark: `cargo xtask bench ingest`, `serve`, `search`, `grep`, `hostile`, `gc`, `books`, `cite`, `graph`, `collection`, `console` or `cluster`"
+            "name a benchmark: `cargo xtask bench ingest`, `serve`, `search`, `grep`, `hostile`, `gc`, `books`, `cite`, `graph`, `collection`, `console`, `cluster` or `compare`"
         ),
     }
 }
