@@ -1,6 +1,8 @@
 //! Checks the system requirements of the tests before they start, and installs what is missing if possible.
 
 use std::process::Command;
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 
@@ -26,6 +28,10 @@ const NEEDS: [Need; 4] = [
 
 /// What some tests need that say so and do nothing when it is missing.
 const WANTS: [Need; 1] = [Need { what: "PostgreSQL", present: has_postgresql, packages: &["postgresql"] }];
+
+/// How often the package lists are read before that is given up, and the time in between.
+const TRIES: usize = 6;
+const PAUSE: Duration = Duration::from_secs(20);
 
 /// Ensures that all requirements are met: installs missing packages as root with apt, or fails with a list of them.
 pub fn ensure() -> Result<()> {
@@ -77,13 +83,26 @@ fn can_install() -> bool {
 
 fn install(packages: &[&str]) -> Result<()> {
     let remedy = format!("Install by hand: {}", packages.join(" "));
-    step::run("reading the package lists", &remedy, apt().arg("update"))?;
+    update(&remedy)?;
     step::run("installing what the tests need", &remedy, apt().args(["install", "--yes"]).args(packages))
+}
+
+/// Reads the package lists. Only installing waits for other package managers (a new machine is often busy with its own
+/// updates), so reading is tried again.
+fn update(remedy: &str) -> Result<()> {
+    for _ in 1..TRIES {
+        match step::run("reading the package lists", remedy, apt().arg("update")) {
+            Ok(()) => return Ok(()),
+            Err(error) => println!("{error:#}; trying again in {} s", PAUSE.as_secs()),
+        }
+        thread::sleep(PAUSE);
+    }
+    step::run("reading the package lists", remedy, apt().arg("update"))
 }
 
 fn apt() -> Command {
     let mut command = Command::new("apt-get");
-    command.env("DEBIAN_FRONTEND", "noninteractive").arg("--quiet");
+    command.env("DEBIAN_FRONTEND", "noninteractive").args(["--quiet", "-o", "DPkg::Lock::Timeout=300"]);
     command
 }
 
