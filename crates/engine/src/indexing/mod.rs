@@ -52,6 +52,8 @@ const BULK_RECORDS: u64 = 65_536;
 const LOOK_EVERY: usize = 64;
 /// Single writes after which the background thread is woken.
 const WAKE_EVERY: u64 = 128;
+/// Segments up to which a machine leaves those alone that it has fetched from another one.
+const MOST_FETCHED: usize = 48;
 /// How often a waiting caller looks whether it may go on.
 const PATIENCE: Duration = Duration::from_millis(10);
 
@@ -390,7 +392,9 @@ impl Indexing {
             if if leads { self.index.tail_is_due() } else { self.index.tail_is_overdue() } {
                 self.index.flush(&lease)?;
             }
-            while call.check().is_ok() && self.index.merge(&lease)? {}
+            // Merged segments are no longer those that were fetched: the next view would bring all of them again.
+            let may_merge = leads || self.index.view()?.segments() > MOST_FETCHED;
+            while may_merge && call.check().is_ok() && self.index.merge(&lease)? {}
         }
         if leads {
             self.publish(call);
