@@ -170,7 +170,10 @@ impl ErrorInfo for Error {
                 vec![format!("did you mean {}?", near.join(", "))]
             }
             Self::Ambiguous { candidates, .. } => {
-                let mut hints = vec!["give the whole path, a hash or a collection; it could be:".to_owned()];
+                let mut hints = vec![
+                    "name one of these by its whole path or document ID, with its collection if need be:"
+                        .to_owned(),
+                ];
                 hints.extend(candidates.iter().cloned());
                 hints
             }

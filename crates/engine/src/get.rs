@@ -3,26 +3,31 @@
 use std::{
     fs::{self, File},
     io::Write,
+    ops::RangeInclusive,
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use cap_std::{ambient_authority, fs::Dir};
 use shelf_base::{
     CallContext, Digest,
-    address::{Address, Place},
+    address::{Address, Modality, Place},
     bounds,
     ids::DocumentId,
 };
-use shelf_catalog::{Chunk, Document, Filter, Position, Version};
+use shelf_catalog::{Document, Version};
+use shelf_reading::Text;
 
-use crate::{Caller, Error, FileAccess, Library, Result, validate};
+use crate::{
+    Caller, Error, FileAccess, Library, Result,
+    readings::{EXTRACTED_BYTES, Origin},
+    validate,
+};
 
-/// Names that are suggested for one that means nothing.
-const NEAR_NAMES: usize = 3;
-/// Paths that are compared with a name that means nothing.
-const NEAR_PATHS: usize = 100_000;
 /// Candidates that an ambiguous name lists.
 const CANDIDATES: usize = 10;
 /// Files written by this process, so that no two have the same temporary name.
@@ -113,7 +118,9 @@ impl Library {
         {
             return self.get_cited(caller, &address, request, call);
         }
-        let Some((document, version, also_at)) = self.find(caller, request)? else { return Ok(None) };
+        let Some((document, version, also_at)) = self.find(caller, request)? else {
+            return request.name.as_deref().map_or(Ok(None), not_an_address);
+        };
         let written_to = match &request.output_path {
             Some(path) => Some(self.write_out(caller, path, &version, call)?),
             None => None,
@@ -140,7 +147,7 @@ impl Library {
         if request.collection.as_ref().is_some_and(|name| *name != document.collection_name) {
             return Ok(None);
         }
-        let (mut window, mut place) = (request.window, None);
+        let (window, mut place) = (request.window, None);
         let mut evidence = None;
         if !is_whole(address.place()) {
             if window != Window::default() {
@@ -154,8 +161,10 @@ impl Library {
             }
             let mut mime = None;
             if let Place::Text(Some(lines)) = address.place() {
-                window.start_line = Some(u64::from(lines.first()));
-                window.end_line = Some(u64::from(lines.last()));
+                let lines = u64::from(lines.first())..=u64::from(lines.last());
+                let (found, is_converted) = self.cited_lines(&document, &version, lines, call)?;
+                evidence = Some(found);
+                mime = is_converted.then(|| "text/plain".to_owned()).filter(|found| *found != document.mime);
             } else if request.include_content {
                 let (found, bytes) = self
                     .evidence(caller, &address.exact().unwrap_or_else(|| address.to_string()), call)
@@ -171,12 +180,53 @@ impl Library {
             None => None,
         };
         let content = match evidence {
-            None if request.include_content => {
-                Some(self.content(&document, &version.hash, version.size, window, call)?)
-            }
+            _ if !request.include_content => None,
+            None => Some(self.content(&document, &version.hash, version.size, window, call)?),
             evidence => evidence,
         };
         Ok(Some(Got { document, version, also_at: Vec::new(), place, written_to, content }))
+    }
+
+    /// The lines of an address, which are those of the text as it reads, and whether that is not how it is stored. Lines
+    /// that the text does not have are an error.
+    fn cited_lines(
+        &self,
+        document: &Document,
+        version: &Version,
+        lines: RangeInclusive<u64>,
+        call: &CallContext,
+    ) -> Result<(Content, bool)> {
+        let (content, is_converted) = match self.text_as_read(document, version, call)? {
+            Some(text) => (text_lines(&text.text, &lines), !text.as_stored),
+            None => {
+                let (start_line, end_line) = (Some(*lines.start()), Some(*lines.end()));
+                let window = Window { start_line, end_line, ..Window::default() };
+                (self.lines(document, (&version.hash, version.size), window, call)?, false)
+            }
+        };
+        let count = content.total_lines.unwrap_or_default();
+        if *lines.end() > count {
+            let what = format!("the text has {count} lines, so there is no line {}", lines.end());
+            return Err(not_there(crate::CitationError::NoPlace(what)));
+        }
+        Ok((content, is_converted))
+    }
+
+    /// The text of a document that is not too large to be read at once.
+    fn text_as_read(
+        &self,
+        document: &Document,
+        version: &Version,
+        call: &CallContext,
+    ) -> Result<Option<Arc<Text<'static>>>> {
+        let Document { path, mime, is_text, .. } = document;
+        let origin = Origin { hash: version.hash, path, mime, is_text: *is_text };
+        let most = if *is_text { CONTENT_BYTES } else { EXTRACTED_BYTES };
+        if version.size > most || !origin.may_have_text() {
+            return Ok(None);
+        }
+        let _share = self.budget.take(version.size, call)?;
+        self.blobs.readings.text_at(&origin.key(), &origin, &self.blobs, call)
     }
 
     /// One of the caller's documents by id.
@@ -238,39 +288,6 @@ impl Library {
         }
     }
 
-    /// Paths of documents whose names are close to one that means nothing: for "did you mean".
-    pub fn near_names(&self, caller: &Caller, collection: Option<&str>, name: &str) -> Result<Vec<String>> {
-        caller.must_read()?;
-        let filter = Filter { collection: collection.map(str::to_owned), ..Filter::default() };
-        let wanted = last_part(name).to_lowercase();
-        let letters = wanted.chars().count();
-        let most = if letters < 3 { 0 } else { (letters / 3).clamp(1, 4) };
-        let mut near: Vec<(usize, String)> = Vec::new();
-        let (mut position, mut looked_at) = (Position::default(), 0);
-        while looked_at < NEAR_PATHS {
-            let Chunk { items, next } = self.catalog.paths_from(caller.pass.scope(), &filter, &position)?;
-            looked_at += items.len();
-            for path in items {
-                if let Some(distance) = how_near(&wanted, &last_part(&path).to_lowercase(), most) {
-                    near.push((distance, path));
-                }
-            }
-            near.sort();
-            near.truncate(NEAR_NAMES);
-            match next {
-                Some(next) => position = next,
-                None => break,
-            }
-        }
-        Ok(near.into_iter().map(|(_, path)| path).collect())
-    }
-
-    /// The error for a name that means nothing, with names that are close to it.
-    pub(crate) fn no_document(&self, caller: &Caller, collection: Option<&str>, name: &str) -> Error {
-        let near = self.near_names(caller, collection, name).unwrap_or_default();
-        Error::NotFound { what: "document", id: name.to_owned(), near }
-    }
-
     fn content(
         &self,
         document: &Document,
@@ -280,7 +297,15 @@ impl Library {
         call: &CallContext,
     ) -> Result<Content> {
         if window.start_line.is_some() || window.end_line.is_some() {
-            return self.lines(document, (hash, total), window, call);
+            let content = self.lines(document, (hash, total), window, call)?;
+            if !document.is_text || (content.encoding == "utf-8" && !content.text.contains('\0')) {
+                return Ok(content);
+            }
+            // The bytes of another encoding have no lines; its text has them. Only UTF-16 is text and has zeros.
+            let version = Version { hash: *hash, ..document.version.clone() };
+            let text = self.text_as_read(document, &version, call)?;
+            let lines = window.start_line.unwrap_or(1)..=window.end_line.unwrap_or(u64::MAX);
+            return Ok(text.map_or(content, |text| text_lines(&text.text, &lines)));
         }
         let start = window.offset.unwrap_or(0).min(total);
         let end = start.saturating_add(window.length.unwrap_or(u64::MAX).min(CONTENT_BYTES)).min(total);
@@ -420,34 +445,22 @@ const fn is_whole(place: &Place) -> bool {
     }
 }
 
+/// Refuses a name that was meant as a citation address and is none; `None` for any other name.
+fn not_an_address(name: &str) -> Result<Option<Got>> {
+    let scheme = name.split_once("://").map_or("", |(scheme, _)| scheme);
+    let is_meant = Modality::ALL.iter().any(|modality| modality.scheme().eq_ignore_ascii_case(scheme));
+    match name.parse::<Address>() {
+        Err(error) if is_meant => Err(Error::invalid("name", format!("is no citation address: {error}"))),
+        _ => Ok(None),
+    }
+}
+
 /// A place that cannot be shown, as an error about the argument that named it.
 fn not_there(error: crate::CitationError) -> Error {
     match error {
         crate::CitationError::Engine(error) => error,
         other => Error::invalid("name", format!("is an address that cannot be read: {other}")),
     }
-}
-
-fn last_part(path: &str) -> &str {
-    path.trim_end_matches('/').rsplit('/').next().unwrap_or(path)
-}
-
-/// How far a file name is from the one that was asked for; `None` when it is another one altogether. A name without its
-/// extension, or a whole part of a longer name, is near.
-fn how_near(wanted: &str, found: &str, most: usize) -> Option<usize> {
-    let stem = |name: &'_ str| name.rsplit_once('.').map_or(name.len(), |(stem, _)| stem.len());
-    let (own, other) = (&wanted[..stem(wanted)], &found[..stem(found)]);
-    if !own.is_empty() && own == other {
-        return Some(0);
-    }
-    if wanted.len() >= 4 && found.contains(wanted) {
-        return Some(1);
-    }
-    let (ours, theirs) = (wanted.chars().count(), found.chars().count());
-    if ours.abs_diff(theirs) > most {
-        return None;
-    }
-    Some(shelf_base::distance(wanted, found)).filter(|distance| *distance <= most)
 }
 
 /// Where a write to `path` goes: a link that leads somewhere is followed, as any program would.
@@ -510,6 +523,23 @@ fn one_content(
     }
     let also_at = rest.into_iter().map(|(other, _)| other.path).collect();
     Ok(Some((document, version, also_at)))
+}
+
+/// Lines of a text that is at hand.
+fn text_lines(text: &str, lines: &RangeInclusive<u64>) -> Content {
+    let (mut kept, mut count, mut at, mut start) = (Vec::new(), 0, 0, text.len());
+    for line in text.split_inclusive('\n') {
+        count += 1;
+        if lines.contains(&count) {
+            start = start.min(at);
+            kept.extend_from_slice(line.as_bytes());
+        }
+        at += line.len();
+    }
+    kept.truncate(CONTENT_BYTES as usize);
+    let mut content = encode(true, kept, start as u64, text.len() as u64);
+    content.total_lines = Some(count);
+    content
 }
 
 fn describe(document: &Document) -> String {

@@ -35,6 +35,7 @@ mod locks;
 mod look;
 pub mod maintain;
 mod manifests;
+mod near_names;
 mod packing;
 mod page_images;
 mod pattern;

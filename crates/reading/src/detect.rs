@@ -134,9 +134,10 @@ fn is_text(sample: &[u8]) -> bool {
     }
 }
 
-/// Random bytes have about ten percent control characters; text has next to none.
+/// Random bytes have almost ten percent control characters; text has next to none, apart from those that terminals, printers
+/// and DOS use in it: bell, overstrike, white space, the end of a file, and escape.
 fn has_controls(sample: &[u8]) -> bool {
-    let control = |byte: &&u8| **byte < 32 && !matches!(**byte, b'\t' | b'\n' | b'\r' | 0x0C | 0x1B);
+    let control = |byte: &&u8| **byte < 32 && !matches!(**byte, 0x07..=0x0D | 0x1A | 0x1B);
     sample.iter().filter(control).count() * 50 > sample.len()
 }
 
@@ -168,6 +169,11 @@ mod tests {
         let koi8: Vec<u8> =
             (0..400).map(|at| if at % 7 == 0 { b' ' } else { 0xC0 + at as u8 % 32 }).collect();
         check("koi8.txt", &koi8, "text/plain", true);
+        for text in [&b"needle\x0bvt\x0cff\x85nel\n"[..], b"needle \x07 caf\xe9\n", b"needle caf\xe9\r\n\x1a"]
+        {
+            check("older.txt", text, "text/plain", true);
+        }
+        check("page.1", &b"N\x08NA\x08AM\x08ME\x08E needle \xe9\n".repeat(20), "text/plain", true);
         check("bell.txt", b"ding\x07\x07\x07 zebrafish", "text/plain", true);
         check("small.bin", &[0x1F, 0x8B, 8, 4, 1, 2, 3, 0xF1, 9, 7, 5], "application/gzip", false);
         check("page", b"<!DOCTYPE html><html></html>", "text/html", true);

@@ -415,7 +415,7 @@ fn relations_of(names: &[String]) -> Result<Vec<Relation>> {
         .filter(|name| !name.trim().is_empty())
         .map(|name| {
             Relation::named(name)
-                .ok_or_else(|| Error::invalid("relation", format!("must be one of {}", known())))
+                .ok_or_else(|| Error::invalid("relation", format!("'{name}' must be one of {}", known())))
         })
         .collect()
 }

@@ -205,8 +205,20 @@ impl Graph<'_> {
             properties: showing.node_properties.then(|| self.properties(node, row.as_deref())),
             document: row
                 .filter(|_| showing.hydrate && matches!(node, Node::Document(_)))
-                .map(|row| (*row).clone()),
+                .map(|row| self.at_its_version(node, (*row).clone())),
         })
+    }
+
+    /// A document with the version that the walk reads, which a snapshot may have chosen.
+    fn at_its_version(&self, node: &Node, mut document: Document) -> Document {
+        let read = node.doc().map(|doc| self.docs.hash(doc)).filter(|hash| *hash != document.version.hash);
+        if let Some(read) = read
+            && let Ok(versions) = self.library.catalog.versions(self.caller.pass.scope(), document.id)
+            && let Some(found) = versions.into_iter().rev().find(|version| version.hash == read)
+        {
+            document.version = found;
+        }
+        document
     }
 
     fn version_hash(&self, row: &Document, number: u32) -> Option<String> {

@@ -18,6 +18,9 @@ const MOST_NODES: usize = 100_000;
 /// A walk that finds no more nodes than this goes to its end, so that the total is known.
 const COUNTED: usize = 1_000;
 
+/// The confidence up to which an edge is a guess, one of several possible meanings of a name.
+const GUESS: f32 = 0.5;
+
 /// Nodes that are prepared at once.
 const TOGETHER: usize = 128;
 
@@ -35,6 +38,11 @@ pub(super) struct Course {
 impl Course {
     fn follows(&self, relation: Relation) -> bool {
         if self.relations.is_empty() { relation.is_usual() } else { self.relations.contains(&relation) }
+    }
+
+    /// Whether an edge is followed: without being asked to, only one that is more likely than not.
+    fn trusts(&self, edge: &Edge) -> bool {
+        !self.relations.is_empty() || edge.because.confidence > GUESS
     }
 }
 
@@ -56,7 +64,8 @@ struct Found {
     nodes: Vec<(Node, u32)>,
     places: HashMap<Node, usize>,
     edges: Vec<Edge>,
-    known: HashMap<(Node, Node, Relation), usize>,
+    /// Where an edge is, and at which node it was found.
+    known: HashMap<(Node, Node, Relation), (usize, usize)>,
     is_full: bool,
 }
 
@@ -73,16 +82,18 @@ impl Found {
         self.nodes.push((node.clone(), distance));
     }
 
-    /// Adds an edge; of several between the same nodes the first is kept, with the count of all.
-    fn join(&mut self, edge: Edge) {
+    /// Adds an edge that was found at a node; of several between the same nodes the first is kept, with the count of all.
+    /// A document stands for its symbols too, so their edges are found again when the walk comes to them.
+    fn join(&mut self, edge: Edge, node: usize) {
         let key = (edge.from.clone(), edge.to.clone(), edge.relation);
         match self.known.get(&key) {
-            Some(at) => {
+            Some((at, same)) if *same == node => {
                 let because = &mut self.edges[*at].because;
                 because.count = because.count.saturating_add(edge.because.count);
             }
+            Some(_) => {}
             None => {
-                self.known.insert(key, self.edges.len());
+                self.known.insert(key, (self.edges.len(), node));
                 self.edges.push(edge);
             }
         }
@@ -120,10 +131,10 @@ impl Graph<'_> {
             } else {
                 self.outgoing(&node, distance == 0, &wanted)?
             };
-            for edge in edges {
+            for edge in edges.into_iter().filter(|edge| course.trusts(edge)) {
                 let next = if course.reverse { &edge.from } else { &edge.to };
                 found.add(&next.clone(), distance + 1);
-                found.join(edge);
+                found.join(edge, at);
             }
         }
         Ok(self.page(found, course, ended, &fits))

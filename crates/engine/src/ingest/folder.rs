@@ -152,7 +152,10 @@ fn walk(request: &AddRequest, source: &Source, root: &str, call: &CallContext) -
                 continue;
             }
         };
-        let Some(kind) = entry.file_type().filter(|kind| !kind.is_dir()) else { continue };
+        // The folder itself may be reached through a link, which is no part of it.
+        let Some(kind) = entry.file_type().filter(|kind| !kind.is_dir() && entry.depth() > 0) else {
+            continue;
+        };
         let inside = path_text(entry.path().strip_prefix(&source.path).unwrap_or(entry.path()));
         if (!request.include.is_empty() && !include.fits(&inside)) || exclude.fits(&inside) {
             continue;

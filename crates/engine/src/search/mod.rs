@@ -182,7 +182,12 @@ impl Library {
         {
             return Ok(found);
         }
-        self.with_index_repair(call, || self.search_index(caller, request, call))
+        let mut found = self.with_index_repair(call, || self.search_index(caller, request, call))?;
+        if let Some(hash) = &request.hash {
+            let nothing = format!("no document has the hash {hash}; the query was searched instead");
+            found.note = Some(found.note.map_or(nothing.clone(), |note| format!("{nothing}; {note}")));
+        }
+        Ok(found)
     }
 
     /// Asks the index; one that turns out to be damaged is built anew and asked again.
@@ -259,7 +264,7 @@ impl Library {
             kind: request.kind,
             unit: Unit::Document,
             vector: vector.as_deref(),
-            has_words: question.words().any(shelf_embed::is_word),
+            has_words: says_something(&question, &search)?,
             cosines: meant.as_ref().and_then(|meant| meant.cosines.as_ref()),
             min_score: request.min_score,
             from: 0,
@@ -421,6 +426,16 @@ impl Library {
             next_cursor,
         }))
     }
+}
+
+/// Whether the built-in vector of a question says anything: a word of it is one of the model's language or, as it stands or
+/// corrected, one of the library.
+pub(crate) fn says_something(question: &Question, search: &Search<'_>) -> Result<bool> {
+    // The model reads English: it has characters of other scripts, but knows nothing of them.
+    let is_known = |word: &str| {
+        word.contains(|letter: char| letter.is_ascii_alphanumeric()) && shelf_embed::is_word(word)
+    };
+    Ok(question.words().any(is_known) || search.has_words()?)
 }
 
 /// What a caller should know about an answer.

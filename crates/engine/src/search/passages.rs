@@ -107,7 +107,7 @@ impl Library {
             kind: SearchKind::Hybrid,
             unit: Unit::Passage,
             vector: Some(&vector),
-            has_words: question.words().any(shelf_embed::is_word),
+            has_words: super::says_something(&question, &search)?,
             cosines: meant.cosines.as_ref(),
             min_score: 0.0,
             from: 0,

@@ -29,7 +29,8 @@ pub struct Wanted<'a> {
     pub unit: Unit,
     /// The query's vector, if the vector leg is searched.
     pub vector: Option<&'a [f32; DIMENSIONS]>,
-    /// Whether any word of the query is known to be a word; the vector of meaningless letters says little.
+    /// Whether any word of the query is a word of the language or of the library. If none is, the built-in vectors are
+    /// not searched.
     pub has_words: bool,
     /// Cosines of a remote model, used instead of the built-in vectors.
     pub cosines: Option<&'a Cosines>,

@@ -18,8 +18,6 @@ const FLOOR: f32 = 0.3;
 const FLOOR_ALONE: f32 = 0.25;
 /// The minimum in a semantic search, whose caller wants to see the nearest.
 const FLOOR_SEMANTIC: f32 = 0.15;
-/// The minimum when no word of the query is a word: the vector of meaningless letters is near to odd texts by chance.
-const FLOOR_MEANINGLESS: f32 = 0.35;
 /// How far an estimate may be below the cosine.
 const ERROR: f32 = 0.04;
 /// The weight of the vector leg in the sum, when all vectors are the table's and when all are deep.
@@ -277,7 +275,6 @@ const fn candidate(segment: usize, document: u32, passage: u32, words: f32) -> C
 /// All candidates of the vector leg that reach the floor.
 fn by_meaning(search: &Search<'_>, wanted: &Wanted<'_>, floor: f32, levels: &mut Levels) -> Vec<Candidate> {
     let Some(legs) = Meaning::of(wanted) else { return Vec::new() };
-    let floor = if wanted.has_words { floor } else { FLOOR_MEANINGLESS };
     let mut found: Vec<Candidate> = Vec::new();
     let mut moments = [Moments::default(); 2];
     for (at, (placed, allowed)) in search.view.segments.iter().zip(&search.allowed).enumerate() {
@@ -358,6 +355,10 @@ impl<'a> Meaning<'a> {
     pub(super) fn of(wanted: &Wanted<'a>) -> Option<Self> {
         if let Some(cosines) = wanted.cosines {
             return Some(Self::Other(cosines));
+        }
+        // The built-in vector of meaningless letters is near to odd texts by chance.
+        if !wanted.has_words {
+            return None;
         }
         let vector = wanted.vector.filter(|vector| vector.iter().any(|value| *value != 0.0))?;
         Some(Self::BuiltIn(Box::new(vector::Query::new(vector))))

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use shelf_base::bounds::REQUEST_BYTES;
-use shelf_engine::{GetRequest, Got, Related, Window};
+use shelf_engine::{Error, GetRequest, Got, Related, Window};
 
 use crate::{
     Context, Family, Hints, Tool, arguments,
@@ -35,6 +35,7 @@ pub(crate) const TOOL: Tool = Tool {
         if arguments.output_path.is_some() || arguments.output_path_alias.is_some() {
             policy::must_write(&context.caller.pass, context.selection)?;
         }
+        must_fit(&arguments)?;
         let names = std::mem::take(&mut arguments.names);
         if names.is_empty() {
             return reply(&one(context, &arguments)?);
@@ -42,6 +43,31 @@ pub(crate) const TOOL: Tool = Tool {
         reply(&several(context, arguments, names)?)
     },
 };
+
+/// Refuses arguments of which one would be ignored.
+fn must_fit(arguments: &Arguments) -> Result<(), ToolError> {
+    let Arguments {
+        output_path,
+        output_path_alias,
+        include_content,
+        offset,
+        length,
+        start_line,
+        end_line,
+        ..
+    } = arguments;
+    if output_path.is_some() && output_path_alias.is_some() && output_path != output_path_alias {
+        return Err(ToolError::argument(
+            "outputPath and output_path are the same argument: give one of them",
+        ));
+    }
+    let is_window = [offset, length, start_line, end_line].into_iter().any(Option::is_some);
+    if is_window && !include_content && (output_path.is_some() || output_path_alias.is_some()) {
+        let why = "outputPath takes the whole document: omit offset, length, start_line and end_line";
+        return Err(ToolError::argument(why));
+    }
+    Ok(())
+}
 
 /// Names in one call at most.
 const MOST_NAMES: usize = 50;
@@ -71,7 +97,13 @@ fn several(context: &Context<'_>, mut arguments: Arguments, names: Vec<String>) 
             arguments.length = asked;
         }
         arguments.name = Some(name.clone());
-        let mut document = one(context, &arguments)?;
+        let mut document = match one(context, &arguments) {
+            // A name that means several documents is no reason to keep the others back.
+            Err(ToolError::Engine(Error::Ambiguous { candidates, .. })) => {
+                Reply { suggestions: candidates, ..Reply::default() }
+            }
+            outcome => outcome?,
+        };
         room = room.saturating_sub(document.content.as_ref().map_or(0, |content| content.len() as u64));
         if !document.found {
             document.path = name;
@@ -302,7 +334,7 @@ struct Reply {
     /// The place that was asked for, when it is not the whole document
     #[serde(skip_serializing_if = "Option::is_none")]
     address: Option<String>,
-    /// Names that are close to one that was not found
+    /// Names that are close to one that was not found, or the documents that an ambiguous one may mean
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     suggestions: Vec<String>,
     /// One reply like this for each of names

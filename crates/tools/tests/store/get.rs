@@ -124,3 +124,79 @@ fn only_regular_files_are_written() {
     assert_eq!(std::fs::read_to_string(library.path("real")).unwrap(), "x", "a link is followed");
     assert!(std::fs::symlink_metadata(library.path("link")).unwrap().is_symlink());
 }
+
+/// What `get` gives for an address: its text.
+fn cited(library: &TestLibrary, address: &str) -> String {
+    let got = library.ok("get", json!({ "name": address, "include_content": true }));
+    assert_eq!(got["encoding"], "utf-8", "{got}");
+    got["content"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn an_address_means_lines_of_the_text_as_it_reads() {
+    let library = TestLibrary::new();
+    let page = "<html><head><title>T</title>\n<style>\nx{}\n</style>\n</head>\n<body>\n<p>first</p>\n\n\n<div>\n\
+                <p>needleword here\nand more</p></div></body></html>\n";
+    library.write("page.html", page);
+    let utf_16: Vec<u8> =
+        "\u{feff}erste Zeile\nzweite needleword Zeile\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    std::fs::write(library.path("wide.txt"), utf_16).unwrap();
+    for name in ["page.html", "wide.txt"] {
+        library.ok("add", json!({ "path": library.path(name) }));
+    }
+    let found = library.ok("search", json!({ "query": "needleword" }));
+    assert_eq!(found["total"], 2, "{found}");
+    for hit in found["results"].as_array().unwrap() {
+        let address = hit["address"].as_str().unwrap();
+        assert!(cited(&library, address).contains("needleword"), "{hit}");
+        let resolved = library.ok("resolve", json!({ "address": address, "include_content": true }));
+        assert_eq!(resolved["address"], hit["address"]);
+    }
+    // Lines of a text in another encoding are lines, whichever way they are asked for.
+    let window = json!({ "name": "wide.txt", "include_content": true, "start_line": 2, "end_line": 2 });
+    assert_eq!(library.ok("get", window)["content"], "zweite needleword Zeile\n");
+}
+
+#[test]
+fn places_that_a_text_does_not_have_are_refused() {
+    let library = TestLibrary::new();
+    let added = library.ok("add", json!({ "content": "a\nb\nc\nd\n", "name": "n.txt" }));
+    let id = added["document_id"].as_str().unwrap();
+    assert_eq!(cited(&library, &format!("text://{id}#lines=4")), "d\n");
+    for place in ["#lines=9-10", "#lines=4-5", "#lines=3-2", "#bogus=1", "#chars=0-4"] {
+        let name = format!("text://{id}{place}");
+        for include_content in [true, false] {
+            let arguments = json!({ "name": name, "include_content": include_content });
+            let error = error_of(library.call("get", arguments));
+            assert!(error.starts_with("Error: name is"), "{name}: {error}");
+        }
+    }
+    let outside = error_of(library.call("get", json!({ "name": format!("text://{id}#lines=9-10") })));
+    assert!(outside.contains("the text has 4 lines, so there is no line 10"), "{outside}");
+}
+
+#[test]
+fn one_of_several_names_may_mean_several_documents() {
+    let library = TestLibrary::new();
+    library.ok("add", json!({ "content": "1", "name": "one/a.txt" }));
+    library.ok("add", json!({ "content": "2", "name": "two/a.txt" }));
+    let got = library.ok("get", json!({ "names": ["one/a.txt", "a.txt"] }));
+    let documents = got["documents"].as_array().unwrap();
+    assert_eq!((&got["found"], &documents[0]["found"]), (&json!(false), &json!(true)));
+    assert_eq!((&documents[1]["found"], &documents[1]["path"]), (&json!(false), &json!("a.txt")));
+    assert_eq!(documents[1]["suggestions"].as_array().unwrap().len(), 2, "{got}");
+}
+
+#[test]
+fn no_argument_is_ignored() {
+    let library = TestLibrary::new();
+    library.ok("add", json!({ "content": "text", "name": "a.txt" }));
+    let (one, other) = (library.path("one"), library.path("other"));
+    for arguments in [
+        json!({ "name": "a.txt", "outputPath": one, "output_path": other }),
+        json!({ "name": "a.txt", "outputPath": one, "offset": 1 }),
+        json!({ "name": "a.txt", "outputPath": one, "start_line": 1 }),
+    ] {
+        assert!(error_of(library.call("get", arguments)).contains("outputPath"));
+    }
+}

@@ -293,3 +293,47 @@ fn citations_connect_documents() {
     let back = library.ok("graph", json!({ "name": "source.txt", "relation": "CITES", "reverse": true }));
     assert_eq!(told(&back), ["CITES claim.md -> source.txt"]);
 }
+
+#[test]
+fn an_edge_that_is_met_twice_counts_once() {
+    let library = TestLibrary::new();
+    add(&library, "b.rs", "fn zz() {}\nfn yy() { zz(); }\n");
+    for depth in 1..=3 {
+        let arguments = json!({ "name": "b.rs", "depth": depth, "include_edge_properties": true });
+        let reply = library.ok("graph", arguments);
+        let calls =
+            reply["edges"].as_array().unwrap().iter().find(|edge| edge["relation"] == "CALLS").unwrap();
+        assert_eq!(calls["properties"].get("count"), None, "{depth}: {reply}");
+    }
+}
+
+#[test]
+fn guesses_are_followed_only_when_they_are_asked_for() {
+    let library = TestLibrary::new();
+    add(&library, "one.py", "class One:\n    def strange_name(self):\n        pass\n");
+    add(&library, "two.py", "class Two:\n    def strange_name(self):\n        pass\n");
+    add(&library, "user.py", "def use(thing):\n    thing.strange_name()\n");
+    let got = library.ok("get", json!({ "name": "user.py", "graph": true }));
+    assert_eq!(got["related"].as_array().map_or(0, Vec::len), 0, "{got}");
+    let all = library.ok("graph", json!({ "name": "user.py", "include_edge_properties": true }));
+    assert!(all["edges"].as_array().unwrap().iter().all(|edge| edge["relation"] != "CALLS"), "{all}");
+    let calls = library
+        .ok("graph", json!({ "name": "user.py", "relation": "CALLS", "include_edge_properties": true }));
+    for edge in calls["edges"].as_array().unwrap() {
+        assert!(edge["properties"]["confidence"].as_f64().unwrap() <= 0.5, "{calls}");
+    }
+}
+
+#[test]
+fn details_are_those_of_the_snapshot() {
+    let library = TestLibrary::new();
+    let first = library.ok("add", json!({ "content": "one\n", "name": "doc.txt" }));
+    library.ok("add", json!({ "content": "one and two\n", "name": "doc.txt" }));
+    let reply = library.ok(
+        "graph",
+        json!({ "name": "doc.txt", "scope_snapshot": first["snapshot_id"], "hydrate_fully": true }),
+    );
+    let document = &reply["origin"]["document"];
+    assert_eq!((&reply["origin"]["hash"], &document["hash"]), (&first["hash"], &first["hash"]), "{reply}");
+    assert_eq!((&document["size"], &document["version"]), (&json!(4), &json!(1)), "{reply}");
+}

@@ -110,10 +110,27 @@ fn nothing_found_is_an_answer() {
     let library = with(&[
         ("a.txt", "Tomatoes need sun and water. Plant them in May.\n"),
         ("b.txt", "The database keeps an index of every table.\n"),
+        // Letters that mean nothing are near to each other.
+        (
+            "c.pem",
+            "MIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0BAQUFADBaMQswCQYDVQQG\nEwJJRTESMBAGA1UEChMJQmFsdGltb3Jl\n",
+        ),
+        ("d.txt", "qzxv zzxq wqzk xxzz vvqq\n"),
     ]);
-    let reply = library.ok("search", json!({ "query": "zzzqqq" }));
-    assert_eq!((reply["total"].as_u64(), paths(&reply).len()), (Some(0), 0), "{reply}");
-    assert!(note(&reply).contains("grep"), "{reply}");
+    for kind in ["hybrid", "semantic"] {
+        for query in ["zzzqqq", "qqqqqqqq", "qwxzvbn", "中文"] {
+            let reply = library.ok("search", json!({ "query": query, "type": kind }));
+            assert_eq!(
+                (reply["total"].as_u64(), paths(&reply).len()),
+                (Some(0), 0),
+                "{kind} {query}: {reply}"
+            );
+            assert!(note(&reply).contains("grep"), "{reply}");
+        }
+        // What is corrected to words of the library says as much as they do.
+        let typing_error = library.ok("search", json!({ "query": "databse indxe", "type": kind }));
+        assert!(paths(&typing_error).contains(&"b.txt".to_owned()), "{typing_error}");
+    }
     assert!(library.ok("search", json!({ "query": "growing vegetables" }))["total"].as_u64() > Some(0));
 }
 
