@@ -54,8 +54,8 @@ pub(super) async fn take(
     let completed = blocking(&shared, move |app| {
         let asset = app.library.complete_upload(upload, &app.new_call())?;
         let caller = Caller { base_url, ..Caller::owner() };
-        let url = app.library.asset_urls(&caller, std::slice::from_ref(&asset))?.pop().unwrap_or_default();
-        Ok((asset, url))
+        let url = app.library.asset_urls(&caller, std::slice::from_ref(&asset), &|| app.open_door())?;
+        Ok((asset, url.into_iter().next().unwrap_or_default()))
     });
     match completed.await {
         Ok((asset, cdn_url)) => {

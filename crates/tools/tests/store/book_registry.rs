@@ -196,7 +196,7 @@ fn every_change_is_told_with_who_made_it() {
     let read =
         library.ok_as(&alice, "read_content", json!({ "book_id": "her-book", "path": "lessons/a.md" }));
     assert_eq!(read["content"], "one");
-    assert_eq!(library.library.audit().unwrap().1, Vec::<String>::new());
+    assert_eq!(library.library.audit(&CallContext::new()).unwrap().1, Vec::<String>::new());
 }
 
 #[test]
