@@ -32,8 +32,8 @@ pub(crate) enum ToolError {
     Citation(CitationError),
     /// The workspace refused.
     Workspace(WorkspaceError),
-    /// The arguments are too large to be read.
-    TooLarge(String),
+    /// The arguments could not be read.
+    Unread(Kind, String),
     /// An argument is wrong.
     Argument {
         /// What is wrong.
@@ -67,7 +67,7 @@ impl ToolError {
             Self::Book(error) => error.kind(),
             Self::Citation(error) => error.kind(),
             Self::Workspace(error) => error.kind(),
-            Self::TooLarge(_) => Kind::TooLarge,
+            Self::Unread(kind, _) => *kind,
             Self::Argument { .. } => Kind::Invalid,
             Self::RateLimited { .. } => Kind::RateLimited,
             Self::Refused(_) => Kind::Denied,
@@ -81,7 +81,7 @@ impl ToolError {
             Self::Book(error) => error.message(),
             Self::Citation(error) => error.to_string(),
             Self::Workspace(error) => error.to_string(),
-            Self::TooLarge(message) | Self::Argument { message, .. } => message.clone(),
+            Self::Unread(_, message) | Self::Argument { message, .. } => message.clone(),
             Self::RateLimited { tool, per_minute, retry_after_seconds } => {
                 format!(
                     "{tool} may be called {per_minute} times per minute; try again in {retry_after_seconds} s"
@@ -100,7 +100,7 @@ impl ToolError {
             Self::Citation(error) => error.hints(),
             Self::Book(_)
             | Self::Workspace(_)
-            | Self::TooLarge(_)
+            | Self::Unread(..)
             | Self::RateLimited { .. }
             | Self::Refused(_)
             | Self::Defect => Vec::new(),

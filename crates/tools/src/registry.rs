@@ -251,13 +251,9 @@ pub fn call(tool: &Tool, context: &Context<'_>, arguments: Map<String, Value>) -
     outcome.map_err(|error| tool.family.shape_about(&error, meant.as_deref()))
 }
 
-/// The error for arguments that cannot be read.
+/// The error for arguments that could not be read, and so never reached the tool.
 pub fn unreadable(tool: &Tool, kind: Kind, message: &str) -> ErrorReply {
-    let error = match kind {
-        Kind::TooLarge => ToolError::TooLarge(message.to_owned()),
-        _ => ToolError::argument(message),
-    };
-    tool.family.shape(&error)
+    tool.family.shape(&ToolError::Unread(kind, message.to_owned()))
 }
 
 /// The error for a call that failed because of a defect outside the tool itself.
