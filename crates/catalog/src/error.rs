@@ -93,6 +93,17 @@ pub enum Error {
          parts, '.' or '..'"
     )]
     BookPath(String),
+    /// A path of a book leads through a file of it.
+    #[error("'{path}' leads through '{file}', which is a file of the book and not a folder")]
+    BelowFile {
+        /// The path.
+        path: String,
+        /// The file.
+        file: String,
+    },
+    /// A path of a book is a folder of it.
+    #[error("'{0}' is a folder of the book, with files in it")]
+    BookFolder(String),
     /// A book cannot have this name.
     #[error("a book's name must be 3 to 50 lowercase letters, digits and single hyphens between them")]
     BookName,
@@ -211,7 +222,11 @@ impl ErrorInfo for Error {
             | Self::BookClosed { .. }
             | Self::UploadUsed
             | Self::ActiveTokens => Kind::Conflict,
-            Self::BookTaken | Self::BookPath(_) | Self::BookName => Kind::Invalid,
+            Self::BookTaken
+            | Self::BookPath(_)
+            | Self::BelowFile { .. }
+            | Self::BookFolder(_)
+            | Self::BookName => Kind::Invalid,
             Self::NoAdministrator | Self::ReadOnly => Kind::Denied,
             Self::OverBound { .. } => Kind::TooLarge,
             Self::NoCollection => Kind::NotFound,

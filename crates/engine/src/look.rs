@@ -319,9 +319,9 @@ impl Library {
     }
 
     /// Verifies the chain of the journal for an administrator: how many records, and what is wrong with them.
-    pub fn audit_for(&self, caller: &Caller) -> Result<(u64, Vec<String>)> {
+    pub fn audit_for(&self, caller: &Caller, call: &CallContext) -> Result<(u64, Vec<String>)> {
         caller.must_administer()?;
-        self.audit()
+        self.audit(call)
     }
 
     /// Reads and verifies everything that the library holds, for an administrator.

@@ -65,7 +65,10 @@ impl Library {
             state.update(file.hash.as_bytes());
             state.update(&file.at.micros().to_le_bytes());
         }
-        self.packed(&Packing { stem: stem(&name), state: state.finish(), files, made: None }, call)
+        self.packed(
+            &Packing { stem: stem(&name), state: state.finish(), files, made: None, book: None },
+            call,
+        )
     }
 
     fn folder_files(

@@ -58,6 +58,13 @@ impl Bits {
         }
     }
 
+    /// Removes the numbers of `other`.
+    pub fn remove(&mut self, other: &Self) {
+        for (word, other) in self.words.iter_mut().zip(&other.words) {
+            *word &= !other;
+        }
+    }
+
     /// Adds the numbers of `other`.
     pub fn unite(&mut self, other: &Self) {
         for (word, other) in self.words.iter_mut().zip(&other.words) {

@@ -186,6 +186,25 @@ impl View {
         Ok((found, searchable))
     }
 
+    /// Documents within the filter that cannot be found by pattern, as the index holds no text of them, and whose path
+    /// satisfies `fits`.
+    pub fn without_text<'a>(
+        &'a self,
+        filter: &Filter,
+        fits: impl Fn(&str) -> bool + 'a,
+    ) -> impl Iterator<Item = Candidate<'a>> {
+        let mut found = Vec::new();
+        for (placed, mut silent) in self.segments.iter().zip(self.allowed(filter)) {
+            placed.segment.keep_silent(&mut silent);
+            found.extend(silent.iter().filter_map(|at| {
+                let row = placed.segment.document(at);
+                let path = placed.segment.path(&row);
+                fits(path).then_some(Candidate { number: row.number, path, hash: row.hash })
+            }));
+        }
+        found.into_iter()
+    }
+
     /// The numbers of the documents within the filter whose path satisfies `fits`.
     pub fn numbers_where(&self, filter: &Filter, fits: &dyn Fn(&str) -> bool) -> Bits {
         let mut numbers = Vec::new();

@@ -177,6 +177,7 @@ impl App {
     /// Ends what the server does beside its calls.
     pub async fn end(self: &Arc<Self>) {
         stop_deepening(self).await;
+        self.library.clear_archives();
     }
 
     /// Whether a call is under way.

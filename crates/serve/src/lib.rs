@@ -4,6 +4,7 @@
 //! into what the protocol wants. This is the only crate that knows the MCP library and the HTTP framework.
 
 mod app;
+mod archives;
 mod backlog;
 mod envelope;
 pub mod http;

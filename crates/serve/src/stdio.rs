@@ -15,7 +15,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    App,
+    App, archives,
     backlog::{Backlog, Message},
     envelope::{self, MessageError},
     lines::{LineReader, LineSender},
@@ -62,6 +62,9 @@ pub async fn serve(app: Arc<App>, identity: Identity, stop: CancellationToken) -
         LineSender::new(move |line| answers.send(line)),
     )
     .with_max_line_length(usize::MAX);
+    let is_over = stop.child_token();
+    let _ends_with_this = is_over.clone().drop_guard();
+    tokio::spawn(archives::clear(app.clone(), is_over));
     let handler = Handler::new(app, Who::Process(identity)).with_backlog(backlog);
     let served = async {
         match handler.serve_with_ct(transport, stop.child_token()).await {

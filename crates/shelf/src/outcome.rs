@@ -1,7 +1,7 @@
 //! Errors of commands: a message, hints and an exit code.
 
 use shelf_base::{ErrorInfo, Kind};
-use shelf_tools::ErrorReply;
+use shelf_tools::{ErrorReply, Family, Tool};
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -10,6 +10,8 @@ pub(crate) struct CliError {
     pub message: String,
     pub hints: Vec<String>,
     pub exit: u8,
+    /// What is printed as JSON instead, by a command whose errors have a form of their own.
+    pub body: Option<String>,
     /// Whether nothing went wrong and only the exit code tells something, such as that nothing matched.
     pub is_notice: bool,
 }
@@ -19,7 +21,8 @@ pub(crate) type Outcome<T = ()> = Result<T, CliError>;
 impl CliError {
     pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
         let row = kind.row();
-        Self { code: row.code, message: message.into(), hints: Vec::new(), exit: row.exit, is_notice: false }
+        let (code, message, exit) = (row.code, message.into(), row.exit);
+        Self { code, message, hints: Vec::new(), exit, body: None, is_notice: false }
     }
 
     /// Not a failure: exit code 1 and a plain message, as when nothing matches.
@@ -30,6 +33,12 @@ impl CliError {
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
+    }
+
+    /// The failure of a call, which tools of some families tell in a form of their own.
+    pub(crate) fn of_call(tool: &Tool, failure: ErrorReply) -> Self {
+        let body = (tool.family == Family::Books).then(|| failure.text.clone());
+        Self { body, ..Self::from(failure) }
     }
 
     pub(crate) fn of(fault: &dyn ErrorInfo) -> Self {

@@ -121,7 +121,7 @@ impl Output {
 
     /// Prints an error with its hints.
     pub(crate) fn error(&self, error: &CliError) {
-        let CliError { code, message, hints, exit: _, is_notice } = error;
+        let CliError { code, message, hints, exit: _, body, is_notice } = error;
         let mut err = anstream::stderr().lock();
         if *is_notice {
             if !self.quiet && !self.json {
@@ -134,7 +134,7 @@ impl Output {
         }
         if self.json {
             let value = serde_json::json!({ "error": { "code": code, "message": message, "hints": hints } });
-            let _ = writeln!(err, "{value}");
+            let _ = writeln!(err, "{}", body.clone().unwrap_or_else(|| value.to_string()));
             return;
         }
         let _ = writeln!(err, "{BAD}error:{BAD:#} {message}");

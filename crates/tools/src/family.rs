@@ -32,6 +32,8 @@ pub(crate) enum ToolError {
     Citation(CitationError),
     /// The workspace refused.
     Workspace(WorkspaceError),
+    /// The arguments could not be read.
+    Unread(Kind, String),
     /// An argument is wrong.
     Argument {
         /// What is wrong.
@@ -65,6 +67,7 @@ impl ToolError {
             Self::Book(error) => error.kind(),
             Self::Citation(error) => error.kind(),
             Self::Workspace(error) => error.kind(),
+            Self::Unread(kind, _) => *kind,
             Self::Argument { .. } => Kind::Invalid,
             Self::RateLimited { .. } => Kind::RateLimited,
             Self::Refused(_) => Kind::Denied,
@@ -78,7 +81,7 @@ impl ToolError {
             Self::Book(error) => error.message(),
             Self::Citation(error) => error.to_string(),
             Self::Workspace(error) => error.to_string(),
-            Self::Argument { message, .. } => message.clone(),
+            Self::Unread(_, message) | Self::Argument { message, .. } => message.clone(),
             Self::RateLimited { tool, per_minute, retry_after_seconds } => {
                 format!(
                     "{tool} may be called {per_minute} times per minute; try again in {retry_after_seconds} s"
@@ -97,6 +100,7 @@ impl ToolError {
             Self::Citation(error) => error.hints(),
             Self::Book(_)
             | Self::Workspace(_)
+            | Self::Unread(..)
             | Self::RateLimited { .. }
             | Self::Refused(_)
             | Self::Defect => Vec::new(),
@@ -162,6 +166,11 @@ impl Family {
 
     /// Formats an error as the family's contract specifies.
     pub(crate) fn shape(self, error: &ToolError) -> ErrorReply {
+        self.shape_about(error, None)
+    }
+
+    /// The same for a call whose arguments name a path, for families that tell it.
+    pub(crate) fn shape_about(self, error: &ToolError, meant: Option<&str>) -> ErrorReply {
         let kind = error.kind();
         let (message, hints) = match self {
             Self::Documents => (document_sentence(error), error.hints()),
@@ -182,7 +191,7 @@ impl Family {
             Self::Books => {
                 let (name, path) = match error {
                     ToolError::Book(error) => (error.name(), error.path()),
-                    _ => (book_error_name(kind), "books"),
+                    _ => (book_error_name(kind), meant.unwrap_or("books")),
                 };
                 let advice: String = hints.iter().map(|hint| format!("; {hint}")).collect();
                 let mut body =

@@ -23,5 +23,7 @@ mod workspace;
 pub use arguments::check_arguments;
 pub use family::{ErrorReply, Family};
 pub use limits::Limits;
-pub use registry::{Answer, Attachment, Context, Hints, Tool, busy, call, defect, find, registry};
+pub use registry::{
+    Answer, Attachment, Context, Hints, Tool, busy, call, defect, find, registry, unreadable,
+};
 pub use schema::of as schema_of;

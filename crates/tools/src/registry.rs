@@ -9,7 +9,7 @@ use std::{
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use shelf_base::CallContext;
+use shelf_base::{CallContext, Kind};
 use shelf_engine::{Caller, Library};
 
 use crate::{
@@ -229,6 +229,7 @@ pub fn find(name: &str) -> Option<&'static Tool> {
 /// Calls a tool: checks the policy, whether the tool can do anything here, the rate limit and the arguments, then runs it. Errors have the family's shape, and
 /// a panic becomes an error.
 pub fn call(tool: &Tool, context: &Context<'_>, arguments: Map<String, Value>) -> Result<Answer, ErrorReply> {
+    let meant = (tool.family == Family::Books).then(|| books::meant(&arguments)).flatten();
     let work = || {
         if let Verdict::Refused(sentence) = policy::verdict(&context.caller.pass, context.selection, tool) {
             return Err(ToolError::Refused(sentence));
@@ -247,7 +248,12 @@ pub fn call(tool: &Tool, context: &Context<'_>, arguments: Map<String, Value>) -
     if !context.call.had_to_wait() {
         context.limits.meter.note(tool.name, started.elapsed(), outcome.is_err(), context.library.now());
     }
-    outcome.map_err(|error| tool.family.shape(&error))
+    outcome.map_err(|error| tool.family.shape_about(&error, meant.as_deref()))
+}
+
+/// The error for arguments that could not be read, and so never reached the tool.
+pub fn unreadable(tool: &Tool, kind: Kind, message: &str) -> ErrorReply {
+    tool.family.shape(&ToolError::Unread(kind, message.to_owned()))
 }
 
 /// The error for a call that failed because of a defect outside the tool itself.
@@ -266,6 +272,22 @@ pub fn busy(tool: &Tool, seconds: u64) -> ErrorReply {
 pub(crate) fn reply(value: &impl Serialize) -> Result<Answer, ToolError> {
     let value = serde_json::to_value(value).map_err(|_| ToolError::Defect)?;
     Ok(Answer { value, about: Map::new(), attachments: Vec::new() })
+}
+
+/// Turns a whole list into JSON.
+pub(crate) fn reply_list<T: Serialize>(items: &[T]) -> Result<Answer, ToolError> {
+    reply_part(items, items.len() as u64, None, false)
+}
+
+/// Turns the first `most` items of a list into JSON. Whoever stops looking after one more does not know how many there are.
+pub(crate) fn reply_first<T: Serialize>(mut items: Vec<T>, most: usize) -> Result<Answer, ToolError> {
+    if items.len() <= most {
+        return reply_list(&items);
+    }
+    items.truncate(most);
+    let mut answer = reply(&items)?;
+    answer.about.insert("truncated".into(), true.into());
+    Ok(answer)
 }
 
 /// Turns a page of a list into JSON, with facts about the whole list.

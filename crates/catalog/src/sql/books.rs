@@ -1,5 +1,7 @@
 //! Books: unique in the library, open or closed to writes, with paths of their own form.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use shelf_base::{
     Moment,
     book_names::{is_book_id, is_book_path},
@@ -7,7 +9,7 @@ use shelf_base::{
 };
 
 use super::{
-    Backend, Touches, params, put, read,
+    Backend, Connection, Row, Touches, params, put, read,
     rows::{Conditions, collect},
     turn::Turn,
 };
@@ -100,6 +102,69 @@ pub(super) fn must_take(place: &put::Place, path: &str) -> Result<()> {
         BookStatus::Active => Ok(()),
         closed => Err(Error::BookClosed { book: place.name.clone(), status: closed.word() }),
     }
+}
+
+/// Refuses paths of new files of a book that lead through a file, or that are folders: no tree of files could hold both.
+pub(super) fn must_have_room(turn: &Turn<'_>, place: &put::Place, paths: &[&str]) -> Result<()> {
+    if !place.is_book || paths.is_empty() {
+        return Ok(());
+    }
+    let new: BTreeSet<&str> = paths.iter().copied().collect();
+    let folders: BTreeMap<&str, &str> =
+        paths.iter().flat_map(|path| folders_of(path).map(|folder| (folder, *path))).collect();
+    let among_new = folders.keys().find(|folder| new.contains(*folder)).map(|folder| (*folder).to_owned());
+    let taken = match among_new {
+        Some(file) => Some(file),
+        None => first_file(turn, place, &folders.keys().copied().collect::<Vec<_>>())?,
+    };
+    if let Some((file, path)) = taken.and_then(|file| folders.get(&file[..]).map(|path| (file, *path))) {
+        return Err(Error::BelowFile { path: path.to_owned(), file });
+    }
+    first_folder(turn, place, paths)?.map_or(Ok(()), |path| Err(Error::BookFolder(path)))
+}
+
+/// The folders that a path leads through.
+fn folders_of(path: &str) -> impl Iterator<Item = &str> {
+    path.match_indices('/').map(|(end, _)| &path[..end])
+}
+
+/// One of these paths at which there is a file.
+fn first_file(turn: &Turn<'_>, place: &put::Place, paths: &[&str]) -> Result<Option<String>> {
+    const FILE: &str = "SELECT path FROM documents WHERE collection = ?1 AND deleted_at IS NULL AND path";
+    let path = |row: &Row<'_>| row.get::<String>(0);
+    if let Connection::Postgres(_) = turn.connection {
+        let find = format!("{FILE} = ANY (CAST(?2 AS TEXT[])) LIMIT 1");
+        return turn.connection.prepare_cached(&find)?.first(params![place.row, paths[..]], path);
+    }
+    let mut find = turn.connection.prepare_cached(&format!("{FILE} = ?2"))?;
+    for wanted in paths {
+        if let Some(found) = find.first(params![place.row, *wanted], path)? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// One of these paths below which there are files.
+fn first_folder(turn: &Turn<'_>, place: &put::Place, paths: &[&str]) -> Result<Option<String>> {
+    // Everything that begins with the path and `/`: `0` is the character after `/`.
+    if let Connection::Postgres(_) = turn.connection {
+        let mut find = turn.connection.prepare_cached(
+            "SELECT w.path FROM unnest(CAST(?2 AS TEXT[])) AS w(path) WHERE EXISTS (
+                 SELECT 1 FROM documents d WHERE d.collection = ?1 AND d.deleted_at IS NULL
+                   AND d.path > w.path || '/' AND d.path < w.path || '0') LIMIT 1",
+        )?;
+        return find.first(params![place.row, paths[..]], |row| row.get(0));
+    }
+    let mut find = turn.connection.prepare_cached(
+        "SELECT 1 FROM documents WHERE collection = ?1 AND deleted_at IS NULL AND path > ?2 AND path < ?3",
+    )?;
+    for path in paths {
+        if find.exists(params![place.row, format!("{path}/"), format!("{path}0")])? {
+            return Ok(Some((*path).to_owned()));
+        }
+    }
+    Ok(None)
 }
 
 /// Refuses to change what is in a book that takes no writes. `which` selects the collection for `row`.

@@ -181,11 +181,13 @@ fn put_at_once(
     }
     let wanted: Vec<Blob<'_>> = documents.iter().map(Blob::of).collect();
     let blobs = blobs::ensure(turn, &wanted)?;
-    let new =
+    let counted =
         account_blocks::add(turn, place.account, documents.iter().map(|document| &document.blocks[..]))?;
     let present = present(turn, place.row, documents)?;
+    let new = documents.iter().zip(&present).filter(|(_, present)| present.is_none());
+    books::must_have_room(turn, place, &new.map(|(document, _)| &document.path[..]).collect::<Vec<_>>())?;
     for (((document, blob), (stored, deduplicated)), present) in
-        documents.iter().zip(blobs).zip(new).zip(present)
+        documents.iter().zip(blobs).zip(counted).zip(present)
     {
         if let Expected::Content(expected) = document.expected
             && present.as_ref().is_none_or(|present| present.hash != expected)

@@ -10,8 +10,8 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use shelf_base::{CallContext, Digest, DigestWriter, Moment};
-use shelf_catalog::{Chosen, Filter};
+use shelf_base::{CallContext, Digest, DigestWriter, Moment, ids::CollectionId};
+use shelf_catalog::{Chosen, Filter, Scope};
 use zip::{CompressionMethod, DateTime, ZipWriter, write::SimpleFileOptions};
 
 use super::{Answer, Book, BookError, check_book_id, registry};
@@ -63,6 +63,9 @@ pub struct Archive {
 #[derive(Serialize, Deserialize)]
 struct Claims {
     name: String,
+    /// The book that it is of: the address works for as long as there is one.
+    #[serde(default)]
+    book: Option<CollectionId>,
     expires_at: i64,
 }
 
@@ -75,6 +78,8 @@ pub(crate) struct Packing {
     pub files: Vec<PackedFile>,
     /// A `book.yaml` to put before them.
     pub made: Option<String>,
+    /// The book that they are.
+    pub book: Option<CollectionId>,
 }
 
 /// One file of an archive.
@@ -130,29 +135,44 @@ impl Library {
         book: &str,
         call: &CallContext,
     ) -> Answer<(Book, BookManifest)> {
+        self.identified_manifest(caller, book, call).map(|(_, book, manifest)| (book, manifest))
+    }
+
+    fn identified_manifest(
+        &self,
+        caller: &Caller,
+        book: &str,
+        call: &CallContext,
+    ) -> Answer<(CollectionId, Book, BookManifest)> {
         check_book_id(book)?;
         let path = format!("books/{book}");
         let Some(found) = self.own_book(caller, book)? else {
-            return Err(BookError::NotFound { path, what: "Book" });
+            return Err(BookError::NotFound { path });
         };
-        let read = || -> Result<(Book, BookManifest)> {
+        let read = || -> Result<(CollectionId, Book, BookManifest)> {
+            let id = found.id;
             let described = self.described(caller, found, call)?;
             let filter = Filter { collection: Some(book.to_owned()), ..Filter::default() };
             let files = self.catalog.choose(caller.pass.scope(), &filter)?;
             let manifest = BookManifest::new(&described, files);
-            Ok((described, manifest))
+            Ok((id, described, manifest))
         };
         read().map_err(|error| BookError::Engine { path, error })
     }
 
     /// The archive of a book, made when this state of the book has none.
     pub fn book_archive(&self, caller: &Caller, book: &str, call: &CallContext) -> Answer<Archive> {
-        let (book, manifest) = self.book_manifest(caller, book, call)?;
+        let (id, book, manifest) = self.identified_manifest(caller, book, call)?;
         let path = format!("books/{}", book.id);
-        self.kept_archive(&book, &manifest, call).map_err(|error| BookError::Engine { path, error })
+        self.kept_archive((id, &book), &manifest, call).map_err(|error| BookError::Engine { path, error })
     }
 
-    fn kept_archive(&self, book: &Book, manifest: &BookManifest, call: &CallContext) -> Result<Archive> {
+    fn kept_archive(
+        &self,
+        (id, book): (CollectionId, &Book),
+        manifest: &BookManifest,
+        call: &CallContext,
+    ) -> Result<Archive> {
         let made = made_book_file(book);
         let has_own = manifest.files.iter().any(|file| file.path == registry::BOOK_FILE);
         let files = manifest.files.iter().map(|file| PackedFile {
@@ -166,6 +186,7 @@ impl Library {
             state: manifest.hash,
             files: files.collect(),
             made: (!has_own).then_some(made),
+            book: Some(id),
         };
         self.packed(&packing, call)
     }
@@ -203,7 +224,7 @@ impl Library {
         keep_until(&file, expires_at).map_err(failed)?;
         // What a person sees in a download folder is the day; what the address proves is the very state.
         let shown = format!("{stem}-{day}-{state}.zip");
-        let claims = Claims { name, expires_at: expires_at.micros() };
+        let claims = Claims { name, book: packing.book, expires_at: expires_at.micros() };
         let proof = self.url_keys()?.sign(Purpose::Archive, &claims).unwrap_or_default();
         Ok(Archive {
             name: shown,
@@ -276,6 +297,11 @@ impl Library {
     pub fn open_archive(&self, proof: &str) -> Result<Option<OpenFile>> {
         let Some(claims) = self.url_keys()?.read::<Claims>(Purpose::Archive, proof) else { return Ok(None) };
         if self.now().micros() >= claims.expires_at {
+            return Ok(None);
+        }
+        if let Some(id) = claims.book
+            && !self.catalog.books(&Scope::Library)?.iter().any(|book| book.id == id)
+        {
             return Ok(None);
         }
         let Ok(file) = File::open(self.archives().join(&claims.name)) else { return Ok(None) };

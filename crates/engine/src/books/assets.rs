@@ -12,7 +12,9 @@ use shelf_base::{
 use shelf_catalog::{Actor, Document, Expected, Filter, Metadata, Order, Page, Scope, SortBy};
 
 use super::{
-    Answer, BookDraft, BookError, Ticket, asset_path, check_asset_type, check_book_id, failed, full_path,
+    Answer, BookDraft, BookError, Ticket, asset_path, check_asset_type, check_book_id, failed,
+    folder::{ORIGINAL as ORIGINAL_PATH, is_inside},
+    full_path,
 };
 use crate::{Caller, Error, Library, Result, commit::Content, signing::Purpose};
 
@@ -97,7 +99,7 @@ impl Library {
         call: &CallContext,
     ) -> Answer<Result<Asset, Ticket>> {
         let UploadRequest { book, kind, filename, binary_data, file_size } = request;
-        let path = asset_path(book, kind, filename)?;
+        let path = self.place_of(caller, (book, kind, filename), call)?;
         let invalid = |message: String| BookError::Validation { path: full_path(book, &path), message };
         match (binary_data, file_size) {
             (None, None) => Err(invalid(format!(
@@ -129,6 +131,27 @@ impl Library {
                 self.store_asset(caller.pass.actor(), place, Content::Bytes(&bytes), None, call).map(Ok)
             }
         }
+    }
+
+    /// The path that an asset of this name goes to: what an import has put below a folder is known by its whole name.
+    fn place_of(
+        &self,
+        caller: &Caller,
+        (book, kind, filename): (&str, &str, &str),
+        call: &CallContext,
+    ) -> Answer<String> {
+        let refusal = match asset_path(book, kind, filename) {
+            Err(refusal) if is_inside(filename) => refusal,
+            placed => return placed,
+        };
+        let engine = |error| BookError::Engine { path: refusal.path().to_owned(), error };
+        caller.must_read().map_err(engine)?;
+        let stored = format!("assets/{kind}/{filename}");
+        if is_book_path(&stored) && self.book_document(caller, book, &stored).map_err(engine)?.is_some() {
+            return Ok(stored);
+        }
+        let imported = self.imported_asset(caller, (book, kind, filename), call)?;
+        imported.map(|document| document.path).ok_or(refusal)
     }
 
     /// Stores an asset at its path.
@@ -179,8 +202,14 @@ impl Library {
         Ok(account.map_or_else(|| "system".into(), |account| account.username))
     }
 
-    /// An asset, by the name it was given or the one it is stored under.
-    pub fn asset(&self, caller: &Caller, book: &str, kind: &str, filename: &str) -> Answer<Asset> {
+    /// An asset, by the name it was given, the one it is stored under, or where it stood in the folder that it was imported
+    /// from.
+    pub fn asset(
+        &self,
+        caller: &Caller,
+        (book, kind, filename): (&str, &str, &str),
+        call: &CallContext,
+    ) -> Answer<Asset> {
         check_asset_type(book, kind)?;
         let given = asset_path(book, kind, filename);
         let stored = format!("assets/{kind}/{filename}");
@@ -199,11 +228,30 @@ impl Library {
             None if is_book_path(&stored) => find(&stored)?,
             found => found,
         };
+        let found = match found {
+            None if is_inside(filename) => self.imported_asset(caller, (book, kind, filename), call)?,
+            found => found,
+        };
         match (found, given) {
             (Some(document), _) => Ok(described(caller, book, document)),
             (None, Err(error)) if !is_book_path(&stored) => Err(error),
-            (None, _) => Err(BookError::NotFound { path: full, what: "Asset" }),
+            (None, _) => Err(BookError::NotFound { path: full }),
         }
+    }
+
+    /// The asset of this type that stood at this place, or below the folder of its type, when it was imported.
+    fn imported_asset(
+        &self,
+        caller: &Caller,
+        (book, kind, filename): (&str, &str, &str),
+        call: &CallContext,
+    ) -> Answer<Option<Document>> {
+        let places = [filename.to_owned(), format!("assets/{kind}/{filename}")];
+        let assets = self.asset_documents(caller, book, Some(kind), call)?;
+        Ok(assets.into_iter().find(|document| {
+            let original = document.metadata.get(ORIGINAL_PATH).and_then(Value::as_str);
+            original.is_some_and(|original| places.iter().any(|place| place == original))
+        }))
     }
 
     /// The assets of a book, of one type when it is given, by path. An unknown book has none.
@@ -214,6 +262,17 @@ impl Library {
         kind: Option<&str>,
         call: &CallContext,
     ) -> Answer<Vec<Asset>> {
+        let documents = self.asset_documents(caller, book, kind, call)?;
+        Ok(documents.into_iter().map(|document| described(caller, book, document)).collect())
+    }
+
+    fn asset_documents(
+        &self,
+        caller: &Caller,
+        book: &str,
+        kind: Option<&str>,
+        call: &CallContext,
+    ) -> Answer<Vec<Document>> {
         match kind {
             Some(kind) => check_asset_type(book, kind)?,
             None => check_book_id(book)?,
@@ -221,7 +280,7 @@ impl Library {
         if self.own_book(caller, book)?.is_none() {
             return Ok(Vec::new());
         }
-        let list = || -> Result<Vec<Asset>> {
+        let list = || -> Result<Vec<Document>> {
             let filter = Filter { collection: Some(book.to_owned()), ..Filter::default() };
             let mut found = Vec::new();
             let mut page = Page {
@@ -244,7 +303,7 @@ impl Library {
                 let wanted = listed.documents.into_iter().filter(|document| {
                     asset_name(&document.path).is_some_and(|(found, _)| kind.is_none_or(|kind| kind == found))
                 });
-                found.extend(wanted.map(|document| described(caller, book, document)));
+                found.extend(wanted);
                 if is_end {
                     return Ok(found);
                 }

@@ -11,8 +11,6 @@ pub enum BookError {
     NotFound {
         /// Its full path.
         path: String,
-        /// What was looked for, for the message.
-        what: &'static str,
     },
     /// The file is not the one that the write expected.
     Conflict {
@@ -66,9 +64,8 @@ impl BookError {
         match self {
             Self::NotFound { .. } => "ContentNotFoundError",
             Self::Conflict { .. } | Self::Closed { .. } => "ConflictError",
-            Self::Refused { .. } => "PermissionError",
             Self::InvalidPath { .. } => "InvalidPathError",
-            Self::Validation { .. } => "ValidationError",
+            Self::Refused { .. } | Self::Validation { .. } => "ValidationError",
             Self::Engine { error, .. } => name_of(error.kind()),
         }
     }
@@ -76,7 +73,7 @@ impl BookError {
     /// The path that the error is about.
     pub fn path(&self) -> &str {
         match self {
-            Self::NotFound { path, .. }
+            Self::NotFound { path }
             | Self::Conflict { path, .. }
             | Self::Closed { path, .. }
             | Self::Refused { path, .. }
@@ -89,7 +86,7 @@ impl BookError {
     /// What happened.
     pub fn message(&self) -> String {
         match self {
-            Self::NotFound { path, what } => format!("{what} not found: {path}"),
+            Self::NotFound { path } => format!("Content not found: {path}"),
             Self::Conflict { message, .. }
             | Self::Closed { message, .. }
             | Self::Refused { message, .. }
@@ -111,22 +108,24 @@ impl BookError {
     }
 }
 
-/// The contract names four errors; others keep its way of naming.
+/// The contract names four errors. What is neither missing nor changed meanwhile has the name of an input that cannot be
+/// accepted; the status of the answer tells how it failed.
 pub fn name_of(kind: Kind) -> &'static str {
     match kind {
         Kind::NotFound => "ContentNotFoundError",
         Kind::Conflict => "ConflictError",
-        Kind::Invalid | Kind::TooLarge => "ValidationError",
-        Kind::Denied => "PermissionError",
-        Kind::Unauthenticated => "AuthenticationError",
-        Kind::RateLimited => "RateLimitError",
-        Kind::Busy => "BusyError",
-        Kind::Cancelled => "CancelledError",
-        Kind::TimedOut => "TimeoutError",
-        Kind::StorageFull => "StorageFullError",
-        Kind::Corrupt => "CorruptContentError",
-        Kind::Unavailable => "UnavailableError",
-        Kind::Io => "StorageError",
-        Kind::Internal => "InternalError",
+        Kind::Invalid
+        | Kind::TooLarge
+        | Kind::Denied
+        | Kind::Unauthenticated
+        | Kind::RateLimited
+        | Kind::Busy
+        | Kind::Cancelled
+        | Kind::TimedOut
+        | Kind::StorageFull
+        | Kind::Corrupt
+        | Kind::Unavailable
+        | Kind::Io
+        | Kind::Internal => "ValidationError",
     }
 }

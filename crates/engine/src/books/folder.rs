@@ -1,12 +1,15 @@
 //! Books from and to folders: importing a tree of Markdown, and writing a book back as it came.
 
 use std::{
+    collections::{HashMap, HashSet},
     fs::File,
-    path::{Component, Path},
+    path::{Component, Path, PathBuf},
+    sync::Arc,
 };
 
 use cap_std::{ambient_authority, fs::Dir};
-use ignore::WalkBuilder;
+use ignore::{DirEntry, WalkBuilder};
+use parking_lot::Mutex;
 use serde_json::Value;
 use shelf_base::{
     CallContext,
@@ -26,9 +29,11 @@ const FILES: usize = 1_000_000;
 /// Files that one transaction writes.
 const AT_ONCE: usize = 256;
 /// Where a file stood in the tree that was imported.
-const ORIGINAL: &str = "original_path";
+pub(super) const ORIGINAL: &str = "original_path";
 /// Characters of a part of a path that is made from a name outside the rule.
 const PART: usize = 80;
+/// Hexadecimal digits of the hash that tells files apart whose paths would be the same.
+const MARK: usize = 16;
 
 /// What became of the files of a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -74,7 +79,8 @@ impl Library {
     ) -> Answer<FolderTally> {
         let mut tally = FolderTally::default();
         let run = |tally: &mut FolderTally| -> Result<()> {
-            let files = walk(folder, tally, call)?;
+            let found = walk(folder, tally, call)?;
+            let files = placed(found, self.places_of(caller, book, call)?);
             let total = files.len() as u64;
             for (done, share) in files.chunks(AT_ONCE).enumerate() {
                 call.check()?;
@@ -100,6 +106,25 @@ impl Library {
         Ok(tally)
     }
 
+    /// The places that files of a book have already.
+    fn places_of(&self, caller: &Caller, book: &str, call: &CallContext) -> Result<Places> {
+        let mut places = Places::default();
+        let scope = caller.pass.scope();
+        if self.catalog.collection(scope, book)?.is_none() {
+            return Ok(places);
+        }
+        let filter = Filter { collection: Some(book.to_owned()), ..Filter::default() };
+        for share in self.catalog.numbers(scope, &filter)?.chunks(AT_ONCE) {
+            call.check()?;
+            for document in self.catalog.numbered(scope, share)? {
+                let original = document.metadata.get(ORIGINAL).and_then(Value::as_str);
+                let origin = original.unwrap_or(&document.path).to_owned();
+                places.keep(origin, document.path);
+            }
+        }
+        Ok(places)
+    }
+
     /// Writes a book to a folder, every file where it stood when it was imported. Files that are there are replaced;
     /// others stay.
     pub fn export_book(
@@ -111,7 +136,7 @@ impl Library {
     ) -> Answer<FolderTally> {
         let path = format!("books/{book}");
         if self.own_book(caller, book)?.is_none() {
-            return Err(BookError::NotFound { path, what: "Book" });
+            return Err(BookError::NotFound { path });
         }
         let run = || -> Result<FolderTally> {
             let shown = folder.display().to_string();
@@ -144,18 +169,33 @@ impl Library {
 
 /// Whether a path stays below the folder that it is relative to. It comes from metadata, which anybody who may write can
 /// set.
-fn is_inside(place: &str) -> bool {
+pub(super) fn is_inside(place: &str) -> bool {
     !place.is_empty() && Path::new(place).components().all(|part| matches!(part, Component::Normal(_)))
 }
 
-/// The files of a tree with the paths that they get in the book. Links are not followed.
-fn walk(folder: &Path, tally: &mut FolderTally, call: &CallContext) -> Result<Vec<BookSource>> {
+/// A file of a tree, and its path there.
+struct Found {
+    file: PathBuf,
+    name: String,
+}
+
+/// The files of a tree. Links are not followed, and what Git keeps is left out.
+fn walk(folder: &Path, tally: &mut FolderTally, call: &CallContext) -> Result<Vec<Found>> {
     let shown = folder.display().to_string();
     let mut files = Vec::new();
+    let left_out = Arc::new(Mutex::new(Vec::new()));
+    let noted = left_out.clone();
+    let is_wanted = move |entry: &DirEntry| {
+        let is_git = entry.file_name() == ".git";
+        if is_git {
+            noted.lock().push(entry.path().to_owned());
+        }
+        !is_git
+    };
     let tree = WalkBuilder::new(folder)
         .standard_filters(false)
         .sort_by_file_path(Path::cmp)
-        .filter_entry(|entry| entry.file_name() != ".git")
+        .filter_entry(is_wanted)
         .build();
     for entry in tree {
         call.check()?;
@@ -176,14 +216,84 @@ fn walk(folder: &Path, tally: &mut FolderTally, call: &CallContext) -> Result<Ve
         if files.len() == FILES {
             return Err(Error::TooLarge { what: shown, limit: format!("{FILES} files") });
         }
-        let path = path_in_book(name);
-        let mut metadata = Metadata::new();
-        if path != name {
-            metadata.insert(ORIGINAL.into(), Value::String(name.to_owned()));
-        }
-        files.push(BookSource { file: entry.into_path(), path, metadata });
+        files.push(Found { name: name.to_owned(), file: entry.into_path() });
+    }
+    for place in left_out.lock().iter() {
+        let shown = place.strip_prefix(folder).unwrap_or(place).display().to_string();
+        tally.skipped.push((shown, "it belongs to Git and is no part of the book".into()));
     }
     Ok(files)
+}
+
+/// Who has which path of a book. Two files never get the same one, nor a path that leads through another's.
+#[derive(Default)]
+struct Places {
+    /// The path of the file that stood at a place of the tree.
+    of: HashMap<String, String>,
+    files: HashSet<String>,
+    folders: HashSet<String>,
+}
+
+impl Places {
+    fn keep(&mut self, origin: String, path: String) {
+        self.folders.extend(folders_of(&path).map(str::to_owned));
+        self.files.insert(path.clone());
+        self.of.insert(origin, path);
+    }
+
+    fn is_free(&self, path: &str) -> bool {
+        !self.files.contains(path)
+            && !self.folders.contains(path)
+            && folders_of(path).all(|folder| !self.files.contains(folder))
+    }
+
+    /// The path for the file that stands at a place of the tree: the one it has, or else one that is free.
+    fn take(&mut self, origin: &str) -> String {
+        if let Some(path) = self.of.get(origin) {
+            return path.clone();
+        }
+        let wanted = path_in_book(origin);
+        let others = (0_u32..).map(|number| told_apart(&wanted, origin, number));
+        let mut choices = std::iter::once(wanted.clone()).chain(others);
+        let path = choices.find(|path| self.is_free(path)).unwrap_or(wanted);
+        self.keep(origin.to_owned(), path.clone());
+        path
+    }
+}
+
+fn folders_of(path: &str) -> impl Iterator<Item = &str> {
+    path.match_indices('/').map(|(end, _)| &path[..end])
+}
+
+/// The files with the paths that they get. Those that stand where a book has them come first: they keep their path, and
+/// another file that would get the same one gets one of its own.
+fn placed(found: Vec<Found>, mut places: Places) -> Vec<BookSource> {
+    let (mut own, others): (Vec<Found>, Vec<Found>) =
+        found.into_iter().partition(|found| path_in_book(&found.name) == found.name);
+    own.extend(others);
+    let source = |Found { file, name }| {
+        let path = places.take(&name);
+        let mut metadata = Metadata::new();
+        if path != name {
+            metadata.insert(ORIGINAL.into(), Value::String(name));
+        }
+        BookSource { file, path, metadata }
+    };
+    own.into_iter().map(source).collect()
+}
+
+/// A path for a file whose path is taken: the same with a hash of where the file stood.
+fn told_apart(path: &str, origin: &str, number: u32) -> String {
+    let mark = &shelf_base::Digest::of(format!("{origin}\0{number}").as_bytes()).to_string()[..MARK];
+    let (folder, last) = path.rsplit_once('/').map_or(("", path), |(folder, last)| (folder, last));
+    let (stem, extension) = match last.rfind('.') {
+        Some(dot) if dot > 0 && last.len() - dot <= 17 => last.split_at(dot),
+        _ => (last, ""),
+    };
+    let start = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+    let room = PATH_BYTES.saturating_sub(start.len() + MARK + 1 + extension.len());
+    let told = format!("{start}{}-{mark}{extension}", &stem[..stem.floor_char_boundary(room)]);
+    if is_book_path(&told) { told } else { format!("files/{mark}") }
 }
 
 /// Where a file of a tree goes in the book. What already stands where a book has it stays there.
@@ -265,6 +375,47 @@ mod tests {
             assert!(!is_inside(place), "{place}");
         }
         assert!(is_inside("docs/my page.md"));
+    }
+
+    fn paths_of(names: &[&str], places: Places) -> Vec<(String, String)> {
+        let found = names.iter().map(|name| Found { file: PathBuf::new(), name: (*name).to_owned() });
+        let sources = placed(found.collect(), places);
+        let origin = |source: &BookSource| {
+            let original = source.metadata.get(ORIGINAL).and_then(Value::as_str);
+            original.unwrap_or(&source.path).to_owned()
+        };
+        sources.iter().map(|source| (origin(source), source.path.clone())).collect()
+    }
+
+    #[test]
+    fn two_files_never_get_one_path() {
+        let names = [
+            "README.md",
+            "lessons/README.md",
+            "img/a.png",
+            "assets/images/img/a.png",
+            "data.csv",
+            "files/data.csv",
+            "x",
+            "files/x/y",
+        ];
+        let paths = paths_of(&names, Places::default());
+        let mut distinct: Vec<&String> = paths.iter().map(|(_, path)| path).collect();
+        distinct.sort();
+        distinct.dedup();
+        assert_eq!(distinct.len(), names.len(), "{paths:?}");
+        for (origin, path) in &paths {
+            let is_own = ["lessons/", "assets/", "files/"].iter().any(|start| origin.starts_with(start));
+            assert!(is_book_path(path) && (!is_own || origin == path), "{origin} {path}");
+            assert!(folders_of(path).all(|folder| paths.iter().all(|(_, file)| file != folder)), "{path}");
+        }
+        // A second import of the same tree, or of a part of it, finds every file where it is.
+        let mut known = Places::default();
+        paths.iter().for_each(|(origin, path)| known.keep(origin.clone(), path.clone()));
+        assert_eq!(paths_of(&["README.md", "x"], known), {
+            let of = |name: &str| paths.iter().find(|(origin, _)| origin == name).cloned().unwrap();
+            [of("README.md"), of("x")]
+        });
     }
 
     proptest! {

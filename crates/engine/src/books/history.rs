@@ -68,7 +68,7 @@ impl Library {
             check_path(book, path)?;
         }
         let Some(found) = self.own_book(caller, book)? else {
-            return Err(BookError::NotFound { path: format!("books/{book}"), what: "Book" });
+            return Err(BookError::NotFound { path: format!("books/{book}") });
         };
         let read = || -> Result<Vec<BookVersion>> {
             let mut names = BTreeMap::new();
@@ -272,8 +272,11 @@ impl Library {
     }
 
     /// What the audit of the whole library finds, and how many records it verified.
-    pub fn audit(&self) -> Result<(u64, Vec<String>)> {
-        let findings = self.catalog.audit()?;
-        Ok((self.catalog.sequence()?, findings))
+    pub fn audit(&self, call: &CallContext) -> Result<(u64, Vec<String>)> {
+        let (records, broken) = self.audit_journal(call)?;
+        let mut findings: Vec<String> =
+            broken.into_iter().map(|finding| format!("{}: {}", finding.place, finding.what)).collect();
+        findings.extend(self.catalog.audit()?);
+        Ok((records, findings))
     }
 }

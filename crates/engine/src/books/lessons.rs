@@ -1,7 +1,7 @@
 //! Lessons and summaries: text files of a book, written with compare-and-swap.
 
-use shelf_base::{CallContext, Digest, Moment};
-use shelf_catalog::{CollectionKind, Document, Expected, Metadata};
+use shelf_base::{CallContext, Digest, Moment, book_names::asset_name};
+use shelf_catalog::{BookStatus, CollectionKind, Document, Expected, Metadata};
 
 use super::{
     Answer, BookDraft, BookError, check_path, failed, full_path, is_summary, registry, summary_path,
@@ -54,7 +54,7 @@ impl Library {
         call: &CallContext,
     ) -> Answer<BookFile> {
         check_path(book, path)?;
-        self.read_book_file(caller, book, path, "Content", call)
+        self.read_book_file(caller, book, path, call)
     }
 
     /// Reads the summary of a chapter.
@@ -66,7 +66,7 @@ impl Library {
         call: &CallContext,
     ) -> Answer<BookFile> {
         let path = summary_path(book, chapter)?;
-        self.read_book_file(caller, book, &path, "Summary", call)
+        self.read_book_file(caller, book, &path, call)
     }
 
     /// Writes a lesson; with an expected hash only if the file has that hash now.
@@ -131,7 +131,7 @@ impl Library {
         let path = summary_path(book, chapter)?;
         match self.delete_book_file(caller, book, &path, call)? {
             (path, true) => Ok(path),
-            (path, false) => Err(BookError::NotFound { path, what: "Summary" }),
+            (path, false) => Err(BookError::NotFound { path }),
         }
     }
 
@@ -151,7 +151,6 @@ impl Library {
         caller: &Caller,
         book: &str,
         path: &str,
-        what: &'static str,
         call: &CallContext,
     ) -> Answer<BookFile> {
         let full = full_path(book, path);
@@ -159,8 +158,7 @@ impl Library {
             caller.must_read()?;
             let Some(document) = self.book_document(caller, book, path)? else { return Ok(None) };
             let bytes = self.blobs.read_blob(call, &document.version.hash)?;
-            let content = String::from_utf8(bytes)
-                .map_err(|_| Error::invalid("path", "does not name a text file; use get_asset"))?;
+            let content = String::from_utf8(bytes).map_err(|_| not_text(book, path))?;
             Ok(Some(BookFile {
                 path: full.clone(),
                 content,
@@ -170,7 +168,7 @@ impl Library {
             }))
         };
         let found = read().map_err(|error| BookError::Engine { path: full.clone(), error })?;
-        found.ok_or(BookError::NotFound { path: full, what })
+        found.ok_or(BookError::NotFound { path: full })
     }
 
     fn write_book_file(
@@ -215,11 +213,32 @@ impl Library {
         let full = full_path(book, path);
         let delete = || -> Result<bool> {
             caller.must_write()?;
-            let Some(document) = self.book_document(caller, book, path)? else { return Ok(false) };
+            let Some(document) = self.book_document(caller, book, path)? else {
+                return self.must_be_open(caller, book).map(|()| false);
+            };
             let (actor, scope) = (caller.pass.actor(), caller.pass.scope());
             Ok(!self.commit(DeleteDraft { actor, scope, ids: &[document.id] }, call)?.is_empty())
         };
         let existed = delete().map_err(|error| failed(book, path, error))?;
         Ok((full, existed))
     }
+    /// Refuses what the book's status forbids, where there is nothing that the catalog could refuse to change.
+    fn must_be_open(&self, caller: &Caller, book: &str) -> Result<()> {
+        match self.catalog.collection(caller.pass.scope(), book)? {
+            Some(found) if found.kind == CollectionKind::Book && found.status != BookStatus::Active => {
+                let status = found.status.word();
+                Err(shelf_catalog::Error::BookClosed { book: found.name, status }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What cannot be given as text, and how to have it all the same.
+fn not_text(book: &str, path: &str) -> Error {
+    let way = match asset_name(path) {
+        Some((kind, name)) => format!("use get_asset with asset_type {kind} and filename {name}"),
+        None => format!("its bytes are written by `shelf get {path} --collection {book}`"),
+    };
+    Error::invalid("path", format!("names a file that is not text in UTF-8; {way}"))
 }

@@ -39,8 +39,14 @@ impl Library {
         configured.or_else(|| caller.base_url.as_deref().map(str::to_owned))
     }
 
-    /// Addresses of assets, in their order. Without a server they are files; a list makes copies within a budget.
-    pub fn asset_urls(&self, caller: &Caller, assets: &[Asset]) -> Answer<Vec<String>> {
+    /// Addresses of assets, in their order. Without a server they are files; of a list as many as a budget allows. The others
+    /// are at the address that `door` opens on this machine, and files all the same where it opens none.
+    pub fn asset_urls(
+        &self,
+        caller: &Caller,
+        assets: &[Asset],
+        door: &dyn Fn() -> Result<String, String>,
+    ) -> Answer<Vec<String>> {
         let Some(first) = assets.first() else { return Ok(Vec::new()) };
         let failed = |error| BookError::Engine { path: first.full_path(), error };
         if let Some(base) = &self.options.links.cdn_base_url {
@@ -49,12 +55,31 @@ impl Library {
         }
         match self.address_for(caller) {
             Some(base) => self.served(caller, &base, assets).map_err(failed),
-            None => {
-                let mut budget = exports::Budget::of_call(assets.len());
-                let export = |asset| self.exported(asset, &mut budget);
-                assets.iter().map(export).collect::<Result<_>>().map_err(failed)
-            }
+            None => self.local_urls(caller, assets, door).map_err(failed),
         }
+    }
+
+    fn local_urls(
+        &self,
+        caller: &Caller,
+        assets: &[Asset],
+        door: &dyn Fn() -> Result<String, String>,
+    ) -> Result<Vec<String>> {
+        let mut budget = exports::Budget::of_call(assets.len());
+        let export = |asset| self.exported(asset, &mut budget);
+        let exported = assets.iter().map(export).collect::<Result<Vec<_>>>()?;
+        if exported.iter().all(Option::is_some) {
+            return Ok(exported.into_iter().flatten().collect());
+        }
+        let served = match door() {
+            Ok(base) => self.served(caller, &base, assets)?,
+            Err(_) => {
+                budget.lift();
+                let export = |asset| Ok(self.exported(asset, &mut budget)?.unwrap_or_default());
+                assets.iter().map(export).collect::<Result<Vec<_>>>()?
+            }
+        };
+        Ok(exported.into_iter().zip(served).map(|(file, other)| file.unwrap_or(other)).collect())
     }
 
     fn served(&self, caller: &Caller, base: &str, assets: &[Asset]) -> Result<Vec<String>> {
@@ -78,7 +103,7 @@ impl Library {
     pub fn awaited_url(&self, caller: &Caller, base: &str, ticket: &Ticket) -> Answer<String> {
         let asset = std::slice::from_ref(&ticket.asset);
         let urls = match &self.options.links.cdn_base_url {
-            Some(_) => self.asset_urls(caller, asset)?,
+            Some(_) => self.asset_urls(caller, asset, &|| Err(String::new()))?,
             None => self
                 .served(caller, base, asset)
                 .map_err(|error| BookError::Engine { path: ticket.path.clone(), error })?,
@@ -86,9 +111,10 @@ impl Library {
         Ok(urls.into_iter().next().unwrap_or_default())
     }
 
-    /// The address of an archive: on the server, or of the file itself.
+    /// The address of an archive: on the server, or of the file itself for a caller on this machine, whatever address the
+    /// server has for others.
     pub fn archive_url(&self, caller: &Caller, archive: &Archive) -> String {
-        match self.address_for(caller) {
+        match caller.base_url.as_ref().and_then(|_| self.address_for(caller)) {
             Some(base) => {
                 format!("{base}/archives/{}?k={}", encoded(&archive.name), archive.proof)
             }

@@ -9,8 +9,10 @@ mod assets;
 mod error;
 mod exports;
 mod folder;
+mod glob;
 mod history;
 mod lessons;
+mod lines;
 pub(crate) mod links;
 mod names;
 mod paths;
@@ -107,8 +109,12 @@ fn failed(book: &str, path: &str, error: Error) -> BookError {
             };
             BookError::Conflict { path: full, message, current }
         }
-        Error::Catalog(error @ (Catalog::NotABook(_) | Catalog::BookClosed { .. })) => {
+        Error::Catalog(error @ Catalog::NotABook(_)) => {
             BookError::Closed { path: of_book, message: error.to_string() }
+        }
+        Error::Catalog(error @ Catalog::BookClosed { .. }) => {
+            let path = if path.is_empty() { of_book } else { full };
+            BookError::Closed { path, message: error.to_string() }
         }
         Error::Catalog(error @ Catalog::UploadUsed) => {
             BookError::Closed { path: full, message: error.to_string() }
@@ -116,8 +122,11 @@ fn failed(book: &str, path: &str, error: Error) -> BookError {
         Error::Catalog(error @ (Catalog::BookTaken | Catalog::BookName)) => {
             BookError::Validation { path: of_book, message: error.to_string() }
         }
-        Error::Catalog(error @ Catalog::BookPath(_)) => {
-            BookError::InvalidPath { path: full, message: format!("Invalid path: {error}") }
+        Error::Catalog(
+            error @ (Catalog::BookPath(_) | Catalog::BelowFile { .. } | Catalog::BookFolder(_)),
+        ) => {
+            let path = if path.is_empty() { of_book } else { full };
+            BookError::InvalidPath { path, message: format!("Invalid path: {error}") }
         }
         error => BookError::Engine { path: full, error },
     }
@@ -170,12 +179,55 @@ impl Library {
         }
         let set = || -> Result<Book> {
             caller.must_write()?;
+            // A change that closes the book comes after the title in its file, one that opens it comes before.
+            let is_told = self.retitle_file(caller, book, change, call)?;
             let set = self.catalog.set_book(caller.pass.actor(), book, change, self.now())?;
+            if !is_told && !self.retitle_file(caller, book, change, call)? {
+                tracing::warn!(book, "book.yaml keeps its former title; change it there too");
+            }
             self.described(caller, set, call)
         };
-        let set = set().map_err(|error| failed(book, "book.yaml", error))?;
+        let set = set().map_err(|error| failed(book, registry::BOOK_FILE, error))?;
         self.export_registry(caller.pass.actor());
         Ok(set)
+    }
+
+    /// Gives the `book.yaml` of a book its new title; whether the file says now what it should.
+    fn retitle_file(
+        &self,
+        caller: &Caller,
+        book: &str,
+        change: &BookChange,
+        call: &CallContext,
+    ) -> Result<bool> {
+        let Some(title) = change.title.as_deref().filter(|title| !title.trim().is_empty()) else {
+            return Ok(true);
+        };
+        let path = registry::BOOK_FILE;
+        let Some(document) = self.book_document(caller, book, path)? else { return Ok(true) };
+        if document.version.size > registry::BOOK_FILE_BYTES {
+            return Ok(false);
+        }
+        let bytes = self.blobs.read_blob(call, &document.version.hash)?;
+        let Ok(text) = String::from_utf8(bytes) else { return Ok(false) };
+        if registry::title_of(&text).as_deref() == Some(title.trim()) {
+            return Ok(true);
+        }
+        let Some(text) = registry::with_title(&text, title) else { return Ok(false) };
+        let draft = BookDraft {
+            actor: caller.pass.actor(),
+            book,
+            path,
+            content: Content::Bytes(text.as_bytes()),
+            metadata: Metadata::new(),
+            expected: Expected::Content(document.version.hash),
+            upload: None,
+        };
+        match self.commit(draft, call) {
+            Ok(_) => Ok(true),
+            Err(Error::Catalog(shelf_catalog::Error::BookClosed { .. })) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Whether the actor's account has a book of this id.

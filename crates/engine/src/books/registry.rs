@@ -4,7 +4,7 @@
 //! The catalog is the truth. The file is written anew when a book changes, and read at the start when it is not what was
 //! written last: somebody has edited or brought it. A book that it leaves out stays.
 
-use std::{fmt::Write as _, fs, io, path::PathBuf};
+use std::{collections::BTreeMap, fmt::Write as _, fs, io, path::PathBuf};
 
 use parking_lot::Mutex;
 use serde::Deserialize;
@@ -20,9 +20,11 @@ pub(super) const TITLE_CHARS: usize = 500;
 /// Bytes of `registry.yaml` that are read.
 const MOST_BYTES: u64 = 8 << 20;
 /// Bytes of `book.yaml` that are looked at.
-const BOOK_FILE_BYTES: u64 = 64 << 10;
+pub(super) const BOOK_FILE_BYTES: u64 = 64 << 10;
 /// Writers of this process take turns, since they share a temporary file.
 static WRITING: Mutex<()> = Mutex::new(());
+/// A copy of a registry that was not taken over, or not whole.
+const REJECTED: &str = "registry.yaml.rejected";
 /// Keeps the hash of what was written last.
 const WRITTEN: &str = "registry_written";
 
@@ -50,6 +52,37 @@ pub(super) fn title_of(text: &str) -> Option<String> {
     let file: BookFile = serde_saphyr::from_str(text).ok()?;
     let title: String = file.title?.trim().chars().take(TITLE_CHARS).collect();
     Some(title).filter(|title| !title.is_empty())
+}
+
+/// A `book.yaml` with another title; `None` when it is not written in a way that one line of it can be changed.
+pub(super) fn with_title(text: &str, title: &str) -> Option<String> {
+    let line = format!("title: {}", quoted(title));
+    let is_title =
+        |line: &str| line.strip_prefix("title").is_some_and(|rest| rest.trim_start().starts_with(':'));
+    let mut is_replaced = false;
+    let mut lines: Vec<&str> = Vec::new();
+    for old in text.split('\n') {
+        if is_title(old) && !is_replaced {
+            is_replaced = true;
+            lines.push(&line);
+        } else {
+            lines.push(old);
+        }
+    }
+    if !is_replaced {
+        lines.insert(0, &line);
+    }
+    let changed = lines.join("\n");
+    // What was more than a line, or no mapping at all, does not read as what was meant.
+    let is_kept = others_of(text).is_some_and(|others| others_of(&changed) == Some(others));
+    (is_kept && title_of(&changed).as_deref() == Some(title.trim())).then_some(changed)
+}
+
+/// Everything but the title that a `book.yaml` gives.
+fn others_of(text: &str) -> Option<BTreeMap<String, serde_json::Value>> {
+    let mut fields: BTreeMap<String, serde_json::Value> = serde_saphyr::from_str(text).ok()?;
+    fields.remove("title");
+    Some(fields)
 }
 
 /// A string as YAML and JSON both read it.
@@ -142,8 +175,20 @@ impl Library {
             Ok(_) => self.read_registry(),
         };
         if let Err(error) = outcome {
-            tracing::warn!(%error, "registry.yaml was not imported");
+            match self.keep_rejected() {
+                Some(kept) => {
+                    tracing::warn!(%error, "registry.yaml was not imported; {kept} is a copy of it")
+                }
+                None => tracing::warn!(%error, "registry.yaml was not imported"),
+            }
         }
+    }
+
+    /// Keeps what somebody wrote and could not be taken over, since the next change of a book writes the file anew. The name
+    /// of the copy, if there is one.
+    fn keep_rejected(&self) -> Option<&'static str> {
+        let copied = fs::copy(self.registry_file(), self.folder().join(REJECTED));
+        copied.ok().map(|_| REJECTED)
     }
 
     fn read_registry(&self) -> Result<()> {
@@ -158,10 +203,15 @@ impl Library {
             Error::invalid("registry.yaml", format!("cannot be read: {first}"))
         })?;
         let actor = Actor::local();
+        let mut is_whole = true;
         for entry in &registry.books {
             if let Err(error) = self.import_entry(&actor, entry) {
                 tracing::warn!(book = entry.book_id, %error, "an entry of registry.yaml was not imported");
+                is_whole = false;
             }
+        }
+        if let (false, Some(kept)) = (is_whole, self.keep_rejected()) {
+            tracing::warn!("{kept} is a copy of registry.yaml with the entries that were not imported");
         }
         self.write_registry()
     }
@@ -185,5 +235,25 @@ impl Library {
         let change = BookChange { title, status, is_public: None, created_at };
         self.catalog.set_book(actor, &entry.book_id, &change, self.now())?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_is_changed_and_everything_else_stays() {
+        for (text, changed) in [
+            ("title: Old\nlevel: 1\n", Some("title: \"A: new\"\nlevel: 1\n")),
+            ("level: 1\n# mine\ntitle : 'Old' # first\n", Some("level: 1\n# mine\ntitle: \"A: new\"\n")),
+            ("level: 1\n", Some("title: \"A: new\"\nlevel: 1\n")),
+            ("book:\n  title: Inner\n", Some("title: \"A: new\"\nbook:\n  title: Inner\n")),
+            ("title: |\n  two\n  lines\n", None),
+            ("{title: Old}\n", None),
+            ("- a list\n", None),
+        ] {
+            assert_eq!(with_title(text, "A: new").as_deref(), changed, "{text}");
+        }
     }
 }

@@ -1,17 +1,17 @@
 //! Finding files of books by glob, and lines by pattern.
 
-use globset::{GlobBuilder, GlobMatcher};
-use grep_matcher::LineTerminator;
-use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, sinks::Lossy};
 use shelf_base::{CallContext, Digest, ErrorInfo, Kind};
 use shelf_catalog::{Chosen, Collection, Filter};
 use shelf_index::{Needs, Word, needed_words};
 
-use super::{Answer, BookError, check_book_id, full_path};
+use super::{
+    Answer, BookError, check_book_id, full_path,
+    glob::Glob,
+    lines::{Lines, Pattern},
+};
 use crate::{Caller, Error, Library, Result, blobs::Given, texts::Breadth};
 
-/// Bytes that a compiled pattern may take.
+/// Bytes that a compiled glob may take.
 const PATTERN_BYTES: usize = 4 << 20;
 /// Characters of a pattern or glob at most.
 const PATTERN_CHARS: usize = 1_000;
@@ -50,9 +50,9 @@ impl Library {
         check_book_id(book)?;
         let path = format!("books/{book}");
         check_pattern(&path, pattern)?;
-        let matcher = compile(pattern).map_err(|error| BookError::Validation {
+        let glob = Glob::new(pattern, PATTERN_BYTES).map_err(|error| BookError::Validation {
             path: path.clone(),
-            message: format!("invalid glob pattern: {}", error.kind()),
+            message: format!("invalid glob pattern: {error}"),
         })?;
         let look = || -> Result<Vec<String>> {
             let mut found = Vec::new();
@@ -60,7 +60,7 @@ impl Library {
                 let prefix = full_path(&book.name, "");
                 for share in self.book_paths(&book, call)?.chunks(PATHS_AT_ONCE) {
                     call.check()?;
-                    let fitting = share.iter().filter(|path| matcher.is_match(&***path));
+                    let fitting = share.iter().filter(|path| glob.fits(path));
                     found.extend(fitting.map(|path| format!("{prefix}{path}")));
                 }
             }
@@ -70,7 +70,7 @@ impl Library {
         look().map_err(|error| BookError::Engine { path, error })
     }
 
-    /// Lines of Markdown files that match a regular expression, in the order of files and lines.
+    /// Lines of Markdown files that match a regular expression, in the order of files and lines: at most `most`.
     pub fn grep_books(
         &self,
         caller: &Caller,
@@ -82,16 +82,12 @@ impl Library {
         check_book_id(book)?;
         let path = format!("books/{book}");
         check_pattern(&path, pattern)?;
-        let mut builder = RegexMatcherBuilder::new();
-        builder.crlf(true).size_limit(PATTERN_BYTES).dfa_size_limit(PATTERN_BYTES);
-        let matcher = builder.build(pattern).map_err(|error| BookError::Validation {
-            path: path.clone(),
-            message: format!("invalid regular expression: {error}"),
-        })?;
+        let compiled =
+            Pattern::new(pattern).map_err(|message| BookError::Validation { path: path.clone(), message })?;
         let look = || {
             let books = self.books_meant(caller, book, all)?;
             let files = self.with_index_repair(call, || self.files_sought(caller, &books, pattern, call))?;
-            self.matching_lines(&matcher, &files, most, call)
+            self.matching_lines(&compiled, &files, most, call)
         };
         look().map_err(|error| BookError::Engine { path, error })
     }
@@ -135,6 +131,9 @@ impl Library {
                     let allowed = self.index_filter(caller, view, &filter, &[])?;
                     let (found, _) = view.candidates_with(&needs, &words, &allowed)?;
                     found.iter().for_each(|one| keep(one.path, one.hash));
+                    // What the index holds no text of may match all the same.
+                    view.without_text(&allowed, |path| path.ends_with(".md"))
+                        .for_each(|one| keep(one.path, one.hash));
                 }
                 None => {
                     let chosen: Vec<Chosen> = self.catalog.choose(caller.pass.scope(), &filter)?;
@@ -148,16 +147,12 @@ impl Library {
 
     fn matching_lines(
         &self,
-        matcher: &RegexMatcher,
+        pattern: &Pattern,
         files: &[Sought],
         most: usize,
         call: &CallContext,
     ) -> Result<Vec<BookMatch>> {
-        let mut searcher = SearcherBuilder::new()
-            .line_number(true)
-            .line_terminator(LineTerminator::crlf())
-            .binary_detection(BinaryDetection::none())
-            .build();
+        let mut searched = Lines::of(pattern);
         let mut reader = self.blobs.blocks.reader();
         let mut found: Vec<BookMatch> = Vec::new();
         for share in files.chunks(AT_ONCE) {
@@ -168,12 +163,10 @@ impl Library {
             self.blobs.read_each(call, &mut reader, (&hashes, Breadth::Few), |at, given| {
                 let file = &share[at];
                 match given? {
-                    Given::Whole(bytes) => {
-                        search_in(&mut searcher, matcher, bytes, file, room, &mut lines[at])
-                    }
+                    Given::Whole(bytes) => search_in(&mut searched, bytes, file, room, &mut lines[at]),
                     Given::Large => {
                         let bytes = self.blobs.read_blob(call, &file.hash)?;
-                        search_in(&mut searcher, matcher, &bytes, file, room, &mut lines[at])
+                        search_in(&mut searched, &bytes, file, room, &mut lines[at])
                     }
                 }
             })?;
@@ -186,11 +179,6 @@ impl Library {
     }
 }
 
-fn compile(pattern: &str) -> Result<GlobMatcher, globset::Error> {
-    let glob = GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).build()?;
-    Ok(glob.compile_matcher())
-}
-
 fn check_pattern(path: &str, pattern: &str) -> Answer<()> {
     if !pattern.is_empty() && pattern.chars().count() <= PATTERN_CHARS {
         return Ok(());
@@ -200,20 +188,17 @@ fn check_pattern(path: &str, pattern: &str) -> Answer<()> {
 }
 
 fn search_in(
-    searcher: &mut Searcher,
-    matcher: &RegexMatcher,
+    lines: &mut Lines<'_>,
     bytes: &[u8],
     file: &Sought,
     most: usize,
     found: &mut Vec<BookMatch>,
 ) -> Result<()> {
-    let sink = Lossy(|line, text: &str| {
-        let text = text.strip_suffix('\n').unwrap_or(text);
-        let text = text.strip_suffix('\r').unwrap_or(text).to_owned();
+    let searched = lines.find(bytes, |line, text| {
         found.push(BookMatch { path: file.path.clone(), line, text });
-        Ok(found.len() < most)
+        found.len() < most
     });
-    searcher.search_slice(matcher, bytes, sink).map_err(|error| Error::reading(&file.path, error))
+    searched.map_err(|error| Error::reading(&file.path, error))
 }
 
 /// What a file must hold for the pattern to match: trigrams and whole words.
@@ -222,73 +207,5 @@ fn needs(pattern: &str) -> (Needs, Vec<Word>) {
     match parser.multi_line(true).crlf(true).utf8(false).build().parse(pattern) {
         Ok(pattern) => (Needs::of(&pattern), needed_words(&pattern)),
         Err(_) => (Needs::Anything, Vec::new()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    /// What a glob means, spelt out: part by part, character by character.
-    fn fits(pattern: &[&str], path: &[&str]) -> bool {
-        match pattern {
-            [] => path.is_empty(),
-            // At the end, everything below; elsewhere, any number of parts.
-            ["**"] => !path.is_empty(),
-            ["**", rest @ ..] => (0..=path.len()).any(|skipped| fits(rest, &path[skipped..])),
-            [part, rest @ ..] => match path {
-                [first, others @ ..] => fits_part(part.as_bytes(), first.as_bytes()) && fits(rest, others),
-                [] => false,
-            },
-        }
-    }
-
-    fn fits_part(pattern: &[u8], text: &[u8]) -> bool {
-        match (pattern, text) {
-            ([], []) => true,
-            ([b'*', rest @ ..], _) => {
-                fits_part(rest, text) || (!text.is_empty() && fits_part(pattern, &text[1..]))
-            }
-            ([b'?', rest @ ..], [_, others @ ..]) => fits_part(rest, others),
-            ([letter, rest @ ..], [first, others @ ..]) => letter == first && fits_part(rest, others),
-            _ => false,
-        }
-    }
-
-    #[test]
-    fn globs_know_alternatives_and_classes() {
-        for (pattern, path, is_match) in [
-            ("*.{md,png}", "a.png", true),
-            ("*.{md,png}", "a.txt", false),
-            ("[a-c]*.md", "beta.md", true),
-            ("[!a-c]*.md", "beta.md", false),
-            ("*.md", ".summary.md", true),
-            ("*.md", "a/b.md", false),
-            ("a?b", "a/b", false),
-            ("**/*.md", "a.md", true),
-            ("chapters/chapter-01/*", "chapters/chapter-01/.summary.md", true),
-        ] {
-            assert_eq!(compile(pattern).unwrap().is_match(path), is_match, "{pattern} {path}");
-        }
-        assert!(compile("[a").is_err() && compile("{a").is_err());
-    }
-
-    proptest! {
-        #[test]
-        fn globs_mean_what_the_reference_says(
-            pattern in proptest::collection::vec("(\\*\\*|[ab.?*]{1,4})", 1..5),
-            path in proptest::collection::vec("[ab.]{1,4}", 1..5),
-        ) {
-            // Two stars within a part are not a part of two stars.
-            let is_plain = |part: &String| part == "**" || !part.contains("**");
-            let pattern: Vec<String> = pattern.into_iter().filter(is_plain).collect();
-            prop_assume!(!pattern.is_empty());
-            let parts: Vec<&str> = pattern.iter().map(String::as_str).collect();
-            let steps: Vec<&str> = path.iter().map(String::as_str).collect();
-            let matcher = compile(&pattern.join("/")).unwrap();
-            prop_assert_eq!(matcher.is_match(path.join("/")), fits(&parts, &steps), "{:?} {:?}", pattern, path);
-        }
     }
 }

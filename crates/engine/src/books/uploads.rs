@@ -12,8 +12,11 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use shelf_base::{CallContext, Moment, hex, ids::AccountId};
-use shelf_catalog::{Actor, UploadUse};
+use shelf_base::{
+    CallContext, Moment, hex,
+    ids::{AccountId, TokenId},
+};
+use shelf_catalog::{Actor, Holder, UploadUse};
 
 use super::{Answer, Asset, BookError, full_path};
 use crate::{Caller, Error, Library, Result, commit::Content, signing::Purpose};
@@ -38,6 +41,9 @@ pub struct Ticket {
 struct Claims {
     id: String,
     account: AccountId,
+    /// The token that asked for the address, if one did.
+    #[serde(default)]
+    token: Option<TokenId>,
     label: Option<String>,
     book: String,
     path: String,
@@ -109,6 +115,7 @@ impl Library {
             let claims = Claims {
                 id: id.clone(),
                 account: actor.account,
+                token: caller.pass.token(),
                 label: actor.token.clone(),
                 book: book.to_owned(),
                 path: path.to_owned(),
@@ -169,6 +176,7 @@ impl Library {
             return Err(refused("this upload URL has expired; ask upload_asset for another"));
         }
         let path = full_path(&claims.book, &claims.path);
+        self.sender_of(&claims).map_err(|error| BookError::Engine { path: path.clone(), error })?;
         let used = self.catalog.is_upload_used(&id_of(&claims).map_err(engine)?);
         if used.map_err(|error| engine(error.into()))? {
             let message = "this upload was completed before; ask upload_asset for another URL".into();
@@ -215,11 +223,22 @@ impl Library {
         self.store_asset(&actor, (&claims.book, &claims.path, &claims.filename), content, Some(used), call)
     }
 
-    /// Whoever asked for the address, if its account still works.
+    /// Whoever asked for the address, if its account and its token still work.
     fn sender_of(&self, claims: &Claims) -> Result<Actor> {
         let account = self.catalog.account(claims.account)?.filter(|account| account.is_active);
         let gone = || Error::Denied("the account that asked for this upload is not active any more".into());
-        Ok(Actor { account: account.ok_or_else(gone)?.id, token: claims.label.clone() })
+        let account = account.ok_or_else(gone)?.id;
+        if let Some(id) = claims.token {
+            let now = self.now();
+            let tokens = self.catalog.tokens(&Holder::Personal(account))?;
+            if !tokens.iter().any(|known| known.token.id == id && known.is_active(now)) {
+                return Err(Error::Denied(
+                    "the token that asked for this upload does not work any more; ask upload_asset for another URL"
+                        .into(),
+                ));
+            }
+        }
+        Ok(Actor { account, token: claims.label.clone() })
     }
 
     /// Removes what uploads left that were cut off by a crash. Parts of processes that still run are younger than any

@@ -104,6 +104,17 @@ impl Library {
         if is_whole {
             report.findings.extend(self.catalog.audit()?.into_iter().map(|what| finding("catalog", what)));
         }
+        Ok(())
+    }
+
+    /// How many records the journal has, and what is wrong with their chain: changed, lost at the end, or left out.
+    pub(crate) fn audit_journal(&self, call: &CallContext) -> Result<(u64, Vec<Finding>)> {
+        let mut report = CheckReport::default();
+        self.check_journal(&mut report, call)?;
+        Ok((report.journal, report.findings))
+    }
+
+    fn check_journal_end(&self, report: &mut CheckReport) -> Result<()> {
         report.findings.extend(self.lost_records()?.map(|what| finding("journal", what)));
         if let Some(followed) = self.indexing.is_ahead()? {
             let end = self.catalog.sequence()?;
@@ -114,6 +125,7 @@ impl Library {
     }
 
     fn check_journal(&self, report: &mut CheckReport, call: &CallContext) -> Result<()> {
+        self.check_journal_end(report)?;
         let mut before = Record::genesis();
         let mut last = 0;
         loop {

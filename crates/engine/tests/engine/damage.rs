@@ -124,3 +124,27 @@ fn an_edited_journal_row_breaks_the_chain() {
     let report = library.check(&CallContext::new()).unwrap();
     assert!(report.findings.iter().any(|finding| finding.place == "journal row 3"), "{:?}", report.findings);
 }
+
+#[test]
+fn an_audit_follows_the_chain_of_the_journal() {
+    for change in [
+        "UPDATE journal SET token = 'somebody' WHERE sequence = 2",
+        "UPDATE journal SET at = at + 1 WHERE sequence = 2",
+        "UPDATE journal SET operation = 'replace' WHERE sequence = 2",
+        "UPDATE journal SET previous = new WHERE sequence = 2",
+        "UPDATE journal SET seal = (SELECT seal FROM journal WHERE sequence = 1) WHERE sequence = 2",
+        "DELETE FROM journal WHERE sequence = 2",
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        drop(library(folder.path()));
+        let audit = || {
+            let library = Library::open(folder.path(), Options::default()).unwrap();
+            library.audit(&CallContext::new()).unwrap()
+        };
+        let (records, findings) = audit();
+        assert!(records > 2 && findings.is_empty(), "{findings:?}");
+        shelf_catalog::suite::tamper(folder.path(), change);
+        let (_, findings) = audit();
+        assert!(findings.iter().any(|finding| finding.contains("journal")), "{change}: {findings:?}");
+    }
+}

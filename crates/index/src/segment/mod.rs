@@ -305,6 +305,11 @@ impl Segment {
         searchable.count() as u64
     }
 
+    /// Keeps only documents that cannot be searched by pattern.
+    pub(crate) fn keep_silent(&self, documents: &mut Bits) {
+        documents.remove(&self.tables.patterns);
+    }
+
     /// Keeps only documents of collections that `allowed` accepts.
     pub(crate) fn keep_collections(&self, documents: &mut Bits, allowed: impl Fn(&CollectionId) -> bool) {
         let allowed: Vec<bool> = self.tables.collections.iter().map(allowed).collect();

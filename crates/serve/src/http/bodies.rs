@@ -19,6 +19,7 @@ use axum::{
 use futures_core::Stream;
 use http::{HeaderValue, StatusCode, header};
 use shelf_base::{Kind, bounds::REQUEST_BYTES};
+use shelf_tools::Tool;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::{Instant, timeout_at},
@@ -63,20 +64,22 @@ impl Default for Memory {
 
 /// Reads the body of somebody who is known.
 pub(super) async fn admit(state: State<Shared>, request: Request, next: Next) -> Response {
-    within(state, REQUEST_BYTES, request, next).await.unwrap_or_else(|refusal| refusal.answer(REQUEST_BYTES))
+    let tool = request.uri().path().strip_prefix("/api/v1/tools/").and_then(shelf_tools::find);
+    let outcome = within(state, REQUEST_BYTES, request, next).await;
+    outcome.unwrap_or_else(|refusal| refusal.answer(REQUEST_BYTES, tool))
 }
 
 /// The same for messages of the protocol, which are refused in its own words where it has some.
 pub(super) async fn admit_message(state: State<Shared>, request: Request, next: Next) -> Response {
     within(state, REQUEST_BYTES, request, next).await.unwrap_or_else(|refusal| match refusal {
         BodyError::TooLarge => message::too_large(),
-        other => other.answer(REQUEST_BYTES),
+        other => other.answer(REQUEST_BYTES, None),
     })
 }
 
 /// Reads the body of somebody who is not.
 pub(super) async fn admit_stranger(state: State<Shared>, request: Request, next: Next) -> Response {
-    within(state, STRANGER, request, next).await.unwrap_or_else(|refusal| refusal.answer(STRANGER))
+    within(state, STRANGER, request, next).await.unwrap_or_else(|refusal| refusal.answer(STRANGER, None))
 }
 
 async fn within(
@@ -100,7 +103,11 @@ enum BodyError {
 }
 
 impl BodyError {
-    fn answer(self, most: usize) -> Response {
+    fn answer(self, most: usize, tool: Option<&Tool>) -> Response {
+        let error = |kind: Kind, message: &str| match tool {
+            Some(tool) => rest::unreadable(tool, kind, message),
+            None => rest::error(kind, message, &[]),
+        };
         let (mut response, again) = match self {
             Self::TooLarge => {
                 let limit = if most < 1 << 20 {
@@ -108,17 +115,15 @@ impl BodyError {
                 } else {
                     format!("{} MiB", most >> 20)
                 };
-                (rest::error(Kind::TooLarge, &format!("the body is larger than {limit}"), &[]), false)
+                (error(Kind::TooLarge, &format!("the body is larger than {limit}")), false)
             }
             Self::TooSlow => {
-                let mut response = rest::error(Kind::TimedOut, "the body did not arrive in time", &[]);
+                let mut response = error(Kind::TimedOut, "the body did not arrive in time");
                 *response.status_mut() = StatusCode::REQUEST_TIMEOUT;
                 (response, false)
             }
-            Self::NoRoom => {
-                (rest::error(Kind::Busy, "too many large requests at once; try again in 5 s", &[]), true)
-            }
-            Self::Broken => (rest::error(Kind::Invalid, "the body ended early", &[]), false),
+            Self::NoRoom => (error(Kind::Busy, "too many large requests at once; try again in 5 s"), true),
+            Self::Broken => (error(Kind::Invalid, "the body ended early"), false),
         };
         // What is left of the body is not read.
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
@@ -179,9 +184,9 @@ async fn read(
     }
 }
 
-/// Listens to a body that is too large without keeping it, for a while: most clients read an answer only when they have
+/// Listens to a body that is refused without keeping it, for a while: most clients read an answer only when they have
 /// sent everything.
-async fn listen_on(mut stream: BodyDataStream) {
+pub(super) async fn listen_on(mut stream: impl Stream<Item = Result<Bytes, axum::Error>> + Unpin) {
     let until = Instant::now() + FAREWELL;
     let mut left = IGNORED;
     while left > 0 {

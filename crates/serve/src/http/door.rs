@@ -47,6 +47,7 @@ fn open(app: &Arc<App>) -> io::Result<String> {
     let router = Router::new()
         .merge(files::router())
         .fallback(rest::nothing_here)
+        .method_not_allowed_fallback(rest::wrong_method)
         .layer(middleware::from_fn_with_state(shared.clone(), guard::check))
         .with_state(shared);
     let stop = CancellationToken::new();

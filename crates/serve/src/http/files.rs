@@ -14,12 +14,13 @@ use std::{
 use axum::{
     Router,
     body::{Body, Bytes},
-    extract::{Path, Query, State},
+    extract::{Path, Query, Request, State, rejection::QueryRejection},
+    middleware,
     response::{IntoResponse, Response},
     routing::{get, put},
 };
 use futures_core::Stream;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use serde::Deserialize;
 use shelf_base::{ErrorInfo, Kind};
 use shelf_engine::{Error, Library, OpenAsset, OpenFile};
@@ -36,8 +37,20 @@ pub(super) fn router() -> Router<Shared> {
         .route("/cdn/books/{book}/{*path}", get(asset))
         .route("/archives/{name}", get(archive))
         .route("/evidence/{name}", get(evidence))
+        .layer(middleware::map_request(whole_for_head))
         .route("/uploads/{ticket}", put(uploads::take))
 }
+
+/// A part is only ever asked for with GET.
+async fn whole_for_head(mut request: Request) -> Request {
+    if request.method() == Method::HEAD {
+        request.headers_mut().remove(header::RANGE);
+    }
+    request
+}
+
+/// What the query of an address proves, as far as it can be read.
+type Given = Result<Query<Proof>, QueryRejection>;
 
 #[derive(Deserialize)]
 struct Proof {
@@ -94,9 +107,10 @@ pub(super) fn document(
 async fn asset(
     State(shared): State<Shared>,
     Path((book, path)): Path<(String, String)>,
-    Query(proof): Query<Proof>,
+    proof: Given,
     headers: HeaderMap,
 ) -> Response {
+    let Ok(Query(proof)) = proof else { return wrong_query() };
     let look = move |app: &Arc<App>| app.library.open_asset(&book, &path, proof.k.as_deref());
     let found = match shared.app.blocking(Work::Read, shared.app.new_call(), look).await {
         Ok(found) => found,
@@ -124,21 +138,11 @@ async fn asset(
     }
 }
 
-async fn archive(
-    state: State<Shared>,
-    name: Path<String>,
-    proof: Query<Proof>,
-    headers: HeaderMap,
-) -> Response {
+async fn archive(state: State<Shared>, name: Path<String>, proof: Given, headers: HeaderMap) -> Response {
     file(state, name, proof, headers, Library::open_archive, "get_book_archive").await
 }
 
-async fn evidence(
-    state: State<Shared>,
-    name: Path<String>,
-    proof: Query<Proof>,
-    headers: HeaderMap,
-) -> Response {
+async fn evidence(state: State<Shared>, name: Path<String>, proof: Given, headers: HeaderMap) -> Response {
     file(state, name, proof, headers, Library::open_evidence, "resolve").await
 }
 
@@ -146,11 +150,12 @@ async fn evidence(
 async fn file(
     State(shared): State<Shared>,
     Path(name): Path<String>,
-    Query(proof): Query<Proof>,
+    proof: Given,
     headers: HeaderMap,
     open: fn(&Library, &str) -> Result<Option<OpenFile>, Error>,
     tool: &str,
 ) -> Response {
+    let Ok(Query(proof)) = proof else { return wrong_query() };
     let look = move |app: &Arc<App>| proof.k.map_or(Ok(None), |proof| open(&app.library, &proof));
     let found = match shared.app.blocking(Work::Read, shared.app.new_call(), look).await {
         Ok(found) => found,
@@ -176,6 +181,14 @@ async fn file(
         }
         Err(error) => failed(&error),
     }
+}
+
+fn wrong_query() -> Response {
+    rest::error(
+        Kind::Invalid,
+        "the query of this URL is not the one that was given",
+        &["use the URL as it is".into()],
+    )
 }
 
 fn failed(error: &Error) -> Response {

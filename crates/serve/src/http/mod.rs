@@ -172,28 +172,12 @@ impl Server {
         if let Some(admin) = self.admin {
             tokio::spawn(metrics::serve(self.shared.app.clone(), admin, stop.clone()));
         }
-        tokio::spawn(clear_archives(self.shared.app.clone(), stop.clone()));
+        tokio::spawn(crate::archives::clear(self.shared.app.clone(), stop.clone()));
         let router = router(self.shared, &stop);
         connections::serve(self.listener, router, self.connections, stop, DRAIN).await;
         Ok(())
     }
 }
-
-/// Removes archives whose addresses have expired, now and then.
-async fn clear_archives(app: Arc<App>, stop: CancellationToken) {
-    let mut times = tokio::time::interval(BETWEEN_CLEARINGS);
-    loop {
-        tokio::select! {
-            () = stop.cancelled() => return,
-            _ = times.tick() => {}
-        }
-        let call = app.new_call();
-        let _ = app.blocking(crate::app::Work::Check, call, |app| app.library.clear_archives()).await;
-    }
-}
-
-/// How often expired archives are looked for.
-const BETWEEN_CLEARINGS: Duration = Duration::from_secs(20);
 
 fn router(shared: Shared, stop: &CancellationToken) -> Router {
     let config = StreamableHttpServerConfig::default()

@@ -8,10 +8,10 @@ use axum::{
     extract::{Path, State, rejection::BytesRejection},
     response::{IntoResponse, Response},
 };
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderValue, StatusCode, Uri, header};
 use serde_json::{Map, Value, json};
 use shelf_base::{Kind, bounds::REQUEST_BYTES};
-use shelf_tools::{ErrorReply, Family, verbatim};
+use shelf_tools::{ErrorReply, Family, Tool, verbatim};
 
 use super::{Shared, routes};
 use crate::{app::Work, mcp::Admitted};
@@ -58,22 +58,28 @@ pub(super) async fn call(
     Path(name): Path<String>,
     body: Result<Bytes, BytesRejection>,
 ) -> Response {
-    let Ok(body) = body else {
-        return error(Kind::TooLarge, &format!("the body is larger than {} MiB", REQUEST_BYTES >> 20), &[]);
-    };
     let Some(tool) = shelf_tools::find(&name) else {
         let near = shelf_base::nearest(&name, shelf_tools::registry().map(|tool| tool.name), 3);
         let hints: Vec<String> =
             if near.is_empty() { Vec::new() } else { vec![format!("did you mean {}?", near.join(", "))] };
         return error(Kind::NotFound, &format!("unknown tool '{name}'"), &hints);
     };
+    let Ok(body) = body else {
+        return unreadable(
+            tool,
+            Kind::TooLarge,
+            &format!("the body is larger than {} MiB", REQUEST_BYTES >> 20),
+        );
+    };
     let arguments: Map<String, Value> = if body.trim_ascii().is_empty() {
         Map::new()
     } else {
         match with_text_kept(tool.name, &body, &[]) {
             Ok(Value::Object(arguments)) => arguments,
-            Ok(_) => return error(Kind::Invalid, "the body must be a JSON object of arguments", &[]),
-            Err(fault) => return error(Kind::Invalid, &format!("the body is not valid JSON: {fault}"), &[]),
+            Ok(_) => return unreadable(tool, Kind::Invalid, "the body must be a JSON object of arguments"),
+            Err(fault) => {
+                return unreadable(tool, Kind::Invalid, &format!("the body is not valid JSON: {fault}"));
+            }
         }
     };
     let Admitted { caller, selection } = admitted;
@@ -82,6 +88,14 @@ pub(super) async fn call(
         Ok(response) => response,
         Err(failure) if tool.family == Family::Books => of_family(&failure),
         Err(failure) => failed(&failure),
+    }
+}
+
+/// The answer to a call whose arguments could not be read.
+pub(super) fn unreadable(tool: &Tool, kind: Kind, message: &str) -> Response {
+    match tool.family {
+        Family::Books => of_family(&shelf_tools::unreadable(tool, kind, message)),
+        _ => error(kind, message, &[]),
     }
 }
 
@@ -153,9 +167,16 @@ pub(super) async fn nothing_here() -> Response {
 }
 
 /// A known path with the wrong method.
-pub(super) async fn wrong_method() -> Response {
-    let mut response =
-        error(Kind::Invalid, "this path does not take this method", &["tools are called with POST".into()]);
+pub(super) async fn wrong_method(address: Uri) -> Response {
+    let begins = |start: &str| address.path().starts_with(start);
+    let hint = if begins("/uploads/") {
+        "content is sent with PUT"
+    } else if ["/cdn/", "/archives/", "/evidence/"].into_iter().any(begins) {
+        "files are downloaded with GET"
+    } else {
+        "tools are called with POST"
+    };
+    let mut response = error(Kind::Invalid, "this path does not take this method", &[hint.into()]);
     *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
     response
 }

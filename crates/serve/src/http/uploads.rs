@@ -16,7 +16,7 @@ use shelf_engine::{BookError, Caller, OpenUpload};
 use shelf_tools::Family;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Shared, auth, rest};
+use super::{Shared, auth, bodies, rest};
 use crate::{App, app::Work};
 
 /// Uploads at once.
@@ -38,24 +38,31 @@ pub(super) async fn take(
     let Ok(_place) = shared.uploads.clone().try_acquire_owned() else {
         let mut busy = rest::error(Kind::Busy, "too many uploads at once; try again in 5 s", &[]);
         busy.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
-        return closed(busy);
+        return refused(busy, &headers, body.into_data_stream()).await;
     };
+    let mut body = body.into_data_stream();
+    if headers.contains_key(header::CONTENT_RANGE) {
+        let message = "an upload is sent whole, without Content-Range".to_owned();
+        let error = BookError::Validation { path: "uploads".into(), message };
+        return refused(of_book(error), &headers, body).await;
+    }
     let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     let opened = blocking(&shared, move |app| app.library.open_upload(&ticket, length)).await;
     let upload = match opened {
         Ok(upload) => upload,
-        Err(response) => return closed(*response),
+        Err(response) => return refused(*response, &headers, body).await,
     };
-    let upload = match receive(&shared, upload, body.into_data_stream()).await {
+    let upload = match receive(&shared, upload, &mut body).await {
         Ok(upload) => upload,
-        Err(response) => return closed(*response),
+        Err(response) if response.status() == StatusCode::REQUEST_TIMEOUT => return closed(*response),
+        Err(response) => return refused(*response, &headers, body).await,
     };
     let base_url = auth::base_url(&headers);
     let completed = blocking(&shared, move |app| {
         let asset = app.library.complete_upload(upload, &app.new_call())?;
         let caller = Caller { base_url, ..Caller::owner() };
-        let url = app.library.asset_urls(&caller, std::slice::from_ref(&asset))?.pop().unwrap_or_default();
-        Ok((asset, url))
+        let url = app.library.asset_urls(&caller, std::slice::from_ref(&asset), &|| app.open_door())?;
+        Ok((asset, url.into_iter().next().unwrap_or_default()))
     });
     match completed.await {
         Ok((asset, cdn_url)) => {
@@ -78,12 +85,12 @@ pub(super) async fn take(
 async fn receive(
     shared: &Shared,
     mut upload: OpenUpload,
-    mut body: BodyDataStream,
+    body: &mut BodyDataStream,
 ) -> Result<OpenUpload, Box<Response>> {
     let until = Instant::now() + ARRIVAL + Duration::from_secs(upload.size() / BYTES_PER_SECOND);
     let mut gathered: Vec<u8> = Vec::new();
     loop {
-        let next = std::future::poll_fn(|context| Pin::new(&mut body).poll_next(context));
+        let next = std::future::poll_fn(|context| Pin::new(&mut *body).poll_next(context));
         let piece: Option<Bytes> = match timeout_at(until.min(Instant::now() + PAUSE), next).await {
             Err(_) => {
                 let mut late = rest::error(Kind::TimedOut, "the content did not arrive in time", &[]);
@@ -109,6 +116,19 @@ async fn receive(
     }
 }
 
+/// Refuses a body. What is left of it is listened to for a while, since most clients read an answer only when they have sent
+/// everything; those that wait to be asked for it are not asked.
+async fn refused(response: Response, headers: &HeaderMap, body: BodyDataStream) -> Response {
+    if !headers.contains_key(header::EXPECT) {
+        bodies::listen_on(body).await;
+    }
+    closed(response)
+}
+
+fn of_book(error: BookError) -> Response {
+    rest::of_family(&Family::Books.error(error))
+}
+
 /// What is left of a body is not read.
 fn closed(mut response: Response) -> Response {
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
@@ -120,7 +140,7 @@ async fn blocking<T: Send + 'static>(
     work: impl FnOnce(&Arc<App>) -> Result<T, BookError> + Send + 'static,
 ) -> Result<T, Box<Response>> {
     match shared.app.blocking(Work::Write, shared.app.new_call(), work).await {
-        Ok(outcome) => outcome.map_err(|error| Box::new(rest::of_family(&Family::Books.error(error)))),
+        Ok(outcome) => outcome.map_err(|error| Box::new(of_book(error))),
         Err(_) => Err(Box::new(rest::error(Kind::Busy, "the server is busy; nothing was stored", &[]))),
     }
 }

@@ -380,7 +380,7 @@ fn tool(library: &Library, name: &str, arguments: Value, call: &CallContext) -> 
     let fields: Vec<String> =
         arguments.as_object().map(|fields| fields.keys().cloned().collect()).unwrap_or_default();
     paged_tool(library, name, arguments, call, WHOLE)
-        .map_err(|error| flags::named(error, &fields).with_place(library.folder()))
+        .map_err(|error| flags::named(CliError { body: None, ..error }, &fields).with_place(library.folder()))
 }
 
 /// Page size for commands, which print whole lists.
@@ -415,17 +415,23 @@ fn paged_tool(
         page_chars,
         upload_door: &|| Err("a command has no address to send content to".into()),
     };
-    Ok(shelf_tools::call(tool, &context, arguments)?.value)
+    let answer = shelf_tools::call(tool, &context, arguments);
+    answer.map(|answer| answer.value).map_err(|failure| CliError::of_call(tool, failure))
 }
 
 fn call_tool(command: &crate::cli::CallTool, settings: &Settings, output: &Output) -> Outcome {
     let is_write = shelf_tools::find(&command.tool).is_some_and(|tool| tool.access != Access::Read);
     let library = &open_for(settings, is_write)?;
     let kept = verbatim::wrap(&command.tool, &command.arguments, &[]);
-    let arguments: Value =
-        serde_json::from_str(kept.as_ref().unwrap_or(&command.arguments)).map_err(|error| {
-            CliError::new(Kind::Invalid, format!("the arguments are not valid JSON: {error}"))
-        })?;
+    let unread = |message: String| match shelf_tools::find(&command.tool) {
+        Some(tool) => CliError::of_call(tool, shelf_tools::unreadable(tool, Kind::Invalid, &message)),
+        None => CliError::new(Kind::Invalid, message),
+    };
+    let arguments: Value = serde_json::from_str(kept.as_ref().unwrap_or(&command.arguments))
+        .map_err(|error| unread(format!("the arguments are not valid JSON: {error}")))?;
+    if !arguments.is_object() {
+        return Err(unread("arguments must be a JSON object".into()));
+    }
     let call = crate::progress::call(output);
     let reply = paged_tool(library, &command.tool, arguments, &call, bounds::PAGE_CHARS)?;
     drop(call);

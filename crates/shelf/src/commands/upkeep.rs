@@ -57,7 +57,9 @@ pub(super) fn check(repair: bool, library: &Library, output: &Output) -> Outcome
 }
 
 pub(super) fn audit(library: &Library, output: &Output) -> Outcome {
-    let (records, findings) = library.audit()?;
+    let call = progress::call(output);
+    let (records, findings) = library.audit(&call)?;
+    drop(call);
     if output.json {
         output.print_json(&json!({ "ok": findings.is_empty(), "records": records, "findings": findings }))?;
     } else {

@@ -3,6 +3,7 @@
 mod accounts;
 mod attack;
 mod backup;
+mod book_links;
 mod books;
 mod bucket;
 mod cite;

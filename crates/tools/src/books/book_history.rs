@@ -7,7 +7,7 @@ use shelf_engine::BookVersion;
 use crate::{
     Family, Hints, Tool, arguments,
     policy::{Access, Audience},
-    registry::reply,
+    registry::reply_first,
     schema,
 };
 
@@ -26,7 +26,7 @@ pub(crate) const TOOL: Tool = Tool {
         let Arguments { book_id, path, limit } = arguments::read(arguments)?;
         let (library, caller) = (context.library, context.caller);
         let most = limit.unwrap_or(100) as usize;
-        let history = library.book_history(caller, &book_id, path.as_deref(), most, context.call)?;
+        let history = library.book_history(caller, &book_id, path.as_deref(), most + 1, context.call)?;
         let change = |version: BookVersion| Change {
             timestamp: version.at.with_micros(),
             agent_id: version.by,
@@ -35,7 +35,7 @@ pub(crate) const TOOL: Tool = Tool {
             previous_hash: version.previous.map(|hash| hash.to_string()),
             new_hash: version.new.map(|hash| hash.to_string()),
         };
-        reply(&history.into_iter().map(change).collect::<Vec<_>>())
+        reply_first(history.into_iter().map(change).collect(), most)
     },
 };
 

@@ -25,7 +25,8 @@ pub(crate) const TOOL: Tool = Tool {
     output: schema::of::<AssetView>,
     run: |context, arguments| {
         let Arguments { book_id, asset_type, filename } = arguments::read(arguments)?;
-        let asset = context.library.asset(context.caller, &book_id, &asset_type, &filename)?;
+        let place = (book_id.as_str(), asset_type.as_str(), filename.as_str());
+        let asset = context.library.asset(context.caller, place, context.call)?;
         let view = views(context, vec![asset])?.pop();
         reply(&view.ok_or(crate::family::ToolError::Defect)?)
     },

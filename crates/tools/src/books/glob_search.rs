@@ -6,7 +6,7 @@ use serde::Deserialize;
 use crate::{
     Family, Hints, Tool, arguments,
     policy::{Access, Audience},
-    registry::reply,
+    registry::reply_list,
     schema,
 };
 
@@ -23,7 +23,13 @@ pub(crate) const TOOL: Tool = Tool {
     output: schema::of::<Vec<String>>,
     run: |context, arguments| {
         let Arguments { book_id, pattern, all_books } = arguments::read(arguments)?;
-        reply(&context.library.glob_books(context.caller, &book_id, &pattern, all_books, context.call)?)
+        reply_list(&context.library.glob_books(
+            context.caller,
+            &book_id,
+            &pattern,
+            all_books,
+            context.call,
+        )?)
     },
 };
 

@@ -8,7 +8,7 @@ use crate::{
     Family, Hints, Tool, arguments,
     family::ToolError,
     policy::{Access, Audience},
-    registry::reply,
+    registry::reply_first,
     schema,
 };
 
@@ -29,15 +29,15 @@ pub(crate) const TOOL: Tool = Tool {
         if !(1..=1_000).contains(&most) {
             return Err(ToolError::argument("max_results must be 1 to 1000"));
         }
+        let most = most as usize;
         let place = (book_id.as_str(), all_books);
-        let found =
-            context.library.grep_books(context.caller, place, &pattern, most as usize, context.call)?;
+        let found = context.library.grep_books(context.caller, place, &pattern, most + 1, context.call)?;
         let view = |found: BookMatch| Match {
             file_path: found.path,
             line_number: found.line,
             matched_line: found.text,
         };
-        reply(&found.into_iter().map(view).collect::<Vec<_>>())
+        reply_first(found.into_iter().map(view).collect(), most)
     },
 };
 

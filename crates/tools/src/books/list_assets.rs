@@ -6,7 +6,7 @@ use serde::Deserialize;
 use crate::{
     Family, Hints, Tool, arguments,
     policy::{Access, Audience},
-    registry::reply,
+    registry::reply_list,
     schema,
 };
 
@@ -27,7 +27,7 @@ pub(crate) const TOOL: Tool = Tool {
         let Arguments { book_id, asset_type } = arguments::read(arguments)?;
         let (library, caller) = (context.library, context.caller);
         let assets = library.assets(caller, &book_id, asset_type.as_deref(), context.call)?;
-        reply(&views(context, assets)?)
+        reply_list(&views(context, assets)?)
     },
 };
 

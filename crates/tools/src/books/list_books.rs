@@ -8,7 +8,7 @@ use super::BACKEND;
 use crate::{
     Family, Hints, Tool, arguments,
     policy::{Access, Audience},
-    registry::reply,
+    registry::reply_list,
     schema,
 };
 
@@ -33,7 +33,7 @@ pub(crate) const TOOL: Tool = Tool {
             created_at: book.created_at.to_string(),
             status: book.status.word(),
         };
-        reply(&books.into_iter().map(view).collect::<Vec<_>>())
+        reply_list(&books.into_iter().map(view).collect::<Vec<_>>())
     },
 };
 

@@ -19,6 +19,8 @@ mod write_summary;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::{Map, Value};
+use shelf_base::book_names::{is_book_id, is_book_path};
 use shelf_engine::Asset;
 
 use crate::{Context, Tool, family::ToolError};
@@ -46,6 +48,24 @@ pub(crate) const TOOLS: &[Tool] = &[
 /// Tools beyond the contract, for build pipelines.
 pub(crate) const EXTRAS: &[Tool] = &[plan_build::TOOL, batch_hashes::TOOL, book_history::TOOL];
 
+/// The path that arguments are about, as far as they name one in the right form, for an error that comes before they are read.
+fn file_meant(arguments: &Map<String, Value>) -> Option<String> {
+    let text = |name: &str| arguments.get(name).and_then(Value::as_str);
+    match (text("path"), text("chapter_id"), text("asset_type"), text("filename")) {
+        (Some(path), ..) => Some(path.to_owned()),
+        (None, Some(chapter), ..) => Some(format!("chapters/{chapter}/.summary.md")),
+        (None, None, Some(kind), Some(name)) => Some(format!("assets/{kind}/{name}")),
+        _ => None,
+    }
+}
+
+/// The same with the book, as replies show it.
+pub(crate) fn meant(arguments: &Map<String, Value>) -> Option<String> {
+    let book = arguments.get("book_id").and_then(Value::as_str).filter(|book| is_book_id(book))?;
+    let file = file_meant(arguments).filter(|path| is_book_path(path));
+    Some(file.map_or_else(|| format!("books/{book}"), |path| format!("books/{book}/{path}")))
+}
+
 /// An asset, as two tools show it.
 #[derive(Serialize, JsonSchema)]
 struct AssetView {
@@ -71,7 +91,7 @@ struct AssetView {
 
 /// Assets with their addresses.
 fn views(context: &Context<'_>, assets: Vec<Asset>) -> Result<Vec<AssetView>, ToolError> {
-    let urls = context.library.asset_urls(context.caller, &assets)?;
+    let urls = context.library.asset_urls(context.caller, &assets, context.upload_door)?;
     let view = |(asset, cdn_url): (Asset, String)| AssetView {
         cdn_url,
         file_size: asset.size,

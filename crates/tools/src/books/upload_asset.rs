@@ -29,7 +29,8 @@ pub(crate) const TOOL: Tool = Tool {
         let request = UploadRequest { book: book_id, kind: asset_type, filename, binary_data, file_size };
         match library.upload_asset(caller, &request, context.call)? {
             Ok(asset) => {
-                let cdn_url = library.asset_urls(caller, std::slice::from_ref(&asset))?.pop();
+                let cdn_url =
+                    library.asset_urls(caller, std::slice::from_ref(&asset), context.upload_door)?.pop();
                 reply(&Reply {
                     cdn_url: cdn_url.unwrap_or_default(),
                     file_size: Some(asset.size),
@@ -73,6 +74,7 @@ struct Arguments {
     /// Base64-encoded binary content, for less than 10 MB
     binary_data: Option<String>,
     /// File size in bytes, for an upload to a URL
+    #[schemars(range(min = 1))]
     file_size: Option<u64>,
 }
 

@@ -24,7 +24,7 @@ pub(crate) const TOOL: Tool = Tool {
     output: schema::of::<Reply>,
     run: |context, arguments| {
         let Arguments {} = arguments::read(arguments)?;
-        let (records, findings) = context.library.audit_for(context.caller)?;
+        let (records, findings) = context.library.audit_for(context.caller, context.call)?;
         let truncated = findings.len() > MOST;
         reply(&Reply {
             sound: findings.is_empty(),

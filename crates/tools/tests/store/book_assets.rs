@@ -250,14 +250,14 @@ fn addresses_that_were_changed_or_have_expired_are_refused() {
         let changed = String::from_utf8(changed).unwrap();
         // The last character of base64 carries bits that do not count.
         if changed != ticket && at + 1 < ticket.len() {
-            assert_eq!(refused(&changed), "PermissionError", "changed at {at}");
+            assert_eq!(refused(&changed), "ValidationError", "changed at {at}");
         }
     }
     let clock = library.clock.as_ref().unwrap();
     clock.advance(Duration::from_secs(3_599));
     assert!(library.library.open_upload(&ticket, None).is_ok());
     clock.advance(Duration::from_secs(2));
-    assert_eq!(refused(&ticket), "PermissionError");
+    assert_eq!(refused(&ticket), "ValidationError");
 }
 
 #[test]
@@ -269,7 +269,7 @@ fn an_upload_of_a_deactivated_account_is_refused() {
     let reply = library.ok_as(&caller, "upload_asset", arguments);
     let ticket = reply["upload_url"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
     library.ok("update_user_tool", json!({ "user_id": user.id.to_string(), "is_active": false }));
-    assert_eq!(send(&library.library, &ticket, b"abc").unwrap_err().name(), "PermissionError");
+    assert_eq!(send(&library.library, &ticket, b"abc").unwrap_err().name(), "ValidationError");
 }
 
 #[test]
