@@ -96,7 +96,15 @@ pub(super) fn reading(
             html! { (sheets::pages(host, request, shown, &text)) (more_lines(shown, &text, request)) };
         return Ok((pages, sheets::list(&text)));
     }
-    let symbols = if code::is_code(mime, shown.path()) { symbols(host, shown) } else { none };
+    let symbols = match code::is_code(mime, shown.path()) {
+        true if is_whole => symbols(host, shown),
+        // To find the definitions of a long file takes longer than to show a part of it.
+        true if host.may("getStructure") && shown.hash.is_none() => {
+            let map = links::with(&links::document(shown.id), &[("view", "map")]);
+            html! { aside.outline aria-label="Outline" { h2 { "Outline" } p { a href=(map) { "All definitions" } } } }
+        }
+        _ => none,
+    };
     Ok((by_lines(shown, &text, request), symbols))
 }
 
