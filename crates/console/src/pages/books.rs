@@ -66,11 +66,24 @@ fn must_write(host: &dyn Host) -> Result<(), ErrorReply> {
     Err(super::problem(Kind::Denied, "You may read this book, but not write to it."))
 }
 
-/// What a book and its texts are called, by their paths: as the headings of the texts say.
+/// What the texts of a book are called, by their paths: as their first heading says, or the title before it.
 fn titles(host: &dyn Host, book: &str) -> BTreeMap<String, String> {
-    let found = ask(host, "list", json!({ "collection": book, "limit": 1_000 })).unwrap_or_default();
-    let documents = found.list("documents").iter();
-    documents.map(|one| (one.text("path").to_owned(), super::document::title(one).to_owned())).collect()
+    let asked = json!({ "book_id": book, "pattern": "^(# |title:)", "max_results": 1_000 });
+    let found = ask(host, "grep_search", asked).unwrap_or_default();
+    let start = format!("books/{book}/");
+    let mut titles = BTreeMap::new();
+    for line in found.as_array().into_iter().flatten() {
+        let path = line.text("file_path");
+        let text = line.text("matched_line");
+        let title = text.strip_prefix("title:").or_else(|| text.strip_prefix('#')).unwrap_or(text);
+        let title = title.trim().trim_matches(['"', '\'']);
+        if !title.is_empty() {
+            titles
+                .entry(path.strip_prefix(&start).unwrap_or(path).to_owned())
+                .or_insert_with(|| title.to_owned());
+        }
+    }
+    titles
 }
 
 /// What a book is called.

@@ -5,7 +5,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
 use crate::{
-    console::{Browser, PASSWORD, password_form, store, user},
+    console::{Browser, password_form, store, user},
     http::Server,
 };
 
@@ -177,7 +177,6 @@ fn a_form_that_fails_keeps_what_was_typed() {
             && !page.contains("Not signed in"),
         "{page}"
     );
-    let _ = PASSWORD;
     let page = root.page("/admin");
     let row = page.split("<tr>").find(|row| row.contains("root@example.com")).unwrap();
     let id = between(row, "name=\"id\" value=\"", "\"");
@@ -205,7 +204,7 @@ fn lessons_are_begun_titled_and_linked_in_the_reading_view() {
     assert_eq!(write(two, "%23+Frogs%0D%0A").0, 303);
     assert_eq!(write(two, "%23+Newts%0D%0A").0, 409, "a new lesson takes no other one's place");
     let read = alice.page(&format!("/books/lake/{one}"));
-    assert!(read.contains(&format!("href=\"/books/lake/{two}\">next</a>")), "{read}");
+    assert!(read.contains(&format!("<p><a href=\"/books/lake/{two}\"")), "{read}");
     assert!(read.contains("Frogs →"), "{read}");
     let contents = alice.page("/books/lake");
     assert!(contents.contains(">Herons</a>") && contents.contains(">Frogs</a>"), "{contents}");
@@ -263,9 +262,7 @@ fn a_resource_is_cited_by_its_parts_and_by_the_address_of_its_kind() {
     let whole = between(&parts, "href=\"/cite?address=", "\"");
     assert!(!owner.page(&format!("/cite?address={whole}")).contains("No evidence"));
     // Only an address with a hash says what the source had.
-    let (_, described) =
-        server.tool("x", "describe_document", &json!({ "document_id": added["document_id"] }));
-    let hash = described["document"]["hash"].as_str().unwrap();
+    let hash = added["hash"].as_str().unwrap_or_else(|| panic!("{added}"));
     let known = owner.page(&format!("/cite?address=text://{hash}%23lines=1-1"));
     assert!(known.contains("still has the content"), "{known}");
     let unknown = owner.page("/cite?address=text://birds%23lines=1-1");
@@ -280,7 +277,7 @@ fn the_source_of_a_page_of_html_is_what_was_written() {
     let folder = tempfile::tempdir().unwrap();
     let (server, ids) = at_home(folder.path(), &[("a.html", "<html><body><h1>Old page</h1></body></html>")]);
     let page = Browser::new(&server).page(&format!("/d/{}?view=source", ids[0]));
-    assert!(page.contains("&lt;h1&gt;") || page.contains("&lt;") && page.contains("h1"), "{page}");
+    assert!(page.contains("&lt;h1&gt;Old page"), "{page}");
     assert!(!page.contains("text that was extracted"), "{page}");
 }
 
