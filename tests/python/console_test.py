@@ -220,6 +220,11 @@ def check_keys(page, server, ids):
     page.reload()
     assert page.evaluate("document.documentElement.dataset.theme") == theme, "the choice of theme stays"
     page.locator("[data-theme-switch]").last.click()
+    page.goto(server.url + f"/d/{ids['heron']}#L3")
+    page.wait_for_url("**lines=3-3**")
+    expect(page.locator(".prose .hit")).to_contain_text("The heron waits")
+    page.goto(server.url + f"/d/{ids['code']}?lines=5-7#L5")
+    expect(page.locator(".line.marked")).to_have_count(3)
 
 
 def check_upload(page, server, folder):
@@ -232,12 +237,31 @@ def check_upload(page, server, folder):
         page.locator("input[webkitdirectory]").set_input_files(str(files))
     page.goto(server.url + "/c/default?folder=upload/inner/")
     expect(page.locator("table.data tbody tr")).to_have_count(5)
+    # What is too large is not sent, and it is said why.
+    page.goto(server.url + "/c/default?folder=upload/")
+    expect(page.locator("tr[data-folder] a")).to_have_text(["inner/"])
+    large = pathlib.Path(folder) / "large.bin"
+    with large.open("wb") as file:
+        file.truncate(40_000_000)
+    sent = []
+    page.on("request", lambda request: request.method == "POST" and sent.append(request.url))
+    page.locator("input[multiple]:not([webkitdirectory])").set_input_files(str(large))
+    expect(page.locator("[data-progress]")).to_contain_text("large.bin was not sent")
+    assert not sent, sent
+    # Files that are dropped beside the place for them do not take the page's place.
+    stopped = page.evaluate("""() => {
+      const data = new DataTransfer();
+      data.items.add(new File(['x'], 'x.txt'));
+      return !document.body.dispatchEvent(new DragEvent('dragover', { bubbles: true, cancelable: true, dataTransfer: data }));
+    }""")
+    assert stopped, "the browser would open the file"
 
 
 def check_editor(page, server):
     path = "/books/birds-of-the-lake/lessons/part-1/chapter-01/lesson-03.md"
     page.goto(server.url + path + "?edit=1")
     page.locator("textarea").fill("# Mine\n")
+    assert page.evaluate("!dispatchEvent(new Event('beforeunload', { cancelable: true }))"), "it is asked before leaving"
     server.tool("write_content", book_id="birds-of-the-lake", path="lessons/part-1/chapter-01/lesson-03.md", content="# Theirs\n")
     page.get_by_role("button", name="Save").click()
     expect(page.locator(".refusal")).to_contain_text("Somebody else changed")
@@ -357,6 +381,17 @@ def check_palette(page, server, ids):
     page.keyboard.type("versions")
     page.keyboard.press("Enter")
     page.wait_for_url("**view=versions")
+    # Actions of other pages are reached too.
+    page.keyboard.press("Control+k")
+    page.keyboard.type("make a user")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/admin#make")
+    expect(page.get_by_label("Email address")).to_be_visible()
+    page.goto(server.url + "/c/default")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("zip")
+    expect(page.locator("dialog li").first).to_have_text("Download as ZIP")
+    page.keyboard.press("Escape")
     theme = page.evaluate("document.documentElement.dataset.theme")
     page.keyboard.press("Control+k")
     page.keyboard.type("light or")
@@ -532,11 +567,18 @@ def check_people(browser, folder):
         page.get_by_role("button", name="Make the token").first.click()
         key = re.search(r"pat_live_[\w-]{32}", page.content()).group(0)
         server.tool("add", token=key, name=f"by-{scripts}.txt", content="from an agent about ospreys")
+        if scripts:
+            page.reload()
+            assert key not in page.content(), "shown once"
+            expect(page.locator("table.data tbody tr")).to_have_count(1)
         page.goto(server.url + "/search?q=ospreys")
         assert page.locator(".hit-item").count() >= 1
         page.goto(server.url + "/tokens")
         page.get_by_role("button", name="Revoke").first.click()
+        expect(page.locator("main")).to_contain_text("cannot be undone")
+        page.get_by_role("button", name="Revoke the token").click()
         page.wait_for_url("**/tokens")
+        expect(page.locator("table.data")).to_contain_text("ended")
         page.get_by_role("button", name="Sign out").last.click()
         page.wait_for_url("**/sign-in")
         assert page.goto(server.url + "/tokens").status == 401

@@ -21,7 +21,9 @@ use crate::{
 /// How long a link to the console works, in seconds.
 const LINK_SECONDS: u64 = 30;
 /// How long a browser keeps acting with a pasted token, in seconds.
-const TOKEN_SECONDS: u64 = 12 * 60 * 60;
+pub const CONSOLE_TOKEN_SECONDS: u64 = 12 * 60 * 60;
+/// How long a session of the console lasts, in seconds.
+pub const CONSOLE_SESSION_SECONDS: u64 = REFRESH_SECONDS;
 
 /// Starts a console session with a password and returns the text of the cookie.
 pub fn console_log_in(catalog: &dyn Accounts, name: &str, password: &str, now: Moment) -> Result<Secret> {
@@ -36,7 +38,7 @@ pub fn console_log_in(catalog: &dyn Accounts, name: &str, password: &str, now: M
 pub fn console_with_token(catalog: &dyn Accounts, text: &str, now: Moment) -> Result<Secret, AuthError> {
     let pass = token::verify(catalog, text, now)?;
     let id = Digest::of(text.as_bytes()).to_string();
-    let until = later(now, TOKEN_SECONDS);
+    let until = later(now, CONSOLE_TOKEN_SECONDS);
     signed(catalog, pass.account(), SessionId::fresh(), Use::Token, id, (now, until)).map_err(refused)
 }
 

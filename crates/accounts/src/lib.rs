@@ -13,7 +13,10 @@ mod session;
 mod token;
 mod web_token;
 
-pub use console::{console_link, console_log_in, console_with_token, redeem_link, verify_console};
+pub use console::{
+    CONSOLE_SESSION_SECONDS, CONSOLE_TOKEN_SECONDS, console_link, console_log_in, console_with_token,
+    redeem_link, verify_console,
+};
 pub use error::{AuthError, Error};
 pub use pass::{Bearer, Pass};
 pub use password::Password;

@@ -104,6 +104,16 @@ function markLines() {
   const range = /^#L(\d+)(?:-L?(\d+))?$/.exec(location.hash);
   if (!range) return;
   const [first, last] = [Number(range[1]), Number(range[2] ?? range[1])];
+  const asked = new URLSearchParams(location.search);
+  // The server has marked the range of the address; its first line as a fragment only says where to look.
+  if (asked.get('lines')?.split('-')[0] === range[1] && !range[2]) { ($('.marked, .hit') ?? document.getElementById(`L${first}`))?.scrollIntoView({ block: 'center' }); return; }
+  // Where lines have no places of their own, as in prose or on another page of a long text, the server marks them.
+  if (!document.getElementById(`L${first}`) && $('.document .prose, .document .code, .document .page') && asked.get('lines') !== `${first}-${last}`) {
+    asked.set('lines', `${first}-${last}`);
+    asked.delete('from');
+    location.replace(`${location.pathname}?${asked}${location.hash}`);
+    return;
+  }
   for (const line of all('.line.marked')) line.classList.remove('marked');
   for (let number = first; number <= Math.min(last, first + 5000); number += 1) document.getElementById(`L${number}`)?.classList.add('marked');
   document.getElementById(`L${first}`)?.scrollIntoView({ block: 'center' });
@@ -136,47 +146,103 @@ async function entries(items) {
   for (const entry of [...items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean)) await visit(entry, '');
   return found;
 }
-function send(file, name, area, bar) {
+function send(file, name, area, told, stop) {
   return new Promise((done) => {
     const request = new XMLHttpRequest();
     const { to = '/upload', collection } = area.dataset;
-    request.open('POST', `${to}?${new URLSearchParams(collection ? { collection, name } : { name })}`);
+    request.open('POST', `${to}?${new URLSearchParams({ ...(collection && { collection }), name, part: 'upload' })}`);
     request.setRequestHeader('x-proof', proof());
     request.setRequestHeader('content-type', 'application/octet-stream');
-    request.upload.addEventListener('progress', (event) => { if (event.lengthComputable) bar.value = event.loaded / event.total; });
-    request.addEventListener('load', () => done(request.status === 200 ? '' : `${request.status} ${request.statusText}`));
+    request.upload.addEventListener('progress', (event) => { told(event.loaded); });
+    request.addEventListener('load', () => done(request.status === 200 ? '' : reason(request)));
     request.addEventListener('error', () => done('the connection broke'));
+    request.addEventListener('abort', () => done('stopped'));
+    stop.addEventListener('abort', () => request.abort());
     request.send(file);
   });
 }
+// Why a file was refused, in the words of the server.
+function reason(request) {
+  const kind = request.getResponseHeader('content-type') ?? '';
+  if (kind.startsWith('text/html')) { const page = new DOMParser().parseFromString(request.responseText, 'text/html'); return page.querySelector('.state p')?.textContent ?? request.statusText; }
+  try { return JSON.parse(request.responseText).error.message; } catch { return `${request.status} ${request.statusText}`; }
+}
+const size = (bytes) => `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
 for (const area of all('[data-drop]')) {
   area.hidden = false;
   const list = $('[data-progress]', area);
+  const total = $('[data-total]', area);
+  const most = Number(area.dataset.most);
+  const tell = (text) => list.append(element('li', { className: 'bad', textContent: text }));
   const take = async (files) => {
-    let failed = 0;
-    const waiting = [...files];
+    const chosen = [...files];
+    if (!chosen.length) return;
+    list.replaceChildren();
+    const large = chosen.filter(([file]) => most && file.size > most);
+    for (const [file, path] of large) tell(`${path} was not sent: it has ${size(file.size)}, and a browser may send ${size(most)}. shelf add has no such limit.`);
+    const waiting = chosen.filter((one) => !large.includes(one));
+    const stop = new AbortController();
+    const count = waiting.length;
+    const bytes = waiting.reduce((sum, [file]) => sum + file.size, 0);
+    const sent = new Map();
+    let [stored, failed] = [0, large.length];
+    const show = () => {
+      const now = [...sent.values()].reduce((sum, part) => sum + part, 0);
+      $('progress', total).value = bytes ? Math.min(now / bytes, 1) : stored / Math.max(count, 1);
+      $('span', total).textContent = `${stored} of ${count} files stored, ${size(now)} of ${size(bytes)}`;
+    };
+    $('[data-stop]', total).onclick = () => stop.abort();
+    total.hidden = !count;
+    show();
     const worker = async () => {
-      for (let next = waiting.shift(); next; next = waiting.shift()) {
+      for (let next = waiting.shift(); next && !stop.signal.aborted; next = waiting.shift()) {
         const [file, path] = next;
-        const row = document.createElement('li');
-        const bar = Object.assign(document.createElement('progress'), { max: 1, value: 0 });
-        const text = document.createElement('span');
-        text.textContent = path;
-        row.append(bar, text);
-        list.prepend(row);
-        const problem = await send(file, (area.dataset.folder ?? '') + path, area, bar);
-        if (problem) { failed += 1; text.textContent = `${path}: ${problem}`; } else row.remove();
+        const problem = await send(file, (area.dataset.folder ?? '') + path, area, (loaded) => { sent.set(path, Math.min(loaded, file.size)); show(); }, stop.signal);
+        if (problem === 'stopped') sent.delete(path);
+        else if (problem) { failed += 1; tell(`${path}: ${problem}`); } else { stored += 1; sent.set(path, file.size); }
+        show();
       }
     };
-    const count = waiting.length;
     await Promise.all([worker(), worker(), worker()]);
-    say(`${count - failed} stored${failed ? `, ${failed} failed` : ''}`);
-    if (!failed && count) location.reload();
+    total.hidden = true;
+    say(`${stored} stored${failed ? `, ${failed} not` : ''}${stop.signal.aborted ? ', stopped' : ''}`);
+    if (!failed && !stop.signal.aborted && count) location.reload();
+    else if (stop.signal.aborted) tell(`Stopped: ${stored} of ${count} files are stored. Load the page again to see them.`);
   };
   area.addEventListener('dragover', (event) => { event.preventDefault(); area.classList.add('over'); });
   area.addEventListener('dragleave', () => area.classList.remove('over'));
-  area.addEventListener('drop', async (event) => { event.preventDefault(); area.classList.remove('over'); take(await entries(event.dataTransfer.items)); });
+  const drop = async (event) => { event.preventDefault(); event.stopPropagation(); area.classList.remove('over'); take(await entries(event.dataTransfer.items)); };
+  area.addEventListener('drop', drop);
+  // On a page with one place for files, a file may be dropped anywhere.
+  if (all('[data-drop]').length === 1) addEventListener('drop', (event) => { if (event.dataTransfer?.types.includes('Files')) drop(event); });
   for (const pick of all('[data-pick]', area)) pick.addEventListener('change', () => take([...pick.files].map((file) => [file, file.webkitRelativePath || file.name])));
+}
+
+// A file that is dropped beside the place for it must not take the page's place.
+for (const name of ['dragover', 'drop']) addEventListener(name, (event) => { if (event.dataTransfer?.types.includes('Files')) event.preventDefault(); });
+
+// What an address names is opened: a form that is folded in.
+function unfoldTarget() {
+  const target = location.hash.length > 1 ? document.getElementById(location.hash.slice(1)) : undefined;
+  if (!target) return;
+  if (target.matches('details')) target.open = true;
+  if (target.matches('details, form, .drop')) { target.scrollIntoView({ block: 'center' }); $('input:not([type=hidden]), label.link', target)?.focus(); }
+}
+addEventListener('hashchange', unfoldTarget);
+unfoldTarget();
+
+// A page that was made by a form is not made again when it is loaded again.
+const made = $('[data-at]');
+if (made) history.replaceState(null, '', made.dataset.at);
+
+// A text that is not saved yet is not left by mistake.
+const draft = $('[data-unsaved] textarea');
+if (draft) {
+  const form = draft.form;
+  let unsaved = form.dataset.unsaved === '1';
+  draft.addEventListener('input', () => { unsaved = true; });
+  form.addEventListener('submit', () => { unsaved = false; });
+  addEventListener('beforeunload', (event) => { if (unsaved) event.preventDefault(); });
 }
 
 // Live activity: the server sends rows as soon as they are there. A page that nobody looks at does not listen.
@@ -305,7 +371,7 @@ function palette() {
   const act = (target) => { if (target.href) location.href = target.href; else if (target.matches('summary')) { target.parentElement.open = true; target.focus(); } else target.click(); };
   const seen = (target) => target.getClientRects().length || target.closest('.side, .menu');
   const names = new Set();
-  const places = all('.side a, .side button, .tabs a, main .actions a, main .actions button, main summary, main form:not(.filters) > button, main p > button').filter(seen)
+  const places = all('.side a, .side button, .tabs a, main .actions a, main .actions button, main [data-act], main summary, main form:not(.filters) > button, main p > button, .side [data-places] a').filter(seen)
     .map((target) => [(target.getAttribute('aria-label') ?? target.innerText ?? '').trim() || target.textContent.trim(), target])
     .filter(([name, target]) => name && !target.disabled && !names.has(name) && names.add(name));
   const input = element('input', { type: 'search', placeholder: 'Go to, or search for' });

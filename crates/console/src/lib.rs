@@ -19,6 +19,7 @@ mod request;
 mod words;
 
 pub use assets::asset;
+pub use frame::refused;
 pub use host::{AccountAction, Host, Visitor};
 pub use pages::{Door, respond, sign_in};
 pub use reply::Reply;

@@ -70,6 +70,25 @@ pub(crate) fn own(path: Option<&str>) -> &str {
     path.filter(|path| is_own(path)).unwrap_or("/")
 }
 
+/// A relative path, seen from the folder of a document.
+pub(crate) fn joined(document: &str, path: &str) -> String {
+    if path.starts_with('/') {
+        return path.to_owned();
+    }
+    let mut parts: Vec<&str> = document.split('/').collect();
+    parts.pop();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,5 +104,14 @@ mod tests {
         assert_eq!(with("/search", &[("q", "a b&c"), ("tag", "")]), "/search?q=a%20b%26c");
         assert_eq!(lines("x", 3, 9), "/d/x?lines=3-9#L3");
         assert_eq!(collection("my notes", "a/b/"), "/c/my%20notes?folder=a%2Fb%2F");
+    }
+
+    #[test]
+    fn links_are_seen_from_their_document() {
+        assert_eq!(joined("a/b/c.md", "d.md"), "a/b/d.md");
+        assert_eq!(joined("a/b/c.md", "../d.md"), "a/d.md");
+        assert_eq!(joined("c.md", "./x/d.md"), "x/d.md");
+        assert_eq!(joined("c.md", "../../../etc/passwd"), "etc/passwd");
+        assert_eq!(joined("/home/u/c.md", "d.md"), "/home/u/d.md");
     }
 }

@@ -38,11 +38,11 @@ pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(number), if number == 1 { one } else { many })
 }
 
-/// A time as a day and a minute: `2026-01-31 14:05`.
+/// A time as a day and a minute, which are those of UTC: `2026-01-31 14:05 UTC`.
 pub(crate) fn time(text: &str) -> String {
     let (day, rest) = text.split_once('T').unwrap_or((text, ""));
     let minute: String = rest.chars().take(5).collect();
-    if minute.is_empty() { day.to_owned() } else { format!("{day} {minute}") }
+    if minute.is_empty() { day.to_owned() } else { format!("{day} {minute} UTC") }
 }
 
 /// How long ago a time was.
@@ -165,11 +165,11 @@ mod tests {
         }
         assert_eq!((count(7), count(1_234_567)), ("7".into(), "1\u{202f}234\u{202f}567".into()));
         assert_eq!(counted(1, "file", "files"), "1 file");
-        assert_eq!(time("2026-01-31T14:05:09Z"), "2026-01-31 14:05");
+        assert_eq!(time("2026-01-31T14:05:09Z"), "2026-01-31 14:05 UTC");
         let now: Moment = "2026-01-31T14:05:09Z".parse().unwrap();
         assert_eq!(ago("2026-01-31T14:03:09Z", now), "2 min ago");
         assert_eq!(ago("2026-01-29T14:03:09Z", now), "2 days ago");
-        assert_eq!(ago("2025-01-29T14:03:09Z", now), "2025-01-29 14:03");
+        assert_eq!(ago("2025-01-29T14:03:09Z", now), "2025-01-29 14:03 UTC");
         assert_eq!(ago("nonsense", now), "nonsense");
     }
 

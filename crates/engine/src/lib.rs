@@ -91,7 +91,9 @@ pub use search::{
     Correction, FoundPassage, PassageReply, PassageRequest, SearchHit, SearchKind, SearchReply,
     SearchRequest, Searched, Snippet, SnippetLine,
 };
-pub use shelf_accounts::{AuthError, Bearer, Minted, Pass, Tokens};
+pub use shelf_accounts::{
+    AuthError, Bearer, CONSOLE_SESSION_SECONDS, CONSOLE_TOKEN_SECONDS, Minted, Pass, Tokens,
+};
 pub use shelf_catalog::{
     Account, BookChange, BookStatus, Collection, CollectionSummary, Document, Facet, Facets, Filter, Folder,
     FolderContent, Metadata, Operation, Order, Record, RecordFilter, SessionRow, Snapshot, SortBy, Subject,

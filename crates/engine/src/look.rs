@@ -194,12 +194,13 @@ impl Library {
         Ok(found.map(|(text, _)| part(&text.text, &text.pages, text.as_stored, first_line, most)))
     }
 
-    /// What stands in a folder of a collection. Folders that hold nothing but one folder are passed through.
+    /// What stands in a folder of a collection. Folders that hold nothing but one folder are passed through, unless exactly
+    /// that folder is asked for.
     pub fn browse(
         &self,
         caller: &Caller,
         collection: &str,
-        folder: &str,
+        (folder, exact): (&str, bool),
         (sort, order): (SortBy, Order),
         (limit, offset): (usize, u64),
     ) -> Result<FolderReply> {
@@ -217,7 +218,8 @@ impl Library {
         let scope = caller.pass.scope();
         let sequence = self.catalog.sequence()?;
         // All paths stand between the first and the last, so what these two share is shared by all.
-        if let Some((first, last)) = self.catalog.ends(scope, collection, &folder)? {
+        let ends = if exact { None } else { self.catalog.ends(scope, collection, &folder)? };
+        if let Some((first, last)) = ends {
             let shared = shared_folder(&first, &last);
             if shared.len() > folder.len() {
                 shared.clone_into(&mut folder);

@@ -3,11 +3,17 @@
 use maud::{Markup, html};
 use serde_json::{Value, json};
 use shelf_base::Kind;
+use shelf_tools::ErrorReply;
 
-use super::{Answer, ask, invalid, now};
+use super::{Answer, ask, confirm, invalid, now};
 use crate::{Host, Reply, Request, fields::Fields, frame, links, words};
 
 pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
+    show(host, request, None)
+}
+
+/// The page, with the reason why a form that it has was refused.
+fn show(host: &dyn Host, request: &Request, refusal: Option<&ErrorReply>) -> Answer {
     must_administer(host)?;
     if request.query("part") == Some("run") {
         return Ok(Reply::html(200, run(host, request)?));
@@ -20,22 +26,25 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
     }?;
     let status = ask(host, "status", json!({ "detailed": true }))?;
     let done = run(host, request)?;
-    Ok(frame::page(
+    let typed = |name: &str| request.field(name).unwrap_or_default();
+    Ok(frame::with_status(
         host,
         request,
+        refusal.map_or(200, |error| error.kind.row().status),
         "Administration",
         html! {
             h1 { "Administration" }
+            @if let Some(error) = refusal { p.refusal role="alert" { (frame::told(&error.message)) } }
             h2 { "Users" }
             form.filters { label { "Find " input name="user" value=(matching) placeholder="name or address"; } button { "Find" } }
             (user_table(host, users.value.as_array().map_or(&[][..], Vec::as_slice), matching))
             @if let Some(total @ 1..) = users.about.get("total").and_then(Value::as_u64) { p.note { (words::counted(total, "user", "users")) "." } }
-            @if host.may("create_user") { details { summary { "Make a user" } form.stack method="post" action="/admin/create" {
+            @if host.may("create_user") { details id="make" open[refusal.is_some()] { summary { "Make a user" } form.stack method="post" action="/admin/create" {
                 (frame::proof(host))
-                label { "Name" input name="username" required maxlength="64" autocomplete="off"; }
-                label { "Email address" input name="email" type="email" required autocomplete="off"; }
+                label { "Name" input name="username" required maxlength="64" autocomplete="off" value=(typed("username")); }
+                label { "Email address" input name="email" type="email" required autocomplete="off" value=(typed("email")); }
                 label { "First password, at least 10 characters" input name="password" type="password" required minlength="10" autocomplete="new-password"; }
-                label.check { input type="checkbox" name="is_superuser" value="1"; " administrator" }
+                label.check { input type="checkbox" name="is_superuser" value="1" checked[!typed("is_superuser").is_empty()]; " administrator" }
                 p { button.primary { "Make the user" } }
             } } }
             h2 { "Health" }
@@ -57,7 +66,7 @@ const RUNS: [(&str, &str, &str); 3] = [
 ];
 
 /// The result of the work that an address asks for.
-fn run(host: &dyn Host, request: &Request) -> Result<Markup, shelf_tools::ErrorReply> {
+fn run(host: &dyn Host, request: &Request) -> Result<Markup, ErrorReply> {
     match request.query("run") {
         Some("check") => check(host),
         Some("audit") => audit(host),
@@ -66,7 +75,7 @@ fn run(host: &dyn Host, request: &Request) -> Result<Markup, shelf_tools::ErrorR
     }
 }
 
-fn check(host: &dyn Host) -> Result<Markup, shelf_tools::ErrorReply> {
+fn check(host: &dyn Host) -> Result<Markup, ErrorReply> {
     let found = ask(host, "check_library", json!({}))?;
     Ok(html! {
         div.state role="status" {
@@ -99,7 +108,8 @@ fn user_table(host: &dyn Host, users: &[Value], matching: &str) -> Markup {
                     td { (frame::when(user.text("created_at"), now())) }
                     td { @if host.may("update_user_tool") {
                         form.filters method="post" action="/admin/change" { (frame::proof(host)) input type="hidden" name="id" value=(user.text("id"));
-                            button.link name="do" value=(if active { "deactivate" } else { "activate" }) { @if active { "Deactivate" } @else { "Activate" } } }
+                            input type="hidden" name="name" value=(user.text("username"));
+                            button.link name="do" value=(if active { "deactivate" } else { "activate" }) { @if active { "Deactivate…" } @else { "Activate" } } }
                         details { summary.note { "New password" } form.filters method="post" action="/admin/change" { (frame::proof(host)) input type="hidden" name="id" value=(user.text("id"));
                             input type="password" name="password" minlength="10" required aria-label="New password" autocomplete="new-password"; button name="do" value="password" { "Set" } } }
                     } }
@@ -145,7 +155,7 @@ fn deepening(index: &Value) -> Markup {
     }
 }
 
-fn audit(host: &dyn Host) -> Result<Markup, shelf_tools::ErrorReply> {
+fn audit(host: &dyn Host) -> Result<Markup, ErrorReply> {
     let found = ask(host, "audit_journal", json!({}))?;
     Ok(html! {
         div.state role="status" {
@@ -155,18 +165,19 @@ fn audit(host: &dyn Host) -> Result<Markup, shelf_tools::ErrorReply> {
     })
 }
 
-fn gc(host: &dyn Host) -> Result<Markup, shelf_tools::ErrorReply> {
+fn gc(host: &dyn Host) -> Result<Markup, ErrorReply> {
     let plan = ask(host, "plan_gc", json!({}))?;
     Ok(html! {
         div.state role="status" {
             strong { "About " (words::bytes(plan.number("freed_bytes"))) " would become free" }
-            p { (words::counted(plan.number("contents"), "content", "contents")) " that nothing needs; " (words::counted(plan.number("packs_deleted"), "pack", "packs")) " deleted, " (words::count(plan.number("packs_rewritten"))) " rewritten. All " (words::counted(plan.number("kept_snapshots"), "snapshot", "snapshots")) " are kept." }
+            p { @if plan.number("contents") == 0 { "Everything that is stored is needed; " } @else { (words::counted(plan.number("contents"), "stored file", "stored files")) " that nothing refers to any more; " }
+                 (words::counted(plan.number("packs_deleted"), "pack", "packs")) " deleted, " (words::count(plan.number("packs_rewritten"))) " rewritten. All " (words::counted(plan.number("kept_snapshots"), "snapshot", "snapshots")) " are kept." }
             p { code { "shelf gc" } " does it." }
         }
     })
 }
 
-fn must_administer(host: &dyn Host) -> Result<(), shelf_tools::ErrorReply> {
+fn must_administer(host: &dyn Host) -> Result<(), ErrorReply> {
     if host.visitor().may_administer {
         return Ok(());
     }
@@ -178,7 +189,20 @@ pub(super) fn change(host: &dyn Host, request: &Request, action: &str) -> Answer
     let field = |name: &str| request.field(name).ok_or_else(|| invalid(format!("{name} is missing")));
     if action == "create" {
         let arguments = json!({ "username": field("username")?, "email": field("email")?, "password": field("password")?, "is_superuser": request.field("is_superuser").is_some() });
-        return ask(host, "create_user", arguments).map(|_| Reply::to("/admin"));
+        return match ask(host, "create_user", arguments) {
+            Ok(_) => Ok(Reply::to("/admin")),
+            Err(error) => show(host, request, Some(&error)),
+        };
+    }
+    if request.field("do") == Some("deactivate") && request.field("sure").is_none() {
+        let question = confirm::Question {
+            title: format!("Deactivate {}?", request.field("name").unwrap_or("this user")),
+            text: "Signing in, all sessions and all tokens of this user stop working at once. Documents and collections stay. The user can be activated again.",
+            button: "Deactivate the user",
+            fields: &["id", "do", "name"],
+            back: "/admin",
+        };
+        return Ok(confirm::page(host, request, &question));
     }
     let mut arguments = json!({ "user_id": field("id")? });
     match request.field("do") {

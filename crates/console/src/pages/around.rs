@@ -26,7 +26,7 @@ pub(super) fn nodes<'a>(nodes: &'a [Value], depth: usize, found: &mut Vec<(usize
 pub(super) fn map(host: &dyn Host, shown: &Shown<'_>) -> Markup {
     let structure = match ask(host, "getStructure", json!({ "resource_id": shown.id })) {
         Ok(structure) => structure,
-        Err(error) => return frame::empty("No map", html! { p { (words::plain(&error.message)) } }),
+        Err(error) => return frame::empty("No map", html! { p { (why(host, &error)) } }),
     };
     let mut found = Vec::new();
     nodes(structure.list("nodes"), 0, &mut found);
@@ -51,16 +51,24 @@ pub(super) fn neighbours(host: &dyn Host, shown: &Shown<'_>) -> Markup {
         ask(host, "graph", json!({ "node_key": key, "depth": 1, "reverse": reverse, "limit": LISTED }))
     };
     html! {
-        h2 { "What it leads to" } (list(side(false), &key, "It links to, imports and calls nothing."))
-        h2 { "What leads here" } (list(side(true), &key, "Nothing links to it."))
+        h2 { "What it leads to" } (list(host, side(false), &key, "It links to, imports and calls nothing."))
+        h2 { "What leads here" } (list(host, side(true), &key, "Nothing links to it."))
         h2 { "Similar documents" } (similar(host, &key))
     }
 }
 
-fn list(found: Result<Value, shelf_tools::ErrorReply>, key: &str, none: &str) -> Markup {
+/// Why there is nothing to show. Administrators see the documents of others, but only these see what surrounds them.
+fn why(host: &dyn Host, error: &shelf_tools::ErrorReply) -> String {
+    if host.visitor().may_administer && error.kind == shelf_base::Kind::NotFound {
+        return "This document is somebody else's: what surrounds it is shown to its owner only.".to_owned();
+    }
+    frame::told(&error.message)
+}
+
+fn list(host: &dyn Host, found: Result<Value, shelf_tools::ErrorReply>, key: &str, none: &str) -> Markup {
     let found = match found {
         Ok(found) => found,
-        Err(error) => return html! { p.note { (words::plain(&error.message)) } },
+        Err(error) => return html! { p.note { (why(host, &error)) } },
     };
     let relation = |node: &Value| {
         let key = node.text("node_key");
@@ -87,7 +95,7 @@ fn list(found: Result<Value, shelf_tools::ErrorReply>, key: &str, none: &str) ->
 fn similar(host: &dyn Host, key: &str) -> Markup {
     let asked = json!({ "node_key": key, "depth": 1, "relation": "SIMILAR_TO", "limit": SIMILAR });
     match ask(host, "graph", asked) {
-        Err(error) => html! { p.note { (words::plain(&error.message)) } },
+        Err(error) => html! { p.note { (why(host, &error)) } },
         Ok(found) => html! {
             @if found.list("connected_nodes").is_empty() { p.note { "No other document is much like it." } }
             ul.plain { @for node in found.list("connected_nodes") {

@@ -1,5 +1,7 @@
 //! Books: their chapters, reading, and writing without overwriting somebody else.
 
+use std::collections::BTreeMap;
+
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use maud::{Markup, html};
 use serde_json::{Value, json};
@@ -8,7 +10,7 @@ use shelf_tools::ErrorReply;
 
 use super::{Answer, ask, invalid, missing, now};
 use crate::{
-    Host, Reply, Request,
+    Host, Method, Reply, Request,
     fields::Fields,
     frame, links,
     render::{code, diff, markdown},
@@ -16,6 +18,9 @@ use crate::{
 };
 
 pub(super) fn list(host: &dyn Host, request: &Request) -> Answer {
+    if let (Some(book), Some(lesson)) = (request.query("book"), request.query("lesson")) {
+        return begin(host, book, lesson);
+    }
     let found = ask(host, "list_books", json!({}))?;
     let books = found.as_array().map_or(&[][..], Vec::as_slice);
     Ok(frame::page(
@@ -24,7 +29,7 @@ pub(super) fn list(host: &dyn Host, request: &Request) -> Answer {
         "Books",
         html! {
             h1 { "Books" }
-            @if books.is_empty() { (frame::empty("No books yet", html! { p { "The first lesson that is written to a book makes it: " code { "write_content" } " with a " code { "book_id" } ", or " code { "shelf books import" } "." } })) }
+            @if books.is_empty() { (frame::empty("No books yet", html! { p { "The first lesson that is written to a book makes it: here, by an agent, or with " code { "shelf books import" } "." } })) }
             @else { table.data {
                 thead { tr { th scope="col" { "Book" } th scope="col" { "Id" } th scope="col" { "State" } th scope="col" { "Made" } } }
                 tbody { @for book in books { tr {
@@ -32,8 +37,60 @@ pub(super) fn list(host: &dyn Host, request: &Request) -> Answer {
                     td { code { (book.text("book_id")) } } td { (book.text("status")) } td { (frame::when(book.text("created_at"), now())) }
                 } } }
             } }
+            @if host.may("write_content") { (new_lesson("")) }
         },
     ))
+}
+
+/// The form that begins a lesson; with the first one of a book the book is made.
+fn new_lesson(book: &str) -> Markup {
+    html! {
+        details id="write" { summary { "Write a lesson" } form.stack action="/books" {
+            label { "Book: small letters, digits and hyphens" input name="book" required minlength="3" maxlength="50" pattern="[a-z0-9]+(-[a-z0-9]+)*" value=(book) placeholder="birds-of-the-lake"; }
+            label { "Path in the book" input name="lesson" required maxlength="500" value="lessons/part-1/chapter-01/lesson-01.md"; }
+            button { "Write it" }
+        } }
+    }
+}
+
+/// The editor for the lesson that the form names.
+fn begin(host: &dyn Host, book: &str, lesson: &str) -> Answer {
+    must_write(host)?;
+    Ok(Reply::to(links::with(&address(book.trim(), lesson.trim().trim_start_matches('/')), &[("edit", "1")])))
+}
+
+fn must_write(host: &dyn Host) -> Result<(), ErrorReply> {
+    if host.may("write_content") {
+        return Ok(());
+    }
+    Err(super::problem(Kind::Denied, "You may read this book, but not write to it."))
+}
+
+/// What the texts of a book are called, by their paths: as their first heading says, or the title before it.
+fn titles(host: &dyn Host, book: &str) -> BTreeMap<String, String> {
+    let asked = json!({ "book_id": book, "pattern": "^(# |title:)", "max_results": 1_000 });
+    let found = ask(host, "grep_search", asked).unwrap_or_default();
+    let start = format!("books/{book}/");
+    let mut titles = BTreeMap::new();
+    for line in found.as_array().into_iter().flatten() {
+        let path = line.text("file_path");
+        let text = line.text("matched_line");
+        let title = text.strip_prefix("title:").or_else(|| text.strip_prefix('#')).unwrap_or(text);
+        let title = title.trim().trim_matches(['"', '\'']);
+        if !title.is_empty() {
+            titles
+                .entry(path.strip_prefix(&start).unwrap_or(path).to_owned())
+                .or_insert_with(|| title.to_owned());
+        }
+    }
+    titles
+}
+
+/// What a book is called.
+fn title_of(host: &dyn Host, book: &str) -> String {
+    let found = ask(host, "list_books", json!({})).unwrap_or_default();
+    let known = found.as_array().into_iter().flatten().find(|one| one.text("book_id") == book);
+    known.map(|one| one.text("title")).filter(|title| !title.is_empty()).unwrap_or(book).to_owned()
 }
 
 fn address(book: &str, path: &str) -> String {
@@ -72,20 +129,26 @@ pub(super) fn contents(host: &dyn Host, request: &Request, book: &str) -> Answer
             _ => folders.push((folder, vec![path])),
         }
     }
+    let (title, titles) = (title_of(host, book), titles(host, book));
+    let name = |path: &str| {
+        let title = titles.get(path).map_or("", String::as_str);
+        words::plain(if title.is_empty() { last_part(path) } else { title })
+    };
     Ok(frame::page(
         host,
         request,
-        book,
+        &title,
         html! {
             nav.crumbs { a href="/books" { "Books" } }
-            h1 { (words::plain(book)) }
+            h1 { (words::plain(&title)) }
             p.actions { a href=(links::with(&address(book, ""), &[("archive", "1")])) { "Download as ZIP" }
                 a href=(links::with("/search", &[("collection", book)])) { "Search in it" }
                 a href=(links::with("/activity", &[("collection", book)])) { "What happened" } }
             @for (folder, inner) in &folders {
                 h2 { (words::plain(if folder.is_empty() { "Book" } else { folder })) }
-                ul.plain { @for path in inner { li { a href=(address(book, path)) { (words::plain(path.rsplit('/').next().unwrap_or(path))) } } } }
+                ul.plain { @for path in inner { li { a href=(address(book, path)) { (name(path)) } @if name(path) != last_part(path) { " " span.note { (words::plain(last_part(path))) } } } } }
             }
+            @if host.may("write_content") { (new_lesson(book)) }
             (asset_table(host, request, book, assets))
         },
     ))
@@ -112,9 +175,9 @@ fn asset_table(host: &dyn Host, request: &Request, book: &str, assets: &[Value])
                 } } } } }
         } @else if may_add { p.note { "None yet." } }
         @if may_add { details { summary { "Add assets" }
-            @for (kind, name) in ASSETS { div.drop data-drop="" data-to=(format!("{}/assets/{kind}", address(book, ""))) hidden {
+            @for (kind, name) in ASSETS { div.drop data-drop="" data-most="10485759" data-to=(format!("{}/assets/{kind}", address(book, ""))) hidden {
                 p { "Drop " (name) " here or " label.link { "choose files" input type="file" multiple hidden data-pick=""; } "." }
-                ul.progress data-progress="" aria-live="polite" {}
+                (super::upload::progress())
             } }
             p.note { "Below 10 MB each; larger ones are sent by " code { "shelf books" } " or an agent's " code { "upload_asset" } ". The same name again makes a new version." }
         } }
@@ -184,23 +247,41 @@ fn read(host: &dyn Host, book: &str, path: &str) -> Result<Value, ErrorReply> {
 }
 
 pub(super) fn lesson(host: &dyn Host, request: &Request, book: &str, path: &str) -> Answer {
-    let got = read(host, book, path)?;
+    let got = read(host, book, path);
     if request.query("edit").is_some() {
+        must_write(host)?;
+        let none = Value::Null;
+        let got = match &got {
+            Ok(got) => got,
+            Err(error) if error.kind == Kind::NotFound => &none,
+            Err(error) => return Err(error.clone()),
+        };
         let draft = Draft { text: got.text("content"), hash: got.text("hash"), preview: false };
         return Ok(editor(host, request, (book, path), &draft, None));
     }
+    let got = got?;
     let paths = texts(host, book)?;
     let at = paths.iter().position(|known| known == path);
     let beside = |step: isize| at.and_then(|at| at.checked_add_signed(step)).and_then(|at| paths.get(at));
     let is_history = request.query("history").is_some();
-    let rendered = markdown::page(got.text("content"), got.maybe("document_id"), None);
+    let home = markdown::Home {
+        document: got.maybe("document_id"),
+        base_url: &request.base_url,
+        book: Some((book, path)),
+    };
+    let rendered = markdown::page(got.text("content"), &home, None);
+    let titles = titles(host, book);
+    let name = |path: &str| {
+        let title = titles.get(path).map_or("", String::as_str);
+        words::plain(if title.is_empty() { last_part(path) } else { title })
+    };
     Ok(frame::page(
         host,
         request,
-        path.rsplit('/').next().unwrap_or(path),
+        &name(path),
         html! {
             nav.crumbs { a href="/books" { "Books" } " / " a href=(address(book, "")) { (words::plain(book)) } " / " (words::plain(path)) }
-            h1.quiet { (words::plain(last_part(path))) }
+            h1.quiet { (name(path)) }
             p.actions {
                 @if host.may("write_content") { a href=(links::with(&address(book, path), &[("edit", "1")])) { "Edit" } }
                 @if is_history { a href=(address(book, path)) { "Read" } } @else if host.may("book_history") { a href=(links::with(&address(book, path), &[("history", "1")])) { "History" } }
@@ -208,14 +289,18 @@ pub(super) fn lesson(host: &dyn Host, request: &Request, book: &str, path: &str)
                 span.note { "stored " (frame::when(got.text("indexed_at"), now())) " · " code { (words::short(got.text("hash"))) } }
             }
             @if is_history { (history(host, book, path)) }
-            @else if path.ends_with(".md") { div.document { article.content { div.prose { (rendered.body) } (turns(book, beside(-1), beside(1))) } } }
+            @else if path.ends_with(".md") { div.document { article.content { div.prose { (rendered.body) } (turns(book, &name, beside(-1), beside(1))) } } }
             @else { (code::lines(got.text("content"), 1, (got.text("mime_type"), path), None)) }
         },
     ))
 }
 
-fn turns(book: &str, before: Option<&String>, after: Option<&String>) -> Markup {
-    let name = |path: &str| words::plain(path.rsplit('/').next().unwrap_or(path));
+fn turns(
+    book: &str,
+    name: &dyn Fn(&str) -> String,
+    before: Option<&String>,
+    after: Option<&String>,
+) -> Markup {
     html! {
         nav.turn aria-label="Other lessons" {
             span { @if let Some(path) = before { a href=(address(book, path)) rel="prev" { "← " (name(path)) } } }
@@ -263,12 +348,12 @@ fn editor(
         "Edit",
         html! {
             nav.crumbs { a href="/books" { "Books" } " / " a href=(address(book, "")) { (words::plain(book)) } " / " a href=(address(book, path)) { (words::plain(path)) } }
-            h1 { "Edit " (words::plain(path.rsplit('/').next().unwrap_or(path))) }
+            h1 { @if draft.hash.is_empty() { "Write " } @else { "Edit " } (words::plain(last_part(path))) }
             @if theirs.is_some() {
                 p.refusal role="alert" { strong { "Somebody else changed this text" } " while you were writing. Nothing is lost: their text stands on the left, yours on the right. Merge what you need into yours below, then save again." }
             }
             @if let Some((markup, _)) = changes { h2 { "Their text and yours" } div.scroll { (markup) } }
-            form method="post" action=(address(book, path)) {
+            form method="post" action=(address(book, path)) data-unsaved=(if request.method == Method::Post { "1" } else { "" }) {
                 (frame::proof(host))
                 // The text is now based on what the person has seen.
                 input type="hidden" name="hash" value=(theirs.map_or(draft.hash, |theirs| theirs.text("hash")));
@@ -276,7 +361,7 @@ fn editor(
                 textarea.text id="text" name="text" spellcheck="true" { "\n" (draft.text) }
                 p { button.primary name="do" value="save" { "Save" } " " button name="do" value="preview" { "Preview" } " " a href=(address(book, path)) { "Cancel" } }
             }
-            @if draft.preview { h2 { "Preview" } div.prose { (markdown::page(draft.text, None, None).body) } }
+            @if draft.preview { h2 { "Preview" } div.prose { (markdown::page(draft.text, &markdown::Home { base_url: &request.base_url, book: Some((book, path)), ..markdown::Home::nowhere() }, None).body) } }
         },
     )
 }
@@ -285,10 +370,20 @@ fn editor(
 pub(super) fn write(host: &dyn Host, request: &Request, book: &str, path: &str) -> Answer {
     // Browsers send line ends as two characters; texts have one.
     let text = request.field("text").unwrap_or_default().replace("\r\n", "\n");
-    let hash =
-        request.field("hash").ok_or_else(|| invalid("the form does not say what the text is based on"))?;
+    let hash = request.field("hash").unwrap_or_default();
     if request.field("do") == Some("preview") {
         return Ok(editor(host, request, (book, path), &Draft { text: &text, hash, preview: true }, None));
+    }
+    let mine = Draft { text: &text, hash, preview: false };
+    if hash.is_empty() {
+        // A new text must not take the place of one that somebody else wrote meanwhile.
+        match read(host, book, path) {
+            Ok(theirs) => return Ok(editor(host, request, (book, path), &mine, Some(&theirs))),
+            Err(error) if error.kind == Kind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        let asked = json!({ "book_id": book, "path": path, "content": text });
+        return ask(host, "write_content", asked).map(|_| Reply::to(address(book, path)));
     }
     // Summaries are written by this tool too, because the one for summaries does not compare.
     let asked = json!({ "book_id": book, "path": path, "content": text, "file_hash": hash });
@@ -296,13 +391,7 @@ pub(super) fn write(host: &dyn Host, request: &Request, book: &str, path: &str) 
         Ok(_) => Ok(Reply::to(address(book, path))),
         Err(error) if error.kind == Kind::Conflict => {
             let theirs = read(host, book, path)?;
-            Ok(editor(
-                host,
-                request,
-                (book, path),
-                &Draft { text: &text, hash, preview: false },
-                Some(&theirs),
-            ))
+            Ok(editor(host, request, (book, path), &mine, Some(&theirs)))
         }
         Err(error) => Err(error),
     }

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 use serde_json::{Value, json};
+use shelf_tools::ErrorReply;
 
 use super::{Answer, ask, deleted, invalid, now};
 use crate::{Host, Reply, Request, fields::Fields, frame, links, words};
@@ -16,14 +17,21 @@ const FILTER_CHARS: usize = 60;
 const SORTS: [(&str, &str); 3] = [("name", "Name"), ("size", "Size"), ("indexed", "Stored")];
 
 pub(super) fn collections(host: &dyn Host, request: &Request) -> Answer {
+    all_of_them(host, request, None)
+}
+
+/// All collections, with the reason why one could not be made.
+fn all_of_them(host: &dyn Host, request: &Request, refusal: Option<&ErrorReply>) -> Answer {
     let found = ask(host, "list_collections", json!({ "limit": 1_000 }))?;
     let all = found.list("collections");
-    Ok(frame::page(
+    Ok(frame::with_status(
         host,
         request,
+        refusal.map_or(200, |error| error.kind.row().status),
         "Collections",
         html! {
             h1 { "Collections" }
+            @if let Some(error) = refusal { p.refusal role="alert" { (frame::told(&error.message)) } }
             @if all.is_empty() { (frame::empty("No collections yet", html! { p { "The first document makes the first collection." } })) }
             @else { div.scroll { table.data {
                 thead { tr { th scope="col" { "Name" } th.figure scope="col" { "Documents" } th.figure scope="col" { "Size" } th.figure scope="col" { "Snapshots" } th scope="col" { "Last stored" } } }
@@ -37,7 +45,7 @@ pub(super) fn collections(host: &dyn Host, request: &Request) -> Answer {
             } } }
             @if found.maybe("next_cursor").is_some() { p.note { "Only the first collections are shown." } }
             @if host.may("create_collection_tool") {
-                form.filters method="post" action="/c" { (frame::proof(host)) label { "New collection " input name="name" required maxlength="200"; } button { "Make it" } }
+                form.filters id="make" method="post" action="/c" { (frame::proof(host)) label { "New collection " input name="name" required maxlength="200" value=(request.field("name").unwrap_or_default()); } button { "Make it" } }
             }
         },
     ))
@@ -46,8 +54,10 @@ pub(super) fn collections(host: &dyn Host, request: &Request) -> Answer {
 /// Makes a collection.
 pub(super) fn create(host: &dyn Host, request: &Request) -> Answer {
     let name = request.field("name").ok_or_else(|| invalid("write a name for the collection"))?;
-    ask(host, "create_collection_tool", json!({ "name": name }))?;
-    Ok(Reply::to(links::collection(name, "")))
+    match ask(host, "create_collection_tool", json!({ "name": name })) {
+        Ok(_) => Ok(Reply::to(links::collection(name, ""))),
+        Err(error) => all_of_them(host, request, Some(&error)),
+    }
 }
 
 pub(super) fn folder(host: &dyn Host, request: &Request, collection: &str) -> Answer {
@@ -57,7 +67,9 @@ pub(super) fn folder(host: &dyn Host, request: &Request, collection: &str) -> An
         SORTS.iter().map(|(key, _)| *key).find(|key| request.query("sort") == Some(key)).unwrap_or("name");
     let order = if request.query("order") == Some("desc") { "desc" } else { "asc" };
     let offset: u64 = offset.parse().map_err(|_| invalid("offset must be a number"))?;
-    let asked = json!({ "collection": collection, "folder": folder, "sort_by": sort, "sort_order": order, "limit": DOCUMENTS, "offset": offset });
+    // In the tree a folder that holds nothing but one folder is passed through; its own page shows it as it is.
+    let exact = request.query("part") != Some("folders");
+    let asked = json!({ "collection": collection, "folder": folder, "exact": exact, "sort_by": sort, "sort_order": order, "limit": DOCUMENTS, "offset": offset });
     if let Some(find) = request.query("find").map(str::trim).filter(|find| !find.is_empty()) {
         return filtered(host, request, collection, (folder, find), (sort, order));
     }
@@ -91,7 +103,8 @@ pub(super) fn folder(host: &dyn Host, request: &Request, collection: &str) -> An
                 a href=(links::with("/search", &[("collection", collection)])) { "Search" } " · "
                 a href=(links::with("/snapshots", &[("collection", collection)])) { "Snapshots" } " · "
                 a href=(links::with("/activity", &[("collection", collection)])) { "Activity" }
-                @if host.may("archive") && !is_empty { " · " a href=(links::with(&format!("/c/{}/zip", links::encoded(collection)), &[("folder", place)])) { "Download as ZIP" } } }
+                @if host.may("archive") && !is_empty { " · " a data-act="" href=(links::with(&format!("/c/{}/zip", links::encoded(collection)), &[("folder", place)])) { "Download as ZIP" } } }
+            @if host.may("add") { (super::upload::area(collection, place)) }
             @if is_empty { (frame::empty("Nothing here", html! { p { @if place.is_empty() { "This collection has no documents." } @else { "This folder does not exist, or is empty." } } })) }
             @if !is_empty { (filter_form(collection, place, "")) }
             @if !folders.is_empty() { div.scroll { table.data.folders {
@@ -105,7 +118,6 @@ pub(super) fn folder(host: &dyn Host, request: &Request, collection: &str) -> An
                 @if offset > 0 || found.get("next_offset").is_some() { span.note { (words::count(offset + 1)) "–" (words::count(offset + documents.len() as u64)) " of " (words::count(total)) } }
                 @if let Some(next) = found.get("next_offset").and_then(Value::as_u64) { a href=(to(sort, order, next)) rel="next" { "After" } }
             }
-            @if host.may("add") { (super::upload::area(collection, place)) }
         },
     ))
 }
@@ -237,12 +249,12 @@ fn document_table(
                 } }
                 tbody { @for document in documents { @let id = document.text("document_id"); tr {
                     @if may_choose { td { input type="checkbox" name="id" value=(id) aria-label={ "Choose " (words::plain(document.text("name"))) }; } }
-                    td { a href=(links::document(id)) { (words::plain(super::document::title(document))) }
+                    td.name { a href=(links::document(id)) { (words::plain(super::document::title(document))) }
                         @if document.text("title") != document.text("name") && !document.text("title").is_empty() { br; span.note { (words::plain(document.text("name"))) } } }
                     td.figure { (words::bytes(document.number("size"))) }
                     td { (frame::when(document.text("indexed_at"), now)) }
                     td.note { (words::kind(document.text("mime_type"))) }
-                    td { @for tag in document.list("tags").iter().filter_map(Value::as_str).take(5) { span.tag { (words::plain(tag)) } " " } }
+                    td.some-tags { @for tag in document.list("tags").iter().filter_map(Value::as_str).take(5) { span.tag { (words::plain(tag)) } " " } }
                 } } }
             } }
             @if may_choose { p.filters {

@@ -48,10 +48,10 @@ fn chart(tool: &Value, minutes: u64) -> Markup {
     let height = |count: u64| (count as f64 / most * (HEIGHT - 2.0)).max(if count > 0 { 1.5 } else { 0.0 });
     let number = |value: f64| format!("{value:.1}");
     let label = format!(
-        "{}: {} calls, {} errors, {} on average",
+        "{}: {}, {}, {} on average",
         tool.text("tool"),
-        tool.number("calls"),
-        tool.number("errors"),
+        words::counted(tool.number("calls"), "call", "calls"),
+        words::counted(tool.number("errors"), "error", "errors"),
         milliseconds(tool, "mean_ms")
     );
     html! {
@@ -70,6 +70,7 @@ fn chart(tool: &Value, minutes: u64) -> Markup {
                     }
                 }
             }
+            p.note.scale { span { (minutes) " min ago" } span { "now" } }
             p.note { (milliseconds(tool, "mean_ms")) " · longest " (milliseconds(tool, "longest_ms"))
                 @if tool.number("errors") > 0 { " · " span.bad { (words::counted(tool.number("errors"), "error", "errors")) } } }
         }

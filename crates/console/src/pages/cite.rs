@@ -6,13 +6,15 @@ use maud::{Markup, html};
 use serde_json::{Value, json};
 use shelf_base::{Address, address::Place};
 
-use super::{Answer, ask, player, sheets};
+use super::{Answer, around, ask, player, sheets};
 use crate::{Host, Request, fields::Fields, frame, links, render::code, words};
 
 /// Lines around the evidence.
 const AROUND: u64 = 8;
 /// Pages that are shown as images.
 const PAGES: usize = 6;
+/// Resources that are listed.
+const LISTED: usize = 200;
 
 pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
     let (address, resource, node) =
@@ -25,12 +27,16 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
         _ => None,
     };
     let body = match asked {
+        None if resource.is_some() => nodes_of(host, resource.unwrap_or_default()),
         None => entrance(host),
         Some(arguments) => match ask(host, "resolve", arguments) {
-            Ok(found) => evidence(host, request, &found),
+            Ok(found) => {
+                let names_content = is_hash(resource_of(address, resource));
+                evidence(host, request, &found, names_content)
+            }
             Err(error) => frame::empty(
                 "No evidence",
-                html! { p { (words::plain(&error.message)) } @for hint in &error.hints { p { (words::plain(hint)) } } },
+                html! { p { (frame::told(&error.message)) } @for hint in &error.hints { p { (words::plain(hint)) } } },
             ),
         },
     };
@@ -51,22 +57,71 @@ fn entrance(host: &dyn Host) -> Markup {
     let all = found.list("resources");
     html! {
         p { "Paste a citation address, such as one from a search hit or from an agent's answer, and see what it stands for." }
-        @if !all.is_empty() { h2 { "Resources" } ul.plain { @for id in all.iter().filter_map(Value::as_str).take(200) {
-            li { a href=(links::with("/cite", &[("address", &format!("doc://{id}"))])) { (words::plain(id)) } }
+        @if all.is_empty() { p.note { "Every document has a map whose parts can be cited: open a document and choose Map." } }
+        @else { h2 { "Or pick a part of a resource" } ul.plain { @for id in all.iter().filter_map(Value::as_str).take(LISTED) {
+            li { a href=(links::with("/cite", &[("resource", id)])) { (words::plain(id)) } }
+        } } }
+        @if all.len() > LISTED { p.note { "Only the first " (LISTED) " resources are listed." } }
+    }
+}
+
+/// What can be cited of a resource: each part, and the whole by the address of its modality.
+fn nodes_of(host: &dyn Host, resource: &str) -> Markup {
+    let structure = match ask(host, "getStructure", json!({ "resource_id": resource })) {
+        Ok(structure) => structure,
+        Err(error) => return frame::empty("No such resource", html! { p { (frame::told(&error.message)) } }),
+    };
+    let mut found = Vec::new();
+    around::nodes(structure.list("nodes"), 0, &mut found);
+    let resource = structure.text("resource_id");
+    let scheme = match structure.text("type") {
+        "document" | "virtual" | "" => "doc",
+        modality => modality,
+    };
+    let whole = format!("{scheme}://{resource}");
+    html! {
+        h2 { (words::plain(structure.text("title"))) }
+        p.where { a href=(links::with("/cite", &[("address", &whole)])) { code { (whole) } } (frame::copy("Copy address", &whole)) " " span.note { "the whole" } }
+        @if found.is_empty() { p.note { "It has no parts." } }
+        ul.map { @for (depth, node) in &found { li class={ "d" (depth.min(&5)) } {
+            a href=(links::with("/cite", &[("resource", resource), ("node", node.text("id"))])) { (words::plain(node.text("title"))) }
+            " " span.note { (node.text("type")) }
         } } }
     }
 }
 
-fn evidence(host: &dyn Host, request: &Request, found: &Value) -> Markup {
+/// The resource that an address names, as it stands there; or the one that was picked.
+fn resource_of<'a>(address: Option<&'a str>, resource: Option<&'a str>) -> &'a str {
+    let Some(address) = address else { return resource.unwrap_or_default() };
+    let rest = address.trim().split_once("://").map_or("", |(_, rest)| rest);
+    rest.split('#').next().unwrap_or_default()
+}
+
+/// Whether a resource is named by its content, which cannot change.
+fn is_hash(resource: &str) -> bool {
+    resource.len() == 64 && resource.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Whether what is cited is what is stored now, as far as that is known.
+fn freshness(found: &Value, source: Option<&Source>, names_content: bool) -> Markup {
+    html! {
+        @match source {
+            _ if found.flag("source_changed") => p.notice role="status" { strong.bad { "The source has changed" } " since it was mapped. The evidence is of the content that was mapped." },
+            Some(source) if names_content && source.document.flag("is_current") => p.note { span.good { "✓" } " The source still has the content that is cited." },
+            Some(_) if names_content => p.notice role="status" { strong.bad { "The source has changed" } " since. The evidence is of the version that is cited." },
+            _ => p.note { "The present version is shown: the address names no version, so it is not known whether the source has changed since it was cited." },
+        }
+    }
+}
+
+fn evidence(host: &dyn Host, request: &Request, found: &Value, names_content: bool) -> Markup {
     let (node, address) = (&found["node"], found.text("address"));
     let source = source_of(host, found.text("resource_id"));
     let url = found.maybe("evidence_url").map(|url| links::local(url, &request.base_url));
     let mime = found.text("mime_type");
-    let changed = found.flag("source_changed");
     html! {
         p.where { code { (address) } (frame::copy("Copy address", address)) @if let Some(text) = found.maybe("content") { (frame::copy("Copy quotation", &format!("> {}\n\n— {address}", text.trim().replace('\n', "\n> ")))) } }
-        @if changed { p.notice role="status" { strong.bad { "The source has changed" } " since it was mapped. The evidence is of the content that was mapped." } }
-        @else { p.note { span.good { "✓" } " The source still has the content that is cited." } }
+        (freshness(found, source.as_ref(), names_content))
         div.beside {
             section aria-labelledby="evidence" {
                 h2 id="evidence" { (words::plain(node.maybe("title").filter(|title| !title.is_empty()).unwrap_or("Evidence"))) }
@@ -83,7 +138,7 @@ fn evidence(host: &dyn Host, request: &Request, found: &Value) -> Markup {
                     @if let Some(kind) = node.maybe("type") { dt { "Kind" } dd { (kind) } }
                     dt { "Modality" } dd { (found.text("modality")) }
                     @if let Some(summary) = node.maybe("summary") { dt { "Summary" } dd { (words::plain(summary)) } }
-                    @if let Some((_, hash)) = &source { dt { "Hash" } dd { code { (hash) } } }
+                    @if let Some(source) = &source { dt { "Hash" } dd { code { (source.hash) } } }
                 }
             }
             section aria-labelledby="context" { h2 id="context" { "In its source" } (context(host, source.as_ref(), &place(address, &node["location"]))) }
@@ -108,17 +163,23 @@ fn place(address: &str, location: &Value) -> Value {
     }
 }
 
+/// The document behind a resource, and the hash of what is cited of it.
+struct Source {
+    document: Value,
+    hash: String,
+}
+
 /// The document behind a resource, and the hash of what was mapped.
-fn source_of(host: &dyn Host, resource: &str) -> Option<(Value, String)> {
+fn source_of(host: &dyn Host, resource: &str) -> Option<Source> {
     let structure = ask(host, "getStructure", json!({ "resource_id": resource })).ok()?;
     let hash = structure["metadata"].maybe("source_hash")?.to_owned();
     let got = ask(host, "get", json!({ "hash": hash })).ok().filter(|got| got.flag("found"))?;
-    Some((got, hash))
+    Some(Source { document: got, hash })
 }
 
 /// Where the evidence stands: the page with its region, the lines in their file, the time in the recording.
-fn context(host: &dyn Host, source: Option<&(Value, String)>, location: &Value) -> Markup {
-    let Some((document, hash)) = source else {
+fn context(host: &dyn Host, source: Option<&Source>, location: &Value) -> Markup {
+    let Some(Source { document, hash }) = source else {
         return html! { p.note { "The source is not there any more." } };
     };
     let id = document.text("document_id");
@@ -151,7 +212,7 @@ fn context(host: &dyn Host, source: Option<&(Value, String)>, location: &Value) 
         );
         html! { (player::player(&links::raw(id, Some(hash)), mime, Some((start, end)))) p.note { "The whole recording, at " (range) "." } }
     } else if let Some(marked) = &marked {
-        around(host, (document, id, hash), marked)
+        lines_around(host, (document, id, hash), marked)
     } else {
         html! { p.note { "The address stands for the whole document." } }
     };
@@ -173,7 +234,7 @@ fn lines_of_pages(host: &dyn Host, (id, hash): (&str, &str), pages: &[u64]) -> O
 }
 
 /// Some lines with those around them.
-fn around(
+fn lines_around(
     host: &dyn Host,
     (document, id, hash): (&Value, &str, &str),
     marked: &RangeInclusive<u64>,

@@ -22,8 +22,9 @@ fn remembered(document: &Value) -> Value {
 }
 
 /// What coming back means for those who know a document by its id.
-const NEW_ID: &str = "A document comes back at its path, with its last version and under a new id: citations and \
-                      addresses that name the old id lead to a page that says where it is now.";
+const NEW_ID: &str = "A document comes back at its path, with its last version and under a new id; its older versions \
+                      are not part of that. Citations and addresses that name the old id lead to a page that says \
+                      where it is now.";
 
 /// The page that follows a deletion.
 pub(super) fn done(host: &dyn Host, request: &Request, described: &[Value]) -> Reply {
@@ -108,7 +109,7 @@ pub(super) fn page(host: &dyn Host, request: &Request, id: &str, error: ErrorRep
                     "There is a document at its path again, under another id: " a href=(links::document(again)) { (words::plain(event.text("path"))) } }
             } @else {
                 p.notice { strong { (words::plain(event.text("by"))) } " deleted this document " (frame::when(event.text("at"), now())) ". "
-                    "It can be brought back until garbage collection frees its content, under a new id; its tags and metadata are lost." }
+                    "It can be brought back until garbage collection frees its content, under a new id; its older versions, tags and metadata are lost." }
                 (undo(host, &[&document], "Bring it back"))
             }
             @if let Some(collection) = event.maybe("collection") {

@@ -40,6 +40,10 @@ const BESIDE: usize = 30;
 const RELATIONS: [&str; 8] =
     ["LINKS_TO", "IMPORTS", "CALLS", "DEFINES", "INHERITS", "IMPLEMENTS", "REFERENCES", "CITES"];
 
+/// Relations that are followed around a tag.
+const WITH_TAGS: [&str; 9] =
+    ["TAGGED", "LINKS_TO", "IMPORTS", "CALLS", "DEFINES", "INHERITS", "IMPLEMENTS", "REFERENCES", "CITES"];
+
 /// A node with the page that shows it.
 pub(super) fn node_link(node: &Value) -> Markup {
     let (key, name) = (node.text("node_key"), words::plain(node.text("name")));
@@ -154,7 +158,7 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
         html! {
             h1 { "Graph" }
             form.filters role="search" {
-                label { "Around " input name="name" value=(name.unwrap_or_default()) placeholder="path or title of a document" size="28"; }
+                label { "Around " input.around name="name" value=(name.unwrap_or_default()) placeholder="path or title of a document" size="28"; }
                 @if let (Some(node), None) = (node, name) { input type="hidden" name="node" value=(node); @for key in &asked.opened { input type="hidden" name="open" value=(key); } }
                 label { "Steps " select name="depth" { @for steps in 1..=3 { option value=(steps) selected[steps == depth] { (steps) } } } }
                 label { "Relation " select name="relation" { option value="" { "all" } @for known in RELATIONS { option value=(known) selected[relation == Some(known)] { (relation_word(known)) } } } }
@@ -167,6 +171,23 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
 
 fn relation_word(relation: &str) -> String {
     relation.to_lowercase().replace('_', " ")
+}
+
+/// A relation as it is told of the node that it leads to.
+fn told_back(relation: &str) -> String {
+    let word = match relation {
+        "LINKS_TO" => "linked from",
+        "IMPORTS" => "imported by",
+        "CALLS" => "called by",
+        "DEFINES" => "defined in",
+        "INHERITS" => "inherited by",
+        "IMPLEMENTS" => "implemented by",
+        "REFERENCES" => "referenced by",
+        "CITES" => "cited by",
+        "TAGGED" => "tag of",
+        other => return relation_word(other),
+    };
+    word.to_owned()
 }
 
 /// Documents, tags and kinds of nodes, to begin with. How many nodes of a kind there are is not told, because that takes a
@@ -221,11 +242,15 @@ fn around(
     asked: &Asked<'_>,
 ) -> Result<Found, shelf_tools::ErrorReply> {
     let mut found = Found::default();
+    let is_tag = name.is_none() && node.is_some_and(|key| key.starts_with("tag:"));
     let walk = |from: (&str, &str), (depth, limit): (u64, usize), reverse: bool| {
         let mut arguments = json!({ "depth": depth, "limit": limit, "reverse": reverse });
         arguments[from.0] = json!(from.1);
         if let Some(relation) = asked.relation {
             arguments["relation"] = json!(relation);
+        } else if is_tag {
+            // A walk without a filter leaves tags out; around a tag its documents are what there is to see.
+            arguments["relation_filters"] = json!(WITH_TAGS);
         }
         ask(host, "graph", arguments)
     };
@@ -266,7 +291,7 @@ fn neighbourhood(found: &Found, asked: &Asked<'_>) -> Markup {
     let words_of = |key: &str| -> Vec<String> {
         let touching = found.edges.iter().filter(|(from, to, _)| from == key || to == key);
         let mut words: Vec<String> = touching
-            .map(|(from, _, word)| format!("{}{}", relation_word(word), if from == key { " →" } else { "" }))
+            .map(|(from, _, word)| if from == key { relation_word(word) } else { told_back(word) })
             .collect();
         words.sort();
         words.dedup();

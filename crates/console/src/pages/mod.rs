@@ -9,6 +9,8 @@ mod books;
 mod browse;
 mod charts;
 mod cite;
+mod confined;
+mod confirm;
 mod deleted;
 mod document;
 mod graph;
@@ -55,6 +57,9 @@ fn route(host: &dyn Host, request: &Request) -> Answer {
 }
 
 fn show(host: &dyn Host, request: &Request, path: &[&str]) -> Answer {
+    if frame::is_confined(host) {
+        return confined::show(host, request, path);
+    }
     match path {
         [] => start::page(host, request),
         ["search"] => search::page(host, request),

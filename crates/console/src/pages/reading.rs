@@ -18,6 +18,10 @@ use crate::{
 
 /// Lines of a text on one page.
 const LINES: u64 = 5_000;
+/// Lines of a table that are read for its pages.
+const ROWS: u64 = 50_000;
+/// Bytes of a file that are shown as they were written.
+const WRITTEN: u64 = 2 << 20;
 /// Lines before and after a hit in a preview.
 const AROUND: u64 = 12;
 
@@ -62,11 +66,16 @@ pub(super) fn reading(
     let whole = text.text("text");
     let is_whole = text.number("first_line") == 1 && !text.flag("truncated");
     if mime == "text/markdown" && is_whole {
-        let rendered = markdown::page(whole, Some(shown.id), shown.marked.as_ref());
+        let rendered = markdown::page(whole, &home(request, shown), shown.marked.as_ref());
         return Ok((html! { div.prose { (rendered.body) } }, outline(&rendered.outline)));
     }
-    if (mime == "text/csv" || mime == "text/tab-separated-values") && is_whole {
-        return Ok((table::page(whole, mime), none));
+    if mime == "text/csv" || mime == "text/tab-separated-values" {
+        let more = if is_whole { Value::Null } else { shown.read(host, 1, ROWS)? };
+        let rows = if is_whole { &text } else { &more };
+        // More lines than that are read as they are.
+        if !rows.flag("truncated") {
+            return Ok((rows_of(shown, request, rows.text("text")), none));
+        }
     }
     if mime == "application/json"
         && is_whole
@@ -87,8 +96,21 @@ pub(super) fn reading(
             html! { (sheets::pages(host, request, shown, &text)) (more_lines(shown, &text, request)) };
         return Ok((pages, sheets::list(&text)));
     }
-    let symbols = if code::is_code(mime, shown.path()) { symbols(host, shown) } else { none };
+    let symbols = match code::is_code(mime, shown.path()) {
+        true if is_whole => symbols(host, shown),
+        // To find the definitions of a long file takes longer than to show a part of it.
+        true if host.may("getStructure") && shown.hash.is_none() => {
+            let map = links::with(&links::document(shown.id), &[("view", "map")]);
+            html! { aside.outline aria-label="Outline" { h2 { "Outline" } p { a href=(map) { "All definitions" } } } }
+        }
+        _ => none,
+    };
     Ok((by_lines(shown, &text, request), symbols))
+}
+
+/// Where the links of a document start from.
+fn home<'a>(request: &'a Request, shown: &'a Shown<'_>) -> markdown::Home<'a> {
+    markdown::Home::of(shown.id, &request.base_url)
 }
 
 /// The exact text with line numbers.
@@ -98,10 +120,44 @@ pub(super) fn source(
     shown: &Shown<'_>,
 ) -> Result<Markup, shelf_tools::ErrorReply> {
     let text = shown.read(host, first_line(request, shown), LINES)?;
+    let is_written = shown.mime().starts_with("text/") || shown.mime() == "image/svg+xml";
+    if is_written && !text.flag("as_stored") {
+        return written(host, request, shown);
+    }
     if !text.flag("has_text") {
         return Ok(frame::empty("No text", html! { p { "This document has no text." } }));
     }
     Ok(by_lines(shown, &text, request))
+}
+
+/// A file of text from which other text is extracted, such as a page of HTML: as it was written.
+fn written(host: &dyn Host, request: &Request, shown: &Shown<'_>) -> Result<Markup, shelf_tools::ErrorReply> {
+    let asked = json!({ "hash": shown.hash_or_present(), "name": shown.path(),
+        "collection": shown.document.text("collection"), "include_content": true, "offset": 0, "length": WRITTEN });
+    let got = ask(host, "get", asked)?;
+    if got.text("encoding") == "base64" {
+        return Ok(frame::empty("No text", html! { p { "This file is not text." } }));
+    }
+    let lines: Vec<&str> = got.text("content").lines().collect();
+    let first = first_line(request, shown).clamp(1, lines.len().max(1) as u64);
+    let here = lines.get(first as usize - 1..).unwrap_or_default();
+    let here = &here[..here.len().min(LINES as usize)];
+    let part = json!({ "text": here.join("\n"), "first_line": first, "as_stored": true,
+        "last_line": first + here.len() as u64 - u64::from(!here.is_empty()), "total_lines": lines.len() });
+    Ok(html! {
+        (by_lines(shown, &part, request))
+        @if got.flag("truncated") { p.note { "Only the first " (words::bytes(WRITTEN)) " are shown. " a href=(links::raw(shown.id, shown.hash)) { "The file itself" } " has all of it." } }
+    })
+}
+
+/// A page of the rows of a table.
+fn rows_of(shown: &Shown<'_>, request: &Request, text: &str) -> Markup {
+    let from = request.query("row").and_then(|row| row.parse::<usize>().ok()).unwrap_or(1).max(1);
+    let to = |row: usize| {
+        let row = if row <= 1 { String::new() } else { row.to_string() };
+        links::with(&links::document(shown.id), &[("version", shown.hash.unwrap_or_default()), ("row", &row)])
+    };
+    table::page(text, shown.mime(), from, &to)
 }
 
 /// Where a page of lines begins: as the address says, or so that the marked lines are on it.
@@ -210,7 +266,7 @@ pub(super) fn preview(
         } else if mime == "text/markdown" {
             let marked =
                 shown.marked.as_ref().map(|marked| marked.start() + 1 - first..=marked.end() + 1 - first);
-            html! { div.prose { (markdown::page(text.text("text"), Some(shown.id), marked.as_ref()).body) } }
+            html! { div.prose { (markdown::page(text.text("text"), &home(request, shown), marked.as_ref()).body) } }
         } else {
             code::lines(text.text("text"), first, (mime, shown.path()), shown.marked.as_ref())
         }

@@ -23,7 +23,7 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
     let found = results(host, &question, cursor);
     // A pattern that is being written is often not valid yet: the form stays.
     let found = found
-        .unwrap_or_else(|error| frame::empty("That did not work", html! { (words::plain(&error.message)) }));
+        .unwrap_or_else(|error| frame::empty("That did not work", html! { (frame::told(&error.message)) }));
     let title =
         if question.text.is_empty() { "Search".to_owned() } else { words::clipped(question.text, 60) };
     Ok(frame::page(
@@ -90,7 +90,7 @@ fn results(
             @for correction in found.list("corrections") {
                 " · searched for " em { (words::plain(correction.text("meant"))) } " instead of " (words::plain(correction.text("asked")))
             }
-            @if let Some(note) = found.maybe("note") { " · " (words::plain(note)) }
+            @if let Some(note) = found.maybe("note").filter(|_| !hits.is_empty()) { " · " (frame::told(note)) }
         }
         @if hits.is_empty() { (nothing(question)) }
         ol.hits { @for hit in hits { (one(hit)) } }
@@ -131,7 +131,7 @@ fn nothing(question: &Question<'_>) -> Markup {
     frame::empty(
         "Nothing found",
         html! {
-            p { "Nothing fits " em { (words::plain(question.text)) } "." }
+            p { "Nothing fits " em { (words::plain(question.text)) } "." @if question.mode != "pattern" { " Try other or fewer words, or Pattern for an exact piece of text." } }
             @if question.has_filters() {
                 p { a href=(links::with("/search", &[("q", question.text)])) { "Search without filters" } }
             } @else if question.mode != "hybrid" {

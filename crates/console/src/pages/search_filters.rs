@@ -103,15 +103,12 @@ fn date(day: i64) -> String {
 
 /// Counts by which the results can be narrowed: of what the question finds, or of all documents without one.
 pub(super) fn facets(host: &dyn Host, question: &Question<'_>) -> Markup {
+    if question.mode == "pattern" && !question.text.is_empty() {
+        return places(host, question);
+    }
     let mut asked = json!({});
     question.narrow(&mut asked);
-    if question.mode == "pattern" {
-        asked = if question.collection.is_empty() {
-            json!({})
-        } else {
-            json!({ "collection": question.collection })
-        };
-    } else if !question.text.is_empty() {
+    if !question.text.is_empty() {
         asked["query"] = json!(question.text);
         asked["type"] = json!(question.tool_word);
     }
@@ -119,16 +116,34 @@ pub(super) fn facets(host: &dyn Host, question: &Question<'_>) -> Markup {
     let groups =
         [("collection", "Collection", "collections"), ("type", "Type", "types"), ("tag", "Tag", "tags")];
     let filters = question.filters();
+    // Every document was first stored on one day, so the days count all of them.
+    let total: u64 = counts.list("days").iter().map(|day| day.number("document_count")).sum();
+    // A value that all hits have narrows nothing.
+    let narrows = |values: &[(&str, u64)]| values.iter().any(|(_, count)| *count < total);
     let chosen = |name: &str| filters.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
     html! {
         @for (name, heading, list) in groups { @if let Some(chosen) = chosen(name) {
             @let values: Vec<(&str, u64)> = counts.list(list).iter().map(|value| (value.text("value"), value.number("document_count"))).collect();
-            @if values.len() > 1 || !chosen.is_empty() { (group(question, (name, heading), chosen, &values, &|value| shown(name, value))) }
+            @if narrows(&values) || !chosen.is_empty() { (group(question, (name, heading), chosen, &values, &|value| shown(name, value))) }
         } }
         @if let Some(chosen) = chosen("time") {
             @let values = times(counts.list("days"));
-            @if values.len() > 1 || !chosen.is_empty() { (group(question, ("time", "First stored"), chosen, &values, &time_name)) }
+            @if narrows(&values) || !chosen.is_empty() { (group(question, ("time", "First stored"), chosen, &values, &time_name)) }
         }
+    }
+}
+
+/// Collections in which a pattern can be looked for. Its hits are not counted by them, so no counts are shown.
+fn places(host: &dyn Host, question: &Question<'_>) -> Markup {
+    let shelves = ask(host, "list_collections", json!({})).unwrap_or_default();
+    let all = shelves.list("collections");
+    html! {
+        @if all.len() > 1 || !question.collection.is_empty() { section { h2 { "Only in" } ul {
+            @if question.collection.is_empty() { @for shelf in all.iter().take(VALUES) {
+                li { a href=(question.with("collection", shelf.text("name"))) { (words::plain(shelf.text("name"))) } }
+            } }
+            @else { li { a.chosen href=(question.with("collection", "")) title="Remove this filter" { (words::plain(question.collection)) " ×" } } }
+        } } }
     }
 }
 

@@ -44,7 +44,7 @@ fn from_document(host: &dyn Host, from: &str, path: &str) -> Result<Value, shelf
     let collection = document.text("collection");
     let decoded = percent_encoding::percent_decode_str(path).decode_utf8_lossy().into_owned();
     let mut tried = Vec::new();
-    for name in [joined(document.text("path"), &decoded), decoded.trim_start_matches('/').to_owned()] {
+    for name in [links::joined(document.text("path"), &decoded), decoded.trim_start_matches('/').to_owned()] {
         if name.is_empty() || tried.contains(&name) {
             continue;
         }
@@ -55,37 +55,4 @@ fn from_document(host: &dyn Host, from: &str, path: &str) -> Result<Value, shelf
         }
     }
     Err(missing(format!("'{collection}' has no document '{}'", tried.first().map_or(path, String::as_str))))
-}
-
-/// A relative path, seen from the folder of a document.
-fn joined(document: &str, path: &str) -> String {
-    if path.starts_with('/') {
-        return path.to_owned();
-    }
-    let mut parts: Vec<&str> = document.split('/').collect();
-    parts.pop();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop();
-            }
-            part => parts.push(part),
-        }
-    }
-    parts.join("/")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::joined;
-
-    #[test]
-    fn links_are_seen_from_their_document() {
-        assert_eq!(joined("a/b/c.md", "d.md"), "a/b/d.md");
-        assert_eq!(joined("a/b/c.md", "../d.md"), "a/d.md");
-        assert_eq!(joined("c.md", "./x/d.md"), "x/d.md");
-        assert_eq!(joined("c.md", "../../../etc/passwd"), "etc/passwd");
-        assert_eq!(joined("/home/u/c.md", "d.md"), "/home/u/d.md");
-    }
 }

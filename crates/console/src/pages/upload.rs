@@ -10,13 +10,24 @@ use crate::{Host, Reply, Request};
 /// Where files can be dropped. The script sends each file by itself and shows how far it is.
 pub(super) fn area(collection: &str, folder: &str) -> Markup {
     html! {
-        div.drop data-drop="" data-collection=(collection) data-folder=(folder) hidden {
+        div.drop id="upload" tabindex="-1" data-drop="" data-most=(MOST) data-collection=(collection) data-folder=(folder) hidden {
             p { strong { "Drop files or folders here" } " or "
                 label.link { "choose files" input type="file" multiple hidden data-pick=""; } ", "
                 label.link { "choose a folder" input type="file" webkitdirectory hidden data-pick=""; } "." }
             p.note { "Up to 32 MB each; larger files are stored with " code { "shelf add" } "." }
-            ul.progress data-progress="" aria-live="polite" {}
+            (progress())
         }
+    }
+}
+
+/// Bytes of a file that a browser may send.
+const MOST: usize = shelf_base::bounds::REQUEST_BYTES;
+
+/// How far the files are, in all and one by one, and a way to stop.
+pub(super) fn progress() -> Markup {
+    html! {
+        p data-total="" role="status" hidden { progress max="1" value="0" {} " " span {} " " button type="button" data-stop="" { "Stop" } }
+        ul.progress data-progress="" {}
     }
 }
 

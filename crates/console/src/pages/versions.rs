@@ -22,6 +22,7 @@ pub(super) fn list(host: &dyn Host, shown: &Shown<'_>) -> Markup {
     };
     let current = shown.document.text("hash");
     html! {
+        form id="bring-back" method="post" action={ (links::document(shown.id)) "/restore" } { (frame::proof(host)) }
         form.compare action={ (links::document(shown.id)) "/diff" } {
             div.scroll { table.data {
                 thead { tr {
@@ -39,11 +40,10 @@ pub(super) fn list(host: &dyn Host, shown: &Shown<'_>) -> Markup {
                         td { (words::plain(by(hash).unwrap_or_default())) }
                         td.figure { (words::bytes(version.number("size"))) }
                         td { code title=(hash) { (words::short(hash)) } }
-                        td { @if hash != current && host.may("add") { button.link formaction={ (links::document(shown.id)) "/restore" } formmethod="post" name="hash" value=(hash) { "Bring back" } } }
+                        td { @if hash != current && host.may("add") { button.link form="bring-back" name="hash" value=(hash) { "Bring back" } } }
                     }
                 } }
             } }
-            (frame::proof(host))
             @if versions.len() > 1 { p { button name="side" value="" { "Compare" } " " button name="side" value="1" { "Compare side by side" } } }
         }
         h2 { "What happened" }

@@ -28,12 +28,38 @@ pub(crate) struct Rendered {
     pub outline: Vec<Heading>,
 }
 
+/// Where a text stands, which its links and pictures start from.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Home<'a> {
+    /// The id of the document.
+    pub document: Option<&'a str>,
+    /// The address of this server, such as `http://127.0.0.1:7433`: what an author wrote with it is a path.
+    pub base_url: &'a str,
+    /// The book that is being read, and the path of the text in it: links to other texts stay in the book.
+    pub book: Option<(&'a str, &'a str)>,
+}
+
+impl<'a> Home<'a> {
+    /// A document that is read by itself.
+    pub(crate) const fn of(document: &'a str, base_url: &'a str) -> Self {
+        Self { document: Some(document), base_url, book: None }
+    }
+
+    /// A text without a place: its relative links lead nowhere.
+    pub(crate) const fn nowhere() -> Self {
+        Self { document: None, base_url: "", book: None }
+    }
+}
+
 /// Characters before every name that a document gives to one of its parts, so that it cannot take the name of a part of
 /// the page around it.
 const PREFIX: &str = "u-";
 
-/// Renders Markdown. `document` is the id that relative links start from; blocks on the marked lines are emphasized.
-pub(crate) fn page(text: &str, document: Option<&str>, marked: Option<&RangeInclusive<u64>>) -> Rendered {
+/// How deep quotations and lists may lie in each other; what lies deeper is shown at that depth.
+const DEPTH: usize = 12;
+
+/// Renders Markdown; blocks on the marked lines are emphasized.
+pub(crate) fn page(text: &str, home: &Home<'_>, marked: Option<&RangeInclusive<u64>>) -> Rendered {
     let text = without_front_matter(text);
     let options = Options::ENABLE_TABLES
         | Options::ENABLE_FOOTNOTES
@@ -45,6 +71,7 @@ pub(crate) fn page(text: &str, document: Option<&str>, marked: Option<&RangeIncl
     let mut heading: Option<(HeadingLevel, String)> = None;
     let mut is_marked = false;
     let mut lines = LineCounter::new(&text);
+    let mut nested = 0_usize;
     for (event, range) in Parser::new_ext(&text, options).into_offset_iter() {
         match &event {
             Event::Start(tag) => {
@@ -82,14 +109,34 @@ pub(crate) fn page(text: &str, document: Option<&str>, marked: Option<&RangeIncl
             }
             _ => {}
         }
-        events.push(event);
+        let opens = matches!(&event, Event::Start(tag) if nests(&tag.to_end()));
+        let closes = matches!(&event, Event::End(end) if nests(end));
+        nested += usize::from(opens);
+        let is_too_deep = (opens || closes) && nested > DEPTH;
+        nested -= usize::from(closes);
+        match event {
+            // A box that cannot be ticked is a sign; boxes without a name are no help to those who listen.
+            Event::TaskListMarker(done) => events.push(Event::Text(if done { "☑ " } else { "☐ " }.into())),
+            event if is_too_deep => events.push(hollow(&event)),
+            event => events.push(event),
+        }
         if matches!(events.last(), Some(Event::End(_))) {
             close_mark(&mut events, depth, &mut is_marked);
         }
     }
     let mut output = String::with_capacity(text.len() * 3 / 2);
     html::push_html(&mut output, events.into_iter());
-    Rendered { body: PreEscaped(clean(&output, document)), outline }
+    Rendered { body: PreEscaped(clean(&output, home)), outline }
+}
+
+/// Whether a block may hold others of its kind without end.
+const fn nests(end: &TagEnd) -> bool {
+    matches!(end, TagEnd::BlockQuote(_) | TagEnd::List(_) | TagEnd::Item)
+}
+
+/// What stands for the edge of a block that lies too deep: it still keeps apart what is in it.
+fn hollow<'a>(event: &Event<'_>) -> Event<'a> {
+    Event::Html(if matches!(event, Event::End(_)) { "</div>\n" } else { "<div>\n" }.into())
 }
 
 fn close_heading(events: &mut Vec<Event<'_>>, outline: &mut Vec<Heading>, level: HeadingLevel, text: String) {
@@ -163,11 +210,12 @@ fn unused(name: String, outline: &[Heading]) -> String {
 }
 
 /// Takes out of HTML whatever could act, and leads its links and pictures into the library.
-fn clean(html: &str, document: Option<&str>) -> String {
+fn clean(html: &str, home: &Home<'_>) -> String {
     let mut cleaner = Builder::default();
     cleaner
-        .add_tags(["input", "section", "sup", "figure", "figcaption", "details", "summary"])
-        .add_tag_attributes("input", ["checked", "disabled", "type"])
+        .add_tags(["section", "sup", "figure", "figcaption", "details", "summary"])
+        // What scrolls must be reached by keyboard.
+        .set_tag_attribute_value("pre", "tabindex", "0")
         .add_tag_attributes("ol", ["start"])
         .add_tag_attributes("th", ["align"])
         .add_tag_attributes("td", ["align"])
@@ -179,22 +227,30 @@ fn clean(html: &str, document: Option<&str>) -> String {
         .url_relative(UrlRelative::PassThrough)
         .link_rel(Some("noopener noreferrer"))
         .id_prefix(Some(PREFIX));
-    let document = document.map(str::to_owned);
-    cleaner.attribute_filter(move |element, attribute, value| match (element, attribute) {
-        ("a", "href") => href(value, document.as_deref()).map(Cow::Owned),
-        ("img", "src") => picture(value, document.as_deref()).map(Cow::Owned),
-        (_, "src" | "cite" | "longdesc") => None,
-        ("input", "type") if value != "checkbox" => None,
-        _ => Some(Cow::Borrowed(value)),
+    let [document, base_url] = [home.document.unwrap_or_default(), home.base_url].map(str::to_owned);
+    let book = home.book.map(|(book, path)| (book.to_owned(), path.to_owned()));
+    cleaner.attribute_filter(move |element, attribute, value| {
+        let home = Home {
+            document: Some(document.as_str()).filter(|id| !id.is_empty()),
+            base_url: &base_url,
+            book: book.as_ref().map(|(book, path)| (book.as_str(), path.as_str())),
+        };
+        match (element, attribute) {
+            ("a", "href") => href(value, &home).map(Cow::Owned),
+            ("img", "src") => picture(value, &home).map(Cow::Owned),
+            (_, "src" | "cite" | "longdesc") => None,
+            _ => Some(Cow::Borrowed(value)),
+        }
     });
     with_alternatives(&cleaner.clean(html).to_string())
 }
 
-/// Pictures without an alternative text get an empty one: a reader that speaks would read out their addresses.
+/// Pictures without an alternative text get an empty one: a reader that speaks would read out their addresses. The tags are
+/// those of the sanitizer, which always writes them alike; what looks like a tag within a value is none.
 fn with_alternatives(html: &str) -> String {
     let mut whole = String::with_capacity(html.len());
     let mut rest = html;
-    while let Some(at) = rest.find("<img") {
+    while let Some(at) = rest.find('<') {
         let (before, tag) = rest.split_at(at);
         let mut quoted = false;
         let end = tag.find(|sign| {
@@ -204,7 +260,7 @@ fn with_alternatives(html: &str) -> String {
         let end = end.unwrap_or(tag.len());
         whole.push_str(before);
         whole.push_str(&tag[..end]);
-        if !tag[..end].contains(" alt=\"") {
+        if tag.starts_with("<img") && !tag[..end].contains(" alt=\"") {
             whole.push_str(" alt=\"\"");
         }
         rest = &tag[end..];
@@ -214,7 +270,7 @@ fn with_alternatives(html: &str) -> String {
 }
 
 /// Where a link leads: to another place of the document, into the library, to the evidence viewer, or outside.
-fn href(value: &str, document: Option<&str>) -> Option<String> {
+fn href(value: &str, home: &Home<'_>) -> Option<String> {
     if let Some(fragment) = value.strip_prefix('#') {
         return Some(format!("#{PREFIX}{fragment}"));
     }
@@ -224,20 +280,45 @@ fn href(value: &str, document: Option<&str>) -> Option<String> {
         Some("doc" | "text" | "image" | "video" | "audio") => {
             Some(links::with("/cite", &[("address", value)]))
         }
-        _ => inside(value, document),
+        _ => in_book(value, home).or_else(|| inside(value, home)),
     }
 }
 
-fn picture(value: &str, document: Option<&str>) -> Option<String> {
+/// A link from one text of a book to another, which is read there too.
+fn in_book(value: &str, home: &Home<'_>) -> Option<String> {
+    let (book, from) = home.book?;
+    let (path, fragment) = value.split_once('#').unwrap_or((value, ""));
+    if !path.ends_with(".md") || path.starts_with('/') || path.contains(['?', ':', '\\', '%']) {
+        return None;
+    }
+    let fragment =
+        if fragment.is_empty() { String::new() } else { format!("#{PREFIX}{}", links::encoded(fragment)) };
+    let path = links::encoded_path(&links::joined(from, path));
+    Some(format!("/books/{}/{path}{fragment}", links::encoded(book)))
+}
+
+/// An asset of a book on this server: its path, without the name that the server had for the author.
+fn asset<'a>(value: &'a str, home: &Home<'_>) -> Option<&'a str> {
+    let own = |base: &str| value.strip_prefix(base).filter(|_| !base.is_empty());
+    let other_name = home.base_url.replacen("//127.0.0.1", "//localhost", 1);
+    let third_name = home.base_url.replacen("//localhost", "//127.0.0.1", 1);
+    let path = own(home.base_url).or_else(|| own(&other_name)).or_else(|| own(&third_name)).unwrap_or(value);
+    path.starts_with("/cdn/books/").then_some(path).filter(|path| !path.contains(['\\', '"']))
+}
+
+fn picture(value: &str, home: &Home<'_>) -> Option<String> {
+    if let Some(path) = asset(value, home) {
+        return Some(path.to_owned());
+    }
     let is_foreign =
         value.starts_with("//") || value.split('/').next().is_some_and(|first| first.contains(':'));
-    if is_foreign { None } else { inside(value, document).map(|path| format!("{path}&raw=1")) }
+    if is_foreign { None } else { inside(value, home).map(|path| format!("{path}&raw=1")) }
 }
 
 /// A relative path, to be looked up from the document that holds it.
-fn inside(path: &str, document: Option<&str>) -> Option<String> {
+fn inside(path: &str, home: &Home<'_>) -> Option<String> {
     let is_path = !path.starts_with("//") && !path.split('/').next().is_some_and(|first| first.contains(':'));
-    let document = document.filter(|_| is_path && !path.is_empty())?;
+    let document = home.document.filter(|_| is_path && !path.is_empty())?;
     Some(links::with("/to", &[("from", document), ("path", path)]))
 }
 
@@ -246,12 +327,12 @@ mod tests {
     use super::*;
 
     fn body(text: &str) -> String {
-        page(text, Some("the-id"), None).body.into_string()
+        page(text, &Home::of("the-id", "http://127.0.0.1:7433"), None).body.into_string()
     }
 
     #[test]
     fn prose_is_rendered_with_an_outline() {
-        let rendered = page("# One *two*\n\ntext\n\n## Three\n\n## Three\n", None, None);
+        let rendered = page("# One *two*\n\ntext\n\n## Three\n\n## Three\n", &Home::nowhere(), None);
         let html = rendered.body.into_string();
         assert!(html.contains("<h1 id=\"u-one-two\">One <em>two</em></h1>"), "{html}");
         let anchors: Vec<&str> = rendered.outline.iter().map(|heading| heading.anchor.as_str()).collect();
@@ -267,6 +348,51 @@ mod tests {
             with_alternatives("<img alt=\"x > y\"><img src=\"z\">"),
             "<img alt=\"x > y\"><img src=\"z\" alt=\"\">"
         );
+    }
+
+    #[test]
+    fn what_looks_like_a_picture_in_a_value_opens_no_tag() {
+        let html = body("<a title=\"<img ><script>alert(1)</script>\" href=\"a.md\">x</a>");
+        let mut quoted = false;
+        let outside: String = html
+            .chars()
+            .filter(|sign| {
+                quoted ^= *sign == '"';
+                !quoted
+            })
+            .collect();
+        assert!(!outside.contains("script"), "{html}");
+    }
+
+    #[test]
+    fn fields_are_dropped_and_boxes_are_signs() {
+        let html = body("- [x] done\n- [ ] open\n\n<input type=\"text\"> <input type=\"checkbox\">");
+        assert!(html.contains("☑ done") && html.contains("☐ open") && !html.contains("<input"), "{html}");
+    }
+
+    #[test]
+    fn what_scrolls_is_reached_by_keyboard() {
+        assert!(body("```\ncode\n```").contains("<pre tabindex=\"0\">"));
+    }
+
+    #[test]
+    fn quotations_do_not_lie_in_each_other_without_end() {
+        let html = body(&format!("{} deep", ">".repeat(500)));
+        assert_eq!(html.matches("<blockquote>").count(), DEPTH, "{html}");
+        assert!(html.contains("deep"));
+    }
+
+    #[test]
+    fn pictures_of_this_server_are_shown_and_lessons_lead_to_lessons() {
+        let home =
+            Home { book: Some(("lake", "lessons/a/one.md")), ..Home::of("the-id", "http://127.0.0.1:7433") };
+        let html = |text: &str| page(text, &home, None).body.into_string();
+        for own in ["http://127.0.0.1:7433", "http://localhost:7433", ""] {
+            let picture = html(&format!("![x]({own}/cdn/books/lake/x.png?k=1)"));
+            assert!(picture.contains("src=\"/cdn/books/lake/x.png?k=1\""), "{picture}");
+        }
+        assert!(!html("![x](http://127.0.0.1:9999/cdn/books/lake/x.png)").contains("src"));
+        assert!(html("[x](../b/two.md#part)").contains("href=\"/books/lake/lessons/b/two.md#u-part\""));
     }
 
     #[test]
@@ -328,7 +454,7 @@ mod tests {
     #[test]
     fn marked_lines_are_emphasized_and_counted_from_the_top() {
         let text = "---\ntitle: x\n---\n# A\n\nsecond\n\nthird\n";
-        let html = page(text, None, Some(&(6..=6))).body.into_string();
+        let html = page(text, &Home::nowhere(), Some(&(6..=6))).body.into_string();
         assert!(html.contains("<div class=\"hit\">") && !html.contains("title: x"), "{html}");
         let hit = html.split("<div class=\"hit\">").nth(1).unwrap().split("</div>").next().unwrap();
         assert!(hit.contains("second") && !hit.contains("third"), "{html}");

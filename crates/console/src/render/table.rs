@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use crate::words;
 
-/// Rows that are shown.
+/// Rows on a page.
 const ROWS: usize = 500;
 /// Columns that are shown.
 const COLUMNS: usize = 60;
@@ -53,10 +53,14 @@ fn rows(text: &str, separator: char, most: usize) -> Vec<Vec<String>> {
     rows
 }
 
-/// A table whose first row names the columns.
-pub(crate) fn page(text: &str, mime: &str) -> Markup {
-    let rows = rows(text, separator(text, mime), ROWS + 1);
-    let is_cut = rows.len() > ROWS;
+/// A page of a table whose first row names the columns, from a row on, which are counted from 1. `to` is the address of the
+/// page that begins with a row.
+pub(crate) fn page(text: &str, mime: &str, from: usize, to: &dyn Fn(usize) -> String) -> Markup {
+    let all = rows(text, separator(text, mime), usize::MAX);
+    let total = all.len().saturating_sub(1);
+    let from = from.clamp(1, total.max(1));
+    let last = (from + ROWS - 1).min(total);
+    let rows: Vec<&Vec<String>> = all.first().into_iter().chain(all.iter().skip(from).take(ROWS)).collect();
     let number = |value: &str| !value.is_empty() && value.trim().parse::<f64>().is_ok();
     // The name of a column stands over its values.
     let is_figure = |column: usize| {
@@ -79,7 +83,11 @@ pub(crate) fn page(text: &str, mime: &str) -> Markup {
                 }
             }
         }
-        @if is_cut { p.note { "Only the first " (ROWS) " rows are shown. The source has all of them." } }
+        @if total > ROWS { p.pager {
+            @if from > 1 { a href=(to(from.saturating_sub(ROWS).max(1))) rel="prev" { "Rows before" } }
+            span.note { "Rows " (words::count(from as u64)) "–" (words::count(last as u64)) " of " (words::count(total as u64)) }
+            @if last < total { a href=(to(last + 1)) rel="next" { "Rows after" } }
+        } }
     }
 }
 
@@ -96,8 +104,22 @@ mod tests {
     }
 
     #[test]
+    fn long_tables_have_pages() {
+        let text: String =
+            std::iter::once("n\n".to_owned()).chain((1..=1_200).map(|n| format!("row{n}\n"))).collect();
+        let to = |row: usize| format!("/at/{row}");
+        let first = page(&text, "text/csv", 1, &to).into_string();
+        assert!(
+            first.contains("row500<") && !first.contains("row501<") && first.contains("/at/501"),
+            "{first}"
+        );
+        let last = page(&text, "text/csv", 1_001, &to).into_string();
+        assert!(last.contains("row1200<") && last.contains("/at/501") && last.contains(">n<"), "{last}");
+    }
+
+    #[test]
     fn values_are_escaped() {
-        let html = page("<b>,c\n<script>x</script>,1.5", "text/csv").into_string();
+        let html = page("<b>,c\n<script>x</script>,1.5", "text/csv", 1, &|_| String::new()).into_string();
         assert!(!html.contains("<script>") && html.contains("&lt;b&gt;"), "{html}");
         assert!(html.contains("<td class=\"figure\">1.5</td>"), "{html}");
     }

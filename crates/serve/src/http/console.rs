@@ -8,7 +8,6 @@ use std::{net::SocketAddr, sync::Arc, time::Instant};
 
 use axum::{
     Router,
-    body::Bytes,
     extract::{ConnectInfo, Path, Request, State},
     middleware,
     response::{IntoResponse, Response},
@@ -18,13 +17,13 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use serde_json::Value;
 use shelf_base::{CallContext, ErrorInfo, Kind, Secret, bounds::PAGE_CHARS};
 use shelf_console::{AccountAction, Door, Host, Reply, Visitor};
-use shelf_engine::{AuthError, Bearer, Caller, Pass};
+use shelf_engine::{AuthError, Bearer, CONSOLE_SESSION_SECONDS, CONSOLE_TOKEN_SECONDS, Caller, Pass};
 use shelf_tools::{
     Answer, Context, ErrorReply,
     policy::{self, Selection, Verdict},
 };
 
-use super::{Shared, auth, bodies, console_accounts, console_streams, files, rest, throttle};
+use super::{Shared, auth, bodies, console_accounts, console_refusals, console_streams, files, rest};
 use crate::{
     App,
     app::{Work, note},
@@ -33,6 +32,8 @@ use crate::{
 
 /// The cookie that holds a session.
 const COOKIE: &str = "shelf_session";
+/// Bytes of the form that signs out.
+const FORM_BYTES: usize = 16 << 10;
 /// The cookie that holds the choice of light or dark.
 const THEME: &str = "shelf_theme";
 /// What pages may load, and where their forms may go: nothing but this server, and nothing inline.
@@ -154,22 +155,32 @@ pub(super) async fn signed_in(shared: &Shared, headers: &HeaderMap) -> Result<Op
 async fn admit(State(shared): State<Shared>, mut request: Request, next: middleware::Next) -> Response {
     let found = match signed_in(&shared, request.headers()).await {
         Ok(found) => found,
-        Err(error) => return rest::error(error.kind(), &error.to_string(), &[]),
+        Err(error) => return console_refusals::refuse(&request, error.kind(), &error.to_string()),
     };
     let Some(found) = found else {
         let asked = console_request(&request);
-        let is_page = asked.query("part").is_none() && request.method() == Method::GET;
+        let is_page = asked.query("part").is_none() && is_reading(request.method());
         let status = if request.uri().path() == "/" && is_page { 200 } else { 401 };
         return finished(shelf_console::sign_in(&asked, status, &Door::default()));
     };
     if let Err(seconds) = shared.throttle.call(&found.caller.pass) {
-        return throttle::refuse("too many requests", seconds);
+        return console_refusals::too_often(&request, "too many requests", seconds);
     }
-    if request.method() != Method::GET && !is_same_origin(request.headers()) {
-        return rest::error(Kind::Denied, "this form does not come from a page of this server", &[]);
+    if !is_reading(request.method()) && !is_same_origin(request.headers()) {
+        return console_refusals::refuse(&request, Kind::Denied, FOREIGN_FORM);
     }
     request.extensions_mut().insert(found);
     next.run(request).await
+}
+
+/// What is said to a form from elsewhere.
+const FOREIGN_FORM: &str = "this form does not come from a page of this server";
+/// What is said to a form whose page is older than the session.
+const STALE_FORM: &str = "this page is no longer valid; go back, reload it and try again";
+
+/// Whether a request only reads. Asking for the head alone is asking for the page.
+fn is_reading(method: &Method) -> bool {
+    *method == Method::GET || *method == Method::HEAD
 }
 
 /// Whether a browser says that a request comes from a page of this server. What is no browser says nothing.
@@ -190,11 +201,8 @@ fn is_same_origin(headers: &HeaderMap) -> bool {
 /// A request as the console takes it, without its body.
 pub(super) fn console_request(request: &Request) -> shelf_console::Request {
     let headers = request.headers();
-    let method = if request.method() == Method::GET {
-        shelf_console::Method::Get
-    } else {
-        shelf_console::Method::Post
-    };
+    let method =
+        if is_reading(request.method()) { shelf_console::Method::Get } else { shelf_console::Method::Post };
     let base_url = auth::base_url(headers).map_or_else(String::new, |url| url.to_string());
     shelf_console::Request::new(method, request.uri().path(), request.uri().query(), base_url)
         .with_theme(cookie(headers, THEME).as_deref())
@@ -205,6 +213,7 @@ async fn page(State(shared): State<Shared>, request: Request) -> Response {
     let Some(found) = request.extensions().get::<SignedIn>().cloned() else {
         return rest::nothing_here().await;
     };
+    let reader = console_refusals::Reader::of(&request);
     let mut asked = console_request(&request);
     let proof = request.headers().get("x-proof").and_then(|proof| proof.to_str().ok()).map(str::to_owned);
     let is_form = request
@@ -213,7 +222,7 @@ async fn page(State(shared): State<Shared>, request: Request) -> Response {
         .is_some_and(|kind| kind.as_bytes().starts_with(b"application/x-www-form-urlencoded"));
     let is_change = request.method() == Method::POST;
     let Ok(body) = axum::body::to_bytes(request.into_body(), usize::MAX).await else {
-        return rest::error(Kind::Invalid, "the body ended early", &[]);
+        return reader.refuse(Kind::Invalid, "the body ended early");
     };
     if is_form {
         asked = asked.with_form(&body);
@@ -226,15 +235,37 @@ async fn page(State(shared): State<Shared>, request: Request) -> Response {
     let work = if is_change { Work::Write } else { Work::Read };
     let answer = move |app: &Arc<App>| {
         if is_change && !app.library.is_form_proved(&found.caller.pass, &proof).unwrap_or(false) {
-            return Err("this page is no longer valid; reload it and try again");
+            return Err(STALE_FORM);
         }
         let desk = Desk { app, found: &found, call: &own };
         Ok(shelf_console::respond(&desk, &asked))
     };
     match shared.app.blocking(work, call, answer).await {
         Ok(Ok(reply)) => finished(reply),
-        Ok(Err(sentence)) => rest::error(Kind::Denied, sentence, &[]),
-        Err(_) => rest::error(Kind::Busy, "the server is busy; try again in a moment", &[]),
+        Ok(Err(sentence)) => reader.refuse(Kind::Denied, sentence),
+        Err(_) => reader.refuse(Kind::Busy, BUSY),
+    }
+}
+
+/// What is said when there is no room for the work.
+const BUSY: &str = "the server is busy; try again in a moment";
+
+/// Whatever no route is for: a page for people, an error for programs.
+pub(super) async fn elsewhere(State(shared): State<Shared>, request: Request) -> Response {
+    let reader = console_refusals::Reader::of(&request);
+    if !reader.is_person() || !is_reading(request.method()) {
+        return rest::nothing_here().await;
+    }
+    match signed_in(&shared, request.headers()).await {
+        Ok(Some(found)) => {
+            if let Err(seconds) = shared.throttle.call(&found.caller.pass) {
+                return console_refusals::too_often(&request, "too many requests", seconds);
+            }
+            let mut request = request;
+            request.extensions_mut().insert(found);
+            page(State(shared), request).await
+        }
+        _ => reader.refuse(Kind::NotFound, "there is no such page"),
     }
 }
 
@@ -284,7 +315,7 @@ impl Host for Desk<'_> {
 }
 
 /// A reply of the console as a response of the server.
-fn finished(reply: Reply) -> Response {
+pub(super) fn finished(reply: Reply) -> Response {
     let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = (status, reply.body).into_response();
     let headers = response.headers_mut();
@@ -328,18 +359,20 @@ async fn sign_in(
     request: Request,
 ) -> Response {
     if !is_same_origin(request.headers()) {
-        return rest::error(Kind::Denied, "this form does not come from a page of this server", &[]);
+        return console_refusals::refuse(&request, Kind::Denied, FOREIGN_FORM);
     }
     if let Err(seconds) = shared.throttle.login(address.ip()) {
-        return throttle::refuse("too many attempts from this address", seconds);
+        return console_refusals::too_often(&request, TOO_MANY_ATTEMPTS, seconds);
     }
     let (asked, secure) = (console_request(&request), is_secure(request.headers()));
+    let reader = console_refusals::Reader::of(&request);
     let Ok(body) = axum::body::to_bytes(request.into_body(), usize::MAX).await else {
-        return rest::error(Kind::Invalid, "the body ended early", &[]);
+        return reader.refuse(Kind::Invalid, "the body ended early");
     };
     let asked = asked.with_form(&body);
     let text = |name: &str| asked.field(name).unwrap_or_default().to_owned();
     let (name, password, token) = (text("name"), text("password"), text("token"));
+    let is_token = !token.trim().is_empty();
     let call = shared.app.new_call();
     let proved = shared.app.blocking(Work::Check, call, {
         let (name, token) = (name.clone(), token.trim().to_owned());
@@ -358,29 +391,34 @@ async fn sign_in(
     });
     match proved.await {
         Ok(Ok(secret)) => {
-            let next = asked.own_next();
-            let mut response = finished(Reply::to(next));
-            keep(&mut response, Some(secret.reveal()), secure);
+            let mut response = finished(Reply::to(asked.own_next()));
+            let lasts = if is_token { CONSOLE_TOKEN_SECONDS } else { CONSOLE_SESSION_SECONDS };
+            keep(&mut response, Some((secret.reveal(), lasts)), secure);
             response
         }
         Ok(Err((kind, sentence))) => {
             let door = Door { refusal: Some(sentence), name };
             finished(shelf_console::sign_in(&asked, kind.row().status, &door))
         }
-        Err(_) => rest::error(Kind::Busy, "the server is busy; try again in a moment", &[]),
+        Err(_) => reader.refuse(Kind::Busy, BUSY),
     }
 }
+
+/// What is said to an address that tries to sign in again and again.
+const TOO_MANY_ATTEMPTS: &str = "too many attempts to sign in from this address";
 
 /// Whether the browser reached a proxy in front of this server by https.
 fn is_secure(headers: &HeaderMap) -> bool {
     headers.get("x-forwarded-proto").is_some_and(|proto| proto == "https")
 }
 
-/// Gives the browser a cookie, or takes it away.
-fn keep(response: &mut Response, text: Option<&str>, secure: bool) {
+/// Gives the browser a cookie for so many seconds, or takes it away.
+fn keep(response: &mut Response, text: Option<(&str, u64)>, secure: bool) {
     let secure = if secure { "; Secure" } else { "" };
     let value = match text {
-        Some(text) => format!("{COOKIE}={text}; Path=/; HttpOnly; SameSite=Strict; Max-Age=604800{secure}"),
+        Some((text, lasts)) => {
+            format!("{COOKIE}={text}; Path=/; HttpOnly; SameSite=Strict; Max-Age={lasts}{secure}")
+        }
         None => format!("{COOKIE}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0{secure}"),
     };
     if let Ok(value) = HeaderValue::from_str(&value) {
@@ -396,7 +434,7 @@ async fn open(
     request: Request,
 ) -> Response {
     if let Err(seconds) = shared.throttle.login(address.ip()) {
-        return throttle::refuse("too many attempts from this address", seconds);
+        return console_refusals::too_often(&request, TOO_MANY_ATTEMPTS, seconds);
     }
     let secure = is_secure(request.headers());
     let call = shared.app.new_call();
@@ -405,7 +443,7 @@ async fn open(
     match proved {
         Ok(Ok(secret)) => {
             let mut response = finished(Reply::to("/"));
-            keep(&mut response, Some(secret.reveal()), secure);
+            keep(&mut response, Some((secret.reveal(), CONSOLE_SESSION_SECONDS)), secure);
             response
         }
         _ => {
@@ -420,7 +458,12 @@ async fn open(
     }
 }
 
-async fn sign_out(State(shared): State<Shared>, headers: HeaderMap, body: Bytes) -> Response {
+async fn sign_out(State(shared): State<Shared>, request: Request) -> Response {
+    let reader = console_refusals::Reader::of(&request);
+    let headers = request.headers().clone();
+    let Ok(body) = axum::body::to_bytes(request.into_body(), FORM_BYTES).await else {
+        return reader.refuse(Kind::Invalid, "the body ended early");
+    };
     let found = match signed_in(&shared, &headers).await {
         Ok(Some(found)) if is_same_origin(&headers) => found,
         _ => return finished(Reply::to("/sign-in")),
@@ -435,7 +478,7 @@ async fn sign_out(State(shared): State<Shared>, headers: HeaderMap, body: Bytes)
         is_proved && (found.caller.pass.session().is_none() || app.library.log_out(&found.caller).is_ok())
     });
     if done.await != Ok(true) {
-        return rest::error(Kind::Denied, "this page is no longer valid; reload it and try again", &[]);
+        return reader.refuse(Kind::Denied, STALE_FORM);
     }
     let mut response = finished(Reply::to("/sign-in"));
     keep(&mut response, None, is_secure(&headers));
@@ -444,13 +487,14 @@ async fn sign_out(State(shared): State<Shared>, headers: HeaderMap, body: Bytes)
 
 /// The bytes of a document, which a browser must never take for a page of this server.
 async fn raw(State(shared): State<Shared>, Path(id): Path<String>, request: Request) -> Response {
+    let reader = console_refusals::Reader::of(&request);
     let found = match signed_in(&shared, request.headers()).await {
         Ok(Some(found)) => found,
-        Ok(None) => return rest::error(Kind::Unauthenticated, "sign in first", &[]),
-        Err(error) => return rest::error(error.kind(), &error.to_string(), &[]),
+        Ok(None) => return reader.refuse(Kind::Unauthenticated, "sign in first"),
+        Err(error) => return reader.refuse(error.kind(), &error.to_string()),
     };
     if let Err(seconds) = shared.throttle.call(&found.caller.pass) {
-        return throttle::refuse("too many requests", seconds);
+        return console_refusals::too_often(&request, "too many requests", seconds);
     }
     let asked = console_request(&request);
     let version = asked.query("version").map(str::to_owned);
@@ -460,7 +504,7 @@ async fn raw(State(shared): State<Shared>, Path(id): Path<String>, request: Requ
         shelf_tools::find(name).is_some_and(|tool| policy::verdict(pass, selection, tool) == Verdict::Allowed)
     };
     if !may("get_document_tool") {
-        return rest::error(Kind::Denied, "Insufficient permissions: read access required", &[]);
+        return reader.refuse(Kind::Denied, "Insufficient permissions: read access required");
     }
     let caller = found.caller.clone();
     let call = shared.app.new_call();
@@ -473,7 +517,8 @@ async fn raw(State(shared): State<Shared>, Path(id): Path<String>, request: Requ
             }
             files::document(shared.app, request.headers(), document, download, RAW_POLICY)
         }
+        Ok(Err(error)) if reader.is_person() => reader.refuse(error.kind(), &error.to_string()),
         Ok(Err(error)) => rest::error(error.kind(), &error.to_string(), &error.hints()),
-        Err(_) => rest::error(Kind::Busy, "the server is busy", &[]),
+        Err(_) => reader.refuse(Kind::Busy, BUSY),
     }
 }

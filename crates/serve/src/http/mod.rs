@@ -8,6 +8,7 @@ mod bodies;
 mod connections;
 mod console;
 mod console_accounts;
+mod console_refusals;
 mod console_streams;
 mod door;
 mod files;
@@ -227,7 +228,7 @@ fn router(shared: Shared, stop: &CancellationToken) -> Router {
         .merge(files::router())
         .merge(console::router(&shared))
         .layer(axum::extract::DefaultBodyLimit::max(REQUEST_BYTES))
-        .fallback(rest::nothing_here)
+        .fallback(console::elsewhere)
         .method_not_allowed_fallback(rest::wrong_method)
         .layer(middleware::from_fn_with_state(shared.clone(), guard::check))
         .with_state(shared)

@@ -10,6 +10,7 @@ mod cite;
 mod cli;
 mod cluster;
 mod console;
+mod console_people;
 mod console_work;
 mod database;
 mod deepen;

@@ -17,7 +17,7 @@ pub(crate) const TOOL: Tool = Tool {
     name: "browse",
     title: "Browse a collection",
     description: "Show one folder of a collection: its folders with numbers of documents and bytes, and a page of its own \
-                  documents. A folder that holds nothing but one folder is passed through. Use list for documents of \
+                  documents. A folder that holds nothing but one folder is passed through, unless exact is set. Use list for documents of \
                   all folders by type, tag or time.",
     family: Family::Store,
     audience: Audience::Personal,
@@ -40,7 +40,7 @@ pub(crate) const TOOL: Tool = Tool {
         let found = context.library.browse(
             context.caller,
             &arguments.collection,
-            arguments.folder.as_deref().unwrap_or_default(),
+            (arguments.folder.as_deref().unwrap_or_default(), arguments.exact),
             (sort, order),
             page,
         )?;
@@ -79,6 +79,9 @@ struct Arguments {
     collection: String,
     /// Folder; the top of the collection when left out
     folder: Option<String>,
+    /// Show exactly this folder, also when it holds nothing but one folder
+    #[serde(default)]
+    exact: bool,
     /// Sort key of documents: name, size, created, modified or indexed
     sort_by: Option<String>,
     /// Sort order: asc or desc
