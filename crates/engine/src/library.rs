@@ -160,6 +160,7 @@ fn keep_to_the_owner(folder: &Path) -> Result<()> {
         "exports",
         "evidence",
         "cache",
+        "serving",
     ] {
         let path = folder.join(name);
         let is_loose = |facts: &fs::Metadata| facts.is_dir() && facts.permissions().mode() & 0o077 != 0;

@@ -4,10 +4,16 @@
 //! encodings) is read when it is stored or indexed, whichever comes first, and taken from the derived data by whoever
 //! needs its text afterwards. Without that data, a content is read again.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use parking_lot::Mutex;
-use shelf_base::{CallContext, Digest, Recent};
+use shelf_base::{CallContext, Digest, ErrorInfo, Kind, Recent};
 use shelf_index::{Derived, DerivedKey};
 use shelf_reading::{Bookmark, Layout, LineBox, Markup, Text, extension_of};
 
@@ -57,11 +63,17 @@ impl Origin<'_> {
 pub(crate) struct Readings {
     log: Derived,
     unpacked: Recent<DerivedKey, Arc<Text<'static>>>,
+    /// Whether it was said that readings cannot be kept.
+    is_said: AtomicBool,
 }
 
 impl Readings {
     pub(crate) fn in_folder(folder: &Path) -> Self {
-        Self { log: Derived::new(folder.join("derived.log")), unpacked: Recent::new(UNPACKED) }
+        Self {
+            log: Derived::new(folder.join("derived.log")),
+            unpacked: Recent::new(UNPACKED),
+            is_said: AtomicBool::new(false),
+        }
     }
 
     /// The text of a content whose bytes are at hand; `None` when it has none. A converted text comes with its key.
@@ -171,8 +183,14 @@ impl Readings {
 
     /// Derived data is a convenience: without room for it, contents are read again.
     pub(crate) fn keep(&self, key: &DerivedKey, record: &[u8]) {
-        if let Err(error) = self.log.put(key, record) {
-            tracing::warn!(%error, "a text was not kept");
+        let Err(error) = self.log.put(key, record) else { return };
+        if self.is_said.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        if error.kind() == Kind::Denied {
+            tracing::debug!(%error, "texts of documents are not kept: the library is read-only");
+        } else {
+            tracing::warn!(%error, "texts of documents cannot be kept, so they are made again each time");
         }
     }
 

@@ -83,6 +83,17 @@ impl ImportItem {
     }
 }
 
+impl ImportItem {
+    /// Checks everything that can be known before the content is read, and the name of the collection if there is one.
+    pub fn check(&self, collection: Option<&str>) -> Result<()> {
+        collection.map_or(Ok(()), validate::collection)?;
+        validate::path("path", &self.path)?;
+        validate::tags(&self.tags)?;
+        validate::metadata(&self.metadata)?;
+        self.resource_id.as_deref().map_or(Ok(()), validate::resource_id)
+    }
+}
+
 /// What an import did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ImportReply {
@@ -119,11 +130,8 @@ impl Library {
         validate::collection(collection)?;
         let mut reply = ImportReply::default();
         for item in &mut items {
-            validate::path("path", &item.path)?;
-            validate::tags(&item.tags)?;
-            validate::metadata(&item.metadata)?;
+            item.check(None)?;
             if let Some(id) = &item.resource_id {
-                validate::resource_id(id)?;
                 let holder = self.catalog.resource(caller.pass.scope(), id)?;
                 let is_own =
                     |found: &Document| found.collection_name == collection && found.path == item.path;

@@ -271,8 +271,8 @@ impl Fetch<'_> {
             ureq::Error::Io(io) if io.to_string().contains(REFUSED) => AttemptError::Final(self.failed(
                 url,
                 Kind::Denied,
-                "it is a machine of this network or a private one; set download.private_addresses in shelf.toml to \
-                 allow that",
+                "this address belongs to this machine or a private network; set download.private_addresses in \
+                 shelf.toml to allow that",
             )),
             ureq::Error::HostNotFound => {
                 AttemptError::Final(self.failed(url, Kind::NotFound, "there is no host of that name"))

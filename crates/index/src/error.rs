@@ -47,6 +47,11 @@ impl ErrorInfo for Error {
     }
 
     fn hints(&self) -> Vec<String> {
-        vec!["run `shelf reindex` to rebuild the index; nothing in the library is lost".into()]
+        match self {
+            Self::Io(error) if Kind::of_io(error) == Kind::Denied => {
+                vec!["this user may only read the library; its owner can do this".into()]
+            }
+            _ => vec!["run `shelf reindex` to rebuild the index; nothing in the library is lost".into()],
+        }
     }
 }

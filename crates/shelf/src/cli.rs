@@ -7,13 +7,16 @@ pub(crate) mod find;
 pub(crate) mod graph;
 pub(crate) mod setup;
 pub(crate) mod transfer;
+mod upkeep;
+mod usage;
 mod user;
 pub(crate) mod workspace;
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+pub(crate) use upkeep::{Config, Gc, Token};
 pub(crate) use user::{Update as UserUpdate, User};
 
 /// A library for AI agents and people: store anything once, find it fast, cite it exactly.
@@ -29,8 +32,9 @@ pub(crate) struct Arguments {
 impl Arguments {
     /// Reads the command line.
     pub(crate) fn read() -> Self {
-        let matches = examples::with_examples(<Self as clap::CommandFactory>::command()).get_matches();
-        <Self as clap::FromArgMatches>::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+        let command = examples::with_examples(<Self as clap::CommandFactory>::command());
+        let matches = command.try_get_matches().unwrap_or_else(|error| usage::exit(error));
+        <Self as clap::FromArgMatches>::from_arg_matches(&matches).unwrap_or_else(|error| usage::exit(error))
     }
 }
 
@@ -159,7 +163,7 @@ pub(crate) enum Command {
     Reindex,
     /// Search a collection with the configured embedding model, and create its vectors
     Embed(Embed),
-    /// Give passages the better vectors of the built-in deep model now, instead of when nobody calls
+    /// Give passages the better vectors of the built-in deep model now, instead of waiting until the server is idle
     Deepen {
         /// Collection to deepen; everything when not given
         collection: Option<String>,
@@ -278,7 +282,7 @@ pub(crate) struct Add {
     /// Skip files that match this glob; may be repeated
     #[arg(long, value_name = "GLOB")]
     pub exclude: Vec<String>,
-    /// Delete documents of a folder whose files are gone; snapshots keep them
+    /// Also delete documents of a folder whose files are gone; snapshots keep them
     #[arg(long)]
     pub prune: bool,
     /// Do not descend into subfolders
@@ -344,6 +348,9 @@ pub(crate) struct Get {
     /// Write the content to this file instead of stdout (single document only)
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Overwrite the file if it exists
+    #[arg(long, requires = "output")]
+    pub overwrite: bool,
     /// Look only in this collection
     #[arg(short, long)]
     pub collection: Option<String>,
@@ -510,6 +517,7 @@ pub(crate) struct Restore {
 #[derive(Args)]
 pub(crate) struct Delete {
     /// Paths, ends of paths, or titles of the documents
+    #[arg(required_unless_present = "pattern")]
     pub names: Vec<String>,
     /// Delete every document whose path matches this pattern
     #[arg(short = 'g', long, value_name = "GLOB")]
@@ -529,64 +537,4 @@ pub(crate) struct CallTool {
     /// Tool arguments, as a JSON object
     #[arg(default_value = "{}")]
     pub arguments: String,
-}
-
-#[derive(Subcommand)]
-pub(crate) enum Token {
-    /// Create a personal access token for the `local` account; it is shown only once
-    Create {
-        /// Token label
-        #[arg(long, default_value = "command line")]
-        label: String,
-        /// Days until the token expires
-        #[arg(long, value_name = "DAYS")]
-        expires_in_days: Option<u32>,
-    },
-    /// List tokens, without their secret text
-    List,
-    /// Revoke a token
-    Revoke {
-        /// Token ID
-        id: String,
-    },
-}
-
-impl Token {
-    /// Whether a library is made if there is none.
-    pub(crate) const fn creates(&self) -> bool {
-        matches!(self, Self::Create { .. })
-    }
-}
-
-#[derive(Args)]
-pub(crate) struct Gc {
-    /// Show what would be freed without freeing anything
-    #[arg(long)]
-    pub plan: bool,
-    /// Keep the newest N snapshots of each collection
-    #[arg(long, value_name = "N")]
-    pub keep_last: Option<u64>,
-    /// Keep snapshots younger than DAYS
-    #[arg(long, value_name = "DAYS")]
-    pub keep_within: Option<u64>,
-    /// Keep the newest snapshot of each of the last N days that have one
-    #[arg(long, value_name = "N")]
-    pub keep_daily: Option<u64>,
-    /// Apply the retention rules to labelled snapshots too
-    #[arg(long, action = ArgAction::SetTrue)]
-    pub drop_labelled: bool,
-    /// Do not ask before deleting every snapshot of a collection
-    #[arg(short, long)]
-    pub yes: bool,
-    /// Wait up to SECONDS for running adds to finish
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
-    pub wait: u64,
-}
-
-#[derive(Subcommand)]
-pub(crate) enum Config {
-    /// Print each setting, its value and its origin
-    Show,
-    /// Print the default settings file, with comments
-    Default,
 }

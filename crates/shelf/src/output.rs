@@ -1,14 +1,17 @@
 //! Output: tables and colours on a terminal, plain text in a pipe, JSON on request.
 
+mod harmless;
+
 use std::io::{IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
 
+use self::harmless::{harmless, plain};
 use crate::{
     cli::{ColorChoice, Global},
     outcome::{CliError, Outcome},
-    table,
+    progress, table,
 };
 
 const HEAD: Style = Style::new().bold();
@@ -49,7 +52,11 @@ impl Output {
 
     /// Prints a line of data.
     pub(crate) fn print(&self, line: &str) -> Outcome {
-        ignore_closed_pipe(writeln!(anstream::stdout().lock(), "{line}"))
+        progress::make_room();
+        match self.is_terminal() {
+            true => ignore_closed_pipe(writeln!(anstream::stdout().lock(), "{}", harmless(line))),
+            false => ignore_closed_pipe(writeln!(anstream::stdout().lock(), "{line}")),
+        }
     }
 
     /// Whether output to stdout is coloured.
@@ -57,15 +64,26 @@ impl Output {
         !self.json && anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never
     }
 
-    /// Prints bytes unchanged.
+    /// Prints bytes unchanged, except that a terminal is given no control characters.
     pub(crate) fn print_bytes(&self, bytes: &[u8]) -> Outcome {
+        progress::make_room();
+        let shown = if self.is_terminal() {
+            harmless(&String::from_utf8_lossy(bytes)).into_bytes()
+        } else {
+            Vec::new()
+        };
+        let bytes = if self.is_terminal() { &shown } else { bytes };
         let mut out = std::io::stdout().lock();
         ignore_closed_pipe(out.write_all(bytes).and_then(|()| out.flush()))
     }
 
     /// Prints a table; on a terminal its lines are shortened to fit.
     pub(crate) fn table(&self, heads: &[&str], rows: &[Vec<String>]) -> Outcome {
-        let lines = table::lines(heads, rows, terminal_columns());
+        progress::make_room();
+        let lines = match terminal_columns() {
+            Some(columns) => table::lines(heads, &plain_rows(rows), Some(columns)),
+            None => table::lines(heads, rows, None),
+        };
         let mut out = anstream::stdout().lock();
         let mut written = Ok(());
         for (at, line) in lines.iter().enumerate() {
@@ -100,28 +118,32 @@ impl Output {
     /// Prints a message, unless `--quiet` was given.
     pub(crate) fn say(&self, tone: Tone, line: &str) {
         if !self.quiet {
+            progress::make_room();
             let style = match tone {
                 Tone::Good => GOOD,
                 Tone::Warning => WARN,
                 Tone::Bad => BAD,
             };
-            let _ = writeln!(anstream::stderr().lock(), "{style}{line}{style:#}");
+            let _ = writeln!(anstream::stderr().lock(), "{style}{}{style:#}", plain(line));
         }
     }
 
     /// Prints a message that the user must see, even with `--quiet`, and without colour.
     pub(crate) fn tell(&self, text: &str) {
+        progress::make_room();
         let _ = writeln!(anstream::stderr().lock(), "{text}");
     }
 
     /// Like `tell`, but without a line break, for prompts.
     pub(crate) fn tell_inline(&self, text: &str) {
+        progress::make_room();
         let _ = write!(anstream::stderr().lock(), "{text}");
     }
 
     /// Prints an error with its hints.
     pub(crate) fn error(&self, error: &CliError) {
-        let CliError { code, message, hints, exit: _, body, is_notice } = error;
+        let CliError { code, message, hints, details, exit: _, body, is_notice } = error;
+        progress::make_room();
         let mut err = anstream::stderr().lock();
         if *is_notice {
             if !self.quiet && !self.json {
@@ -133,15 +155,24 @@ impl Output {
             return;
         }
         if self.json {
-            let value = serde_json::json!({ "error": { "code": code, "message": message, "hints": hints } });
+            let mut value =
+                serde_json::json!({ "error": { "code": code, "message": message, "hints": hints } });
+            if !details.is_empty() {
+                value["error"]["details"] = serde_json::json!(details);
+            }
             let _ = writeln!(err, "{}", body.clone().unwrap_or_else(|| value.to_string()));
             return;
         }
-        let _ = writeln!(err, "{BAD}error:{BAD:#} {message}");
+        let _ = writeln!(err, "{BAD}error:{BAD:#} {}", plain(message));
         for hint in hints {
-            let _ = writeln!(err, "{FAINT}hint:{FAINT:#} {hint}");
+            let _ = writeln!(err, "{FAINT}hint:{FAINT:#} {}", plain(hint));
         }
     }
+}
+
+/// Rows whose cells are of one line each and hold no control characters.
+fn plain_rows(rows: &[Vec<String>]) -> Vec<Vec<String>> {
+    rows.iter().map(|row| row.iter().map(|cell| plain(cell).replace(['\n', '\t'], " ")).collect()).collect()
 }
 
 /// A closed pipe (`| head`) is not an error.

@@ -1,8 +1,15 @@
 //! Progress bars, and Ctrl-C to cancel the work rather than kill the process.
 
-use std::{io::IsTerminal, sync::Arc, time::Duration};
+use std::{
+    io::IsTerminal,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, WeakProgressBar};
 use shelf_base::{CallContext, Progress};
 
 use crate::output::Output;
@@ -37,18 +44,52 @@ pub(crate) fn call(output: &Output) -> CallContext {
             bar.set_style(style);
         }
         bar.enable_steady_tick(Duration::from_millis(120));
+        *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.downgrade());
         call = call.reporting_to(Arc::new(Bar(bar)));
     }
     call
 }
 
+/// The bar that is on the terminal, if one is.
+static SHOWN: Mutex<Option<WeakProgressBar>> = Mutex::new(None);
+
+/// Takes the bar off the terminal before something is printed there: what follows would be drawn over otherwise.
+pub(crate) fn make_room() {
+    let shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(bar) = shown.and_then(|shown| shown.upgrade()) {
+        bar.finish_and_clear();
+        bar.set_draw_target(ProgressDrawTarget::hidden());
+    }
+}
+
+/// The first Ctrl-C cancels the work, which then ends by itself. One while the user is asked something, or a second one,
+/// ends the process.
 fn cancel_on_interrupt(call: CallContext) {
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
-        if let Ok(runtime) = runtime
-            && runtime.block_on(tokio::signal::ctrl_c()).is_ok()
-        {
+        let Ok(runtime) = runtime else { return };
+        while runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
+            if call.check().is_err() || IS_ASKING.load(Ordering::SeqCst) {
+                eprintln!();
+                std::process::exit(INTERRUPTED);
+            }
             call.cancel();
         }
     });
+}
+
+/// Whether the user is being asked something: then there is no work that could be cancelled.
+static IS_ASKING: AtomicBool = AtomicBool::new(false);
+/// The exit code of a process that was interrupted.
+const INTERRUPTED: i32 = 130;
+
+/// Asks a question that is answered with yes or no.
+pub(crate) fn confirm(question: &str, output: &Output) -> std::io::Result<bool> {
+    output.tell_inline(&format!("{question} [y/N] "));
+    IS_ASKING.store(true, Ordering::SeqCst);
+    let mut answer = String::new();
+    let read = std::io::stdin().read_line(&mut answer);
+    IS_ASKING.store(false, Ordering::SeqCst);
+    read?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }

@@ -6,16 +6,44 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 const GAP: usize = 2;
 /// No column is made narrower than this to fit.
 const LEAST: usize = 8;
+/// Nor is the first column, which says what a line is about, made narrower than this.
+const LEAST_OF_FIRST: usize = 20;
 
-/// The lines of a table, its head first. With `fit`, wide columns are shortened until a line has at most that many
-/// columns; data for other programs is never shortened.
+/// Columns whose values mean nothing when a part of them is missing: they are never shortened.
+const WHOLE: &[&str] = &[
+    "ID",
+    "SNAPSHOT",
+    "TIMESTAMP",
+    "WHEN",
+    "MODIFIED",
+    "CREATED",
+    "UPDATED",
+    "SIZE",
+    "BYTES",
+    "FILES",
+    "HASH",
+    "BEFORE",
+    "AFTER",
+];
+/// Columns that a narrow terminal does without, the first of them first.
+const SPARE: &[&str] = &["ROOT", "HASH", "BEFORE", "TYPE", "SNAPSHOTS", "CREATED", "TAGS"];
+
+/// The lines of a table, its head first. With `fit`, columns are shortened or left out until a line has at most that many
+/// columns; data for other programs is always whole.
 pub(crate) fn lines(heads: &[&str], rows: &[Vec<String>], fit: Option<usize>) -> Vec<String> {
-    let mut widths: Vec<usize> = (0..heads.len())
+    let widths: Vec<usize> = (0..heads.len())
         .map(|at| rows.iter().map(|row| row[at].width()).chain([heads[at].width()]).max().unwrap_or(0))
         .collect();
-    if let Some(most) = fit {
-        narrow(&mut widths, most);
-    }
+    let Some(most) = fit else { return laid_out(heads, rows, &widths) };
+    let (kept, widths) = fitted(heads, &widths, most);
+    let heads: Vec<&str> = kept.iter().map(|at| heads[*at]).collect();
+    let rows: Vec<Vec<String>> =
+        rows.iter().map(|row| kept.iter().map(|at| row[*at].clone()).collect()).collect();
+    laid_out(&heads, &rows, &widths)
+}
+
+/// The lines of a table whose columns have these widths.
+fn laid_out(heads: &[&str], rows: &[Vec<String>], widths: &[usize]) -> Vec<String> {
     let numeric: Vec<bool> = (0..heads.len())
         .map(|at| {
             let is_number = |row: &Vec<String>| {
@@ -82,16 +110,41 @@ fn wrap(text: &str, most: usize) -> Vec<String> {
     lines
 }
 
-/// Takes space from the widest columns until everything fits, or nothing more can be taken.
-fn narrow(widths: &mut [usize], most: usize) {
+/// The columns that are shown, and their widths: space is taken from the widest columns, and where that is not enough,
+/// columns are left out.
+fn fitted(heads: &[&str], widths: &[usize], most: usize) -> (Vec<usize>, Vec<usize>) {
+    let mut kept: Vec<usize> = (0..heads.len()).collect();
+    let mut spare = SPARE.iter();
+    loop {
+        let mut narrowed: Vec<usize> = kept.iter().map(|at| widths[*at]).collect();
+        let least = |at: usize| match at {
+            0 => LEAST_OF_FIRST,
+            _ => LEAST,
+        };
+        let gives: Vec<Option<usize>> =
+            kept.iter().map(|at| (!WHOLE.contains(&heads[*at])).then(|| least(*at))).collect();
+        if narrow(&mut narrowed, &gives, most) {
+            return (kept, narrowed);
+        }
+        let Some(next) = spare.find(|name| kept.iter().any(|at| heads[*at] == **name)) else {
+            return (kept, narrowed);
+        };
+        kept.retain(|at| heads[*at] != *next);
+    }
+}
+
+/// Takes space from the widest columns that give some; says whether everything fits then.
+fn narrow(widths: &mut [usize], least: &[Option<usize>], most: usize) -> bool {
     let gaps = GAP * widths.len().saturating_sub(1);
     while widths.iter().sum::<usize>() + gaps > most {
-        let Some(widest) = widths.iter_mut().max_by_key(|width| **width).filter(|width| **width > LEAST)
-        else {
-            return;
-        };
+        let giving = widths.iter_mut().zip(least).filter_map(|(width, least)| {
+            let least = (*least)?;
+            (*width > least).then_some(width)
+        });
+        let Some(widest) = giving.max_by_key(|width| **width) else { return false };
         *widest -= 1;
     }
+    true
 }
 
 /// A text of at most `most` columns: when it is longer, its middle gives way, since the end of a path says more than its
@@ -139,6 +192,23 @@ mod tests {
         assert!(fitted.iter().all(|line| line.width() <= 80), "{fitted:?}");
         assert!(fitted[1].contains('…') && fitted[1].contains("/report.md"), "{}", fitted[1]);
         assert!(lines(&["PATH", "SIZE", "TAGS"], &rows(&[&long]), None)[1].contains(&long));
+    }
+
+    #[test]
+    fn times_and_ids_are_whole_or_not_there() {
+        let heads = ["SNAPSHOT", "COLLECTION", "LABEL", "FILES", "BYTES", "ROOT"];
+        let id = "2026-01-31T12:00:00.123456Z";
+        let row = [id, "a-collection-with-a-long-name", "", "12", "1.0 GiB", &"f".repeat(64)];
+        let fitted = lines(&heads, &[row.map(str::to_owned).to_vec()], Some(80));
+        assert!(fitted[1].contains(id) && fitted[1].width() <= 80, "{fitted:?}");
+        let heads = ["PATH", "COLLECTION", "SIZE", "TYPE", "MODIFIED", "HASH", "TAGS"];
+        let time = "2026-01-31 12:00:00";
+        let path = format!("/home/ada/{}report.md", "deeper/".repeat(20));
+        let row =
+            [path.as_str(), "default", "12.3 KiB", "text/markdown", time, "0123456789ab", "one, two, three"];
+        let fitted = lines(&heads, &[row.map(str::to_owned).to_vec()], Some(80));
+        assert!(fitted[1].contains(time) && fitted[1].width() <= 80, "{fitted:?}");
+        assert!(!fitted[0].contains("HASH"), "{fitted:?}");
     }
 
     #[test]

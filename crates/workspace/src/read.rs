@@ -180,6 +180,19 @@ fn cut(
     path: String,
     window: RepoWindow,
 ) -> Result<RepoFile, WorkspaceError> {
+    for (name, line) in [("start_line", window.start_line), ("end_line", window.end_line)] {
+        if line == Some(0) {
+            return Err(WorkspaceError::Invalid(format!(
+                "{name} must be at least 1: lines are counted from 1"
+            )));
+        }
+    }
+    if window.tail.is_some() && (window.start_line.is_some() || window.end_line.is_some()) {
+        return Err(WorkspaceError::Invalid(
+            "tail cannot be combined with start_line or end_line: ask for the last lines, or for a range"
+                .into(),
+        ));
+    }
     if let (Some(start), Some(end)) = (window.start_line, window.end_line)
         && end < start
     {
@@ -189,8 +202,7 @@ fn cut(
     let most = if wants_lines { size.min(64 * CONTENT_BYTES) } else { CONTENT_BYTES };
     let mut bytes = Vec::new();
     // The last lines of a very large file are at its end, so that is what is read of it.
-    let only_tail = window.tail.is_some() && window.start_line.is_none() && window.end_line.is_none();
-    let from_end = only_tail && size > most;
+    let from_end = window.tail.is_some() && size > most;
     if from_end {
         file.seek(SeekFrom::End(-(most as i64)))?;
     }

@@ -20,6 +20,16 @@ pub struct Registration {
     pub password: String,
 }
 
+impl Registration {
+    /// Checks everything that can be known without a library.
+    pub fn check(&self) -> Result<()> {
+        shelf_accounts::check_email(&self.email)?;
+        shelf_accounts::check_username(&self.username)?;
+        Password::new(self.password.clone())?;
+        Ok(())
+    }
+}
+
 /// What an administrator changes of an account; `None` stays.
 #[derive(Clone, Debug, Default)]
 pub struct AccountUpdate {

@@ -362,6 +362,15 @@ impl Indexing {
         Ok(self.index.flush(&lease)?)
     }
 
+    /// Writes what is in memory to disk, unless another process is at it.
+    fn keep(&self) -> Result<()> {
+        if let Some(lease) = self.index.try_lease()? {
+            self.index.flush(&lease)?;
+            self.index.merge(&lease)?;
+        }
+        Ok(())
+    }
+
     /// Starts the background thread unless it runs.
     fn start_background(self: &Arc<Self>) {
         let mut background = self.background.lock();
@@ -481,7 +490,17 @@ impl Library {
     /// Throws the search index away and builds it anew; how many documents it has then.
     pub fn reindex(&self, call: &CallContext) -> Result<u64> {
         self.indexing.discard(call)?;
-        Ok(self.indexing.view(call)?.documents())
+        let documents = self.indexing.view(call)?.documents();
+        self.indexing.write_tail(call)?;
+        Ok(documents)
+    }
+
+    /// Writes to disk what this process has indexed in memory, so that the next one need not index it again: for a process
+    /// that ends after one command. Who may only read the library has nothing to keep.
+    pub fn keep_index(&self) {
+        if let Err(error) = self.indexing.keep() {
+            tracing::debug!(%error, "what was indexed in memory was not written to disk");
+        }
     }
 }
 

@@ -146,6 +146,189 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("shelf service install", "serve from the start of your session on"),
         ],
     ),
+    (
+        "client list",
+        &[
+            ("shelf client list", "see which clients are set up, and try each"),
+            ("shelf client list --no-check", "only look at their settings"),
+        ],
+    ),
+    (
+        "open",
+        &[("shelf open", "look at the library in a browser"), ("shelf open --print", "only print the link")],
+    ),
+    (
+        "download",
+        &[
+            ("shelf download https://example.org/paper.pdf", "store what is at an address"),
+            (
+                "shelf download https://example.org/data.csv --name data/2026.csv --tag raw",
+                "under a name of your own, with a tag",
+            ),
+        ],
+    ),
+    (
+        "cite add",
+        &[("shelf cite add textbook.pdf --id textbook", "make a file citable under a name of your own")],
+    ),
+    ("cite list", &[("shelf cite list", "print the names of everything that can be cited")]),
+    (
+        "cite show",
+        &[
+            ("shelf cite show textbook", "print the tree of a resource"),
+            ("shelf cite show 'doc://textbook#pages=3-4' -o part.pdf", "cut two pages out"),
+        ],
+    ),
+    ("cite check", &[("shelf cite check report.md notes.md", "verify every citation in two texts")]),
+    ("cite import", &[("shelf cite import .resource_maps", "take over maps that were made elsewhere")]),
+    (
+        "cite export",
+        &[
+            ("shelf cite export textbook", "print the map of one resource"),
+            ("shelf cite export --output maps", "write the maps of all resources to a folder"),
+        ],
+    ),
+    (
+        "cite set-map",
+        &[
+            ("shelf cite set-map textbook map.json", "use a map that you have written"),
+            ("shelf cite set-map textbook --remove", "go back to the one that is made from the document"),
+        ],
+    ),
+    (
+        "graph",
+        &[
+            ("shelf graph shelfmarks.md", "what a document links to, imports or mentions"),
+            ("shelf graph utils.py --reverse --depth 1", "what uses it directly"),
+            ("shelf graph --stats", "documents with many connections, with none, and broken links"),
+        ],
+    ),
+    (
+        "status",
+        &[
+            ("shelf status", "how much is stored"),
+            ("shelf status --detailed --file-types", "with the search index, the storage and types of files"),
+        ],
+    ),
+    ("collections", &[("shelf collections", "list collections with their sizes")]),
+    (
+        "snapshot create",
+        &[("shelf snapshot create default --label first", "keep the present state under a name")],
+    ),
+    ("snapshot list", &[("shelf snapshot list --collection default", "list the snapshots of a collection")]),
+    (
+        "demo",
+        &[
+            ("shelf demo", "load a few documents to try things with"),
+            ("shelf demo --remove", "delete them again"),
+        ],
+    ),
+    (
+        "user create",
+        &[("shelf user create ada --email ada@example.org --admin", "the password is asked for")],
+    ),
+    ("user list", &[("shelf user list example.org", "accounts whose username or email contains a text")]),
+    ("user show", &[("shelf user show ada", "show one account")]),
+    (
+        "user update",
+        &[
+            ("shelf user update ada --password", "set a new password, which is asked for"),
+            ("shelf user update ada --active false", "stop an account and its tokens from working"),
+        ],
+    ),
+    ("user delete", &[("shelf user delete ada --yes", "delete an account and everything it owns")]),
+    ("books create", &[("shelf books create my-book --title 'My book'", "make an empty book")]),
+    ("books list", &[("shelf books list", "list books with their titles")]),
+    (
+        "books set",
+        &[
+            ("shelf books set my-book --title 'A better title'", "rename it"),
+            ("shelf books set my-book --status archived", "allow no more changes"),
+        ],
+    ),
+    (
+        "books import",
+        &[("shelf books import my-book docs/", "make a book of a folder of Markdown and media")],
+    ),
+    ("books export", &[("shelf books export my-book out/", "write it back to a folder")]),
+    ("books history", &[("shelf books history my-book lessons/intro.md", "who changed a file, and when")]),
+    ("books diff", &[("shelf books diff my-book lessons/intro.md", "what the last change of a file was")]),
+    (
+        "books restore",
+        &[(
+            "shelf books restore my-book lessons/intro.md 3f2a9c0d17e4",
+            "bring back the version with this hash",
+        )],
+    ),
+    ("books archive", &[("shelf books archive my-book --output my-book.zip", "write a book to a ZIP file")]),
+    ("books rotate-urls", &[("shelf books rotate-urls --now", "make URLs that were given out stop working")]),
+    (
+        "workspace read",
+        &[(
+            "shelf workspace read docs/README.md --tail 20",
+            "the last lines of a file, under the rules for agents",
+        )],
+    ),
+    (
+        "workspace log",
+        &[
+            ("shelf workspace log finished the notebook -f task=EDA", "append an event with a field"),
+            ("shelf workspace log --decision use SQLite", "append a decision"),
+        ],
+    ),
+    (
+        "workspace query",
+        &[
+            ("shelf workspace query notebook --since 7d", "events of a week that contain a word"),
+            ("shelf workspace query --decision -n 5", "the last five decisions"),
+        ],
+    ),
+    ("workspace check", &[("shelf workspace check", "see whether entries were changed by others")]),
+    (
+        "token create",
+        &[("shelf token create --label laptop --expires-in-days 90", "a token for HTTP access")],
+    ),
+    ("token list", &[("shelf token list", "list tokens, without their secret text")]),
+    (
+        "token revoke",
+        &[("shelf token revoke 0192f0c4-7a3e-7c51-9d2b-3e5f6a7b8c9d", "make a token stop working")],
+    ),
+    (
+        "check",
+        &[
+            ("shelf check", "verify everything"),
+            ("shelf check --repair", "take damaged packs out of use"),
+            ("shelf check --memory --workspace .", "only the memory files of a workspace"),
+        ],
+    ),
+    ("reindex", &[("shelf reindex", "build the search index anew")]),
+    ("embed", &[("shelf embed papers", "search a collection with the model of your settings")]),
+    ("deepen", &[("shelf deepen papers", "give the passages of a collection better vectors now")]),
+    ("eval", &[("shelf eval scifact --queries 100", "measure search with a hundred judged queries")]),
+    (
+        "recover",
+        &[
+            ("shelf recover", "rebuild a damaged catalog"),
+            ("shelf recover --keep-catalog", "go on with the catalog as it is"),
+        ],
+    ),
+    ("doctor", &[("shelf doctor", "see what works, and what to do about the rest")]),
+    ("service uninstall", &[("shelf service uninstall", "stop the server and remove its unit")]),
+    ("service status", &[("shelf service status", "see whether the unit is installed and running")]),
+    ("config show", &[("shelf config show", "each setting, its value and where it comes from")]),
+    ("config default", &[("shelf config default > shelf.toml", "begin a settings file of your own")]),
+    ("completions", &[("shelf completions bash", "print completions, to be sourced by your shell")]),
+    ("man", &[("shelf man /usr/local/share/man/man1", "write the manual pages to a folder")]),
+    ("import export", &[("shelf import export backup", "what `shelf export` wrote")]),
+    (
+        "import jsonl",
+        &[(
+            "shelf import jsonl notes.jsonl --collection notes",
+            "one document per line, with title and text",
+        )],
+    ),
+    ("import citekit", &[("shelf import citekit .resource_maps", "maps that CiteKit made")]),
+    ("import panaversityfs", &[("shelf import panaversityfs storage", "every book of a storage folder")]),
 ];
 
 /// The command with the examples in its help.
@@ -176,6 +359,8 @@ fn text(examples: &[(&str, &str)]) -> String {
 pub(crate) fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quote = None;
+    // What is redirected goes to a file, whatever its name.
+    let line = line.split(" > ").next().unwrap_or(line);
     for sign in line.chars() {
         match (quote, sign) {
             (Some(open), sign) if open == sign => quote = None,
@@ -214,6 +399,21 @@ mod tests {
             }
         }
         with_examples(Arguments::command()).debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_an_example() {
+        let mut waiting = vec![(String::new(), Arguments::command())];
+        while let Some((path, command)) = waiting.pop() {
+            let inner: Vec<_> =
+                command.get_subcommands().filter(|inner| !inner.is_hide_set()).cloned().collect();
+            let has_example = EXAMPLES.iter().any(|(of, _)| *of == path);
+            assert!(has_example || !inner.is_empty(), "'shelf {path}' has no example");
+            for found in inner {
+                let below = format!("{path} {}", found.get_name());
+                waiting.push((below.trim().to_owned(), found));
+            }
+        }
     }
 
     /// Words for the same thing: how many, and which paths.

@@ -1,11 +1,11 @@
-//! The arguments of `shelf search` and `shelf grep`. The flags of grep are ripgrep's.
+//! The arguments of `shelf search` and `shelf grep`. The flags of grep are ripgrep's most common ones.
 
 use clap::Args;
 
 #[derive(Args)]
 pub(crate) struct Search {
     /// Search query; multiple words need no quotes
-    #[arg(required = true)]
+    #[arg(required_unless_present = "hash")]
     pub query: Vec<String>,
     /// Show at most N documents
     #[arg(short = 'n', long, value_name = "N", default_value = "10")]
@@ -60,7 +60,7 @@ pub(crate) struct Search {
 #[derive(Args)]
 pub(crate) struct Grep {
     /// Regular expression
-    #[arg(required_unless_present = "regexp")]
+    #[arg(required_unless_present_any = ["regexp", "file"])]
     pub pattern: Option<String>,
     /// Globs, folders or names to search; defaults to all documents
     pub paths: Vec<String>,
@@ -131,8 +131,8 @@ pub(crate) struct Grep {
     pub pcre2: bool,
     #[arg(short = 'U', long, hide = true)]
     pub multiline: bool,
-    #[arg(short = 'r', long, hide = true, num_args = 0..=1, default_missing_value = "", value_name = "TEXT")]
-    pub replace: Option<String>,
+    #[arg(short = 'r', long, hide = true)]
+    pub replace: bool,
     #[arg(short = 'z', long, hide = true)]
     pub search_zip: bool,
     #[arg(short = 'f', long, hide = true, value_name = "FILE")]
@@ -165,7 +165,7 @@ impl Grep {
             ),
             (self.multiline, "-U (--multiline)", "a match lies within one line"),
             (
-                self.replace.is_some(),
+                self.replace,
                 "-r (--replace)",
                 "grep only shows lines; every document is searched already, so there is nothing to recurse into",
             ),

@@ -37,13 +37,6 @@ pub(crate) enum User {
     },
 }
 
-impl User {
-    /// Whether a library is made if there is none.
-    pub(crate) const fn creates(&self) -> bool {
-        matches!(self, Self::Create { .. })
-    }
-}
-
 #[derive(Args)]
 pub(crate) struct Update {
     /// ID, username or email of the account

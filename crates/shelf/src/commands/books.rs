@@ -15,14 +15,15 @@ use similar::TextDiff;
 use super::import::read_text;
 use crate::{
     cli::books as cli,
-    outcome::{CliError, Outcome},
+    outcome::{CliError, Outcome, reason},
     output::{Output, Tone, counted, human, seconds},
     progress,
 };
 
 impl From<BookError> for CliError {
     fn from(error: BookError) -> Self {
-        Family::Books.error(error).into()
+        let error = Self::from(Family::Books.error(error));
+        Self { message: error.message.replacen("book_id", "the book identifier", 1), ..error }
     }
 }
 
@@ -57,6 +58,9 @@ fn set(command: &cli::Set, library: &Library, output: &Output) -> Outcome {
     if !library.books(&caller, &call)?.iter().any(|book| book.id == command.book) {
         let error = CliError::new(Kind::NotFound, format!("no book '{}'", command.book));
         return Err(error.hint("`shelf books list` shows the books, `shelf books create` makes one"));
+    }
+    if command.title.is_none() && command.status.is_none() && command.public.is_none() {
+        return Err(CliError::new(Kind::Invalid, "nothing to change: give --title, --status or --public"));
     }
     let change = BookChange {
         title: command.title.clone(),
@@ -170,7 +174,7 @@ pub(super) fn import_storage(folder: &Path, library: &Library, output: &Output) 
         None => Vec::new(),
     };
     let found = fs::read_dir(&books).map_err(|error| {
-        CliError::new(Kind::of_io(&error), format!("cannot read {}: {error}", books.display()))
+        CliError::new(Kind::of_io(&error), format!("cannot read {}: {}", books.display(), reason(&error)))
     })?;
     let mut names: Vec<String> = found
         .flatten()
@@ -245,6 +249,10 @@ fn history(command: &cli::History, library: &Library, output: &Output) -> Outcom
     let (caller, call) = (Caller::owner(), CallContext::new());
     let path = command.path.as_deref();
     let history = library.book_history(&caller, &command.book, path, command.limit, &call)?;
+    if let Some(path) = path.filter(|_| history.is_empty()) {
+        let error = CliError::new(Kind::NotFound, format!("no file '{path}' in the book '{}'", command.book));
+        return Err(error.hint("`shelf books history BOOK` shows the paths that have a history"));
+    }
     let hash = |hash: Option<shelf_base::Digest>| hash.map(|hash| hash.to_string());
     if output.json {
         let changes: Vec<Value> = history
@@ -332,8 +340,9 @@ fn archive(command: &cli::Archive, library: &Library, output: &Output) -> Outcom
     drop(call);
     let target = command.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.zip", command.book)));
     let shown = target.display().to_string();
-    fs::copy(&archive.file, &target)
-        .map_err(|error| CliError::new(Kind::of_io(&error), format!("cannot write '{shown}': {error}")))?;
+    fs::copy(&archive.file, &target).map_err(|error| {
+        CliError::new(Kind::of_io(&error), format!("cannot write '{shown}': {}", reason(&error)))
+    })?;
     if output.json {
         return output.print_json(&json!({
             "file": shown,

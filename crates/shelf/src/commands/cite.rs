@@ -13,7 +13,7 @@ use shelf_engine::{Caller, CitationError, Library};
 use super::{given, tool};
 use crate::{
     cli::cite::{Add, Cite, Export, SetMap, Show},
-    outcome::{CliError, Outcome},
+    outcome::{CliError, Outcome, reason},
     output::{Output, Tone, text},
     progress,
 };
@@ -245,7 +245,7 @@ fn read_text(path: &Path) -> Outcome<String> {
         std::io::stdin().read_to_end(&mut bytes)?;
     } else {
         bytes = fs::read(path).map_err(|error| {
-            CliError::new(Kind::of_io(&error), format!("cannot read {}: {error}", path.display()))
+            CliError::new(Kind::of_io(&error), format!("cannot read {}: {}", path.display(), reason(&error)))
         })?;
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
@@ -295,7 +295,7 @@ fn check(files: &[PathBuf], library: &Library, output: &Output) -> Outcome {
 pub(super) fn import(folder: &Path, library: &Library, output: &Output) -> Outcome {
     let call = progress::call(output);
     let entries = fs::read_dir(folder).map_err(|error| {
-        CliError::new(Kind::of_io(&error), format!("cannot read {}: {error}", folder.display()))
+        CliError::new(Kind::of_io(&error), format!("cannot read {}: {}", folder.display(), reason(&error)))
     })?;
     let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     files.retain(|path| path.extension().is_some_and(|extension| extension == "json"));

@@ -56,7 +56,7 @@ const BOOK_FILES: &[Sample] = &[
 
 /// Five things to try, each a command that works on the demo.
 const TRY: &[(&str, &str)] = &[
-    ("find by meaning, not by words", "shelf search keeping maps dry"),
+    ("find by meaning, not by words", "shelf search --type semantic protect charts from moisture"),
     ("find lines by pattern", "shelf grep 'shelfmark' --collection demo"),
     ("read the exact place that a hit cites", "shelf get 'text://shelfmarks#lines=3-3'"),
     ("see what is connected to what", "shelf graph shelfmarks.md"),
@@ -83,20 +83,31 @@ pub(super) fn run(command: &Demo, settings: &Settings, output: &Output) -> Outco
     }
     add_book(&library, &call)?;
     library.index_now(&call)?;
+    library.keep_index();
     drop(call);
     if output.json {
-        let tries: Vec<Value> =
-            TRY.iter().map(|(what, command)| json!({ "what": what, "command": command })).collect();
+        let tries: Vec<Value> = TRY
+            .iter()
+            .map(|(what, line)| json!({ "what": what, "command": typed(line, settings) }))
+            .collect();
         return output.print_json(&json!({ "collection": COLLECTION, "book": BOOK, "try": tries }));
     }
     let count = counted(SAMPLES.len() as u64, "document", "documents");
     output.say(Tone::Good, &format!("{count} in the collection {COLLECTION}, and the book {BOOK}"));
     output.print("Things to try:")?;
     for (what, command) in TRY {
-        output.print(&format!("\n  {what}\n    {command}"))?;
+        output.print(&format!("\n  {what}\n    {}", typed(command, settings)))?;
     }
-    output.print("\nThen let your agent use it: shelf client add claude-code (or cursor, vscode, …)")?;
-    output.print("When you are done: shelf demo --remove")
+    let shelf = settings.program();
+    output.print(&format!(
+        "\nThen let your agent use it: {shelf} client add claude-code (or cursor, vscode, …)"
+    ))?;
+    output.print(&format!("When you are done: {shelf} demo --remove"))
+}
+
+/// A command so that it finds this library.
+fn typed(command: &str, settings: &Settings) -> String {
+    command.strip_prefix("shelf").map_or_else(|| command.to_owned(), |rest| settings.program() + rest)
 }
 
 /// Books are imported from folders.
@@ -127,6 +138,9 @@ fn remove(library: &Library, output: &Output) -> Outcome {
         }
     }
     drop(call);
+    if output.json {
+        return output.print_json(&json!({ "removed": removed > 0 }));
+    }
     if removed == 0 {
         output.say(Tone::Warning, "there is no demo in this library");
     } else {

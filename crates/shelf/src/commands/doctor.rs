@@ -1,10 +1,6 @@
 //! `doctor`: looks at everything that a library needs to work, and says what to do where something is amiss.
 
-use std::{
-    io::{ErrorKind, Read, Write},
-    net::{SocketAddr, TcpListener, TcpStream},
-    time::Duration,
-};
+use std::{io::ErrorKind, net::TcpListener};
 
 use serde_json::{Value, json};
 use shelf_base::Kind;
@@ -13,21 +9,18 @@ use shelf_engine::{
     maintain::{Advice, Diagnosis},
 };
 
-use super::{clients, existing_anyway};
+use super::{clients, existing_anyway, running};
 use crate::{
     outcome::{CliError, Outcome},
     output::Output,
     settings::Settings,
 };
 
-/// How long a server on this machine may take to answer.
-const PATIENCE: Duration = Duration::from_secs(2);
-
 pub(super) fn run(settings: &Settings, output: &Output) -> Outcome {
     let mut lines = look_at_library(settings)?;
     lines.push(look_at_server(settings));
     lines.push(look_at_ffmpeg());
-    lines.extend(clients::diagnosis());
+    lines.extend(clients::diagnosis(settings));
     if output.json {
         let lines: Vec<Value> = lines.iter().map(view).collect();
         output.print_json(&json!({ "version": env!("CARGO_PKG_VERSION"), "diagnosis": lines }))?;
@@ -67,43 +60,37 @@ fn look_at_library(settings: &Settings) -> Outcome<Vec<Diagnosis>> {
     Ok(vec![Diagnosis { subject: "data directory", advice: Advice::Note, text }])
 }
 
-/// Asks whoever listens at the configured address; where nobody does, tries whether a server could.
+/// Where this library is served; where it is not, tries whether a server could listen.
 fn look_at_server(settings: &Settings) -> Diagnosis {
     let line = |advice, text| Diagnosis { subject: "HTTP server", advice, text };
+    let running = settings.data_dir().map(|folder| running::of(&folder)).unwrap_or_default();
+    if !running.is_empty() {
+        let places: Vec<String> = running.iter().map(|found| format!("http://{}", found.address)).collect();
+        return line(Advice::Fine, format!("running at {}", places.join(" and ")));
+    }
     let address = match settings.address("http.listen") {
         Ok(address) => address,
         Err(error) => return line(Advice::Problem, error.to_string()),
     };
-    match ask(address) {
-        Some(true) => line(Advice::Fine, format!("running at http://{address}")),
-        Some(false) => line(
-            Advice::Note,
-            format!("{address} is in use by another program; `shelf serve --http` takes another port"),
-        ),
-        None => match TcpListener::bind(address) {
-            Ok(_) => {
-                line(Advice::Fine, format!("not running; `shelf serve --http` would listen on {address}"))
-            }
-            Err(error) if error.kind() == ErrorKind::PermissionDenied => line(
-                Advice::Problem,
-                format!("this user may not listen on {address}: choose a port above 1023"),
-            ),
-            Err(error) => line(Advice::Problem, format!("no server could listen on {address}: {error}")),
-        },
+    match TcpListener::bind(address) {
+        Ok(_) => line(Advice::Fine, format!("not running; `shelf serve --http` would listen on {address}")),
+        Err(error) if error.kind() == ErrorKind::AddrInUse => {
+            let whose = match running::is_shelfmark(address) {
+                Some(true) => "by a server of another library",
+                _ => "by another program",
+            };
+            let advice = if settings.is_default("http.listen") {
+                "`shelf serve --http` takes another port"
+            } else {
+                "choose another one for this library: `shelf serve --http ADDR`"
+            };
+            line(Advice::Note, format!("not running; {address} is in use {whose}; {advice}"))
+        }
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            line(Advice::Problem, format!("this user may not listen on {address}: choose a port above 1023"))
+        }
+        Err(error) => line(Advice::Problem, format!("no server could listen on {address}: {error}")),
     }
-}
-
-/// Whether a Shelfmark answers there; `None` when nobody listens.
-fn ask(address: SocketAddr) -> Option<bool> {
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE).ok()?;
-    let _ = stream.set_read_timeout(Some(PATIENCE));
-    let request = format!("GET /healthz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-    let mut reply = Vec::new();
-    let asked = stream.write_all(request.as_bytes());
-    // Another program may never end its answer; its beginning is enough.
-    let _ = asked.and_then(|()| stream.take(4_096).read_to_end(&mut reply));
-    let reply = String::from_utf8_lossy(&reply);
-    Some(reply.starts_with("HTTP/1.1 200") && reply.trim_end().ends_with("ok"))
 }
 
 /// Clips of recordings are cut by another program.

@@ -5,12 +5,12 @@ use std::io::Read;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 use shelf_base::Kind;
-use shelf_engine::{Caller, Library, path_text};
+use shelf_engine::{Library, path_text};
 
-use super::{document, given, tool};
+use super::{document, given, near, tool};
 use crate::{
     cli,
-    outcome::{CliError, Outcome},
+    outcome::{CliError, Outcome, Setbacks},
     output::{Output, Tone, counted, human, number, text, time},
     progress,
 };
@@ -18,7 +18,7 @@ use crate::{
 pub(super) fn add(command: &cli::Add, library: &Library, output: &Output) -> Outcome {
     let mut replies = Vec::new();
     let mut failed = 0;
-    let mut last_trouble = None;
+    let mut setbacks = Setbacks::new(command.paths.len());
     for path in &command.paths {
         let call = progress::call(output);
         let arguments = add_arguments(command, path)?;
@@ -27,15 +27,22 @@ pub(super) fn add(command: &cli::Add, library: &Library, output: &Output) -> Out
         let reply = match outcome {
             Ok(reply) => reply,
             // One bad path does not stop the others.
-            Err(error) if error.code != Kind::Cancelled.row().code && command.paths.len() > 1 => {
-                output.error(&error);
-                last_trouble = Some(error);
+            Err(error) => {
+                setbacks.take(&path.display().to_string(), error, output)?;
                 continue;
             }
-            Err(error) => return Err(error),
         };
         failed += number(&reply, "files_failed");
-        if !output.json {
+        let is_none = ["files_added", "files_unchanged", "files_removed", "files_failed"]
+            .iter()
+            .all(|field| number(&reply, field) == 0);
+        if is_none && !(command.include.is_empty() && command.exclude.is_empty()) {
+            let note = format!(
+                "{}: no file matches --include and --exclude; nothing was added",
+                text(&reply, "path")
+            );
+            output.say(Tone::Warning, &note);
+        } else if !output.json {
             show_added(&reply, output)?;
         }
         replies.push(reply);
@@ -44,20 +51,17 @@ pub(super) fn add(command: &cli::Add, library: &Library, output: &Output) -> Out
         // The next search would do this too, but here the user sees the progress.
         let call = progress::call(output);
         library.index_now(&call)?;
+        library.keep_index();
         drop(call);
     }
     if output.json {
         let whole = if replies.len() == 1 { replies.remove(0) } else { Value::Array(replies) };
         output.print_json(&whole)?;
     }
-    if let Some(error) = last_trouble {
-        return Err(CliError { message: "some paths could not be added".into(), hints: Vec::new(), ..error });
-    }
+    setbacks.end("some paths could not be added")?;
     if failed > 0 {
-        return Err(CliError::new(
-            Kind::Io,
-            format!("{failed} files could not be added; the rest were stored"),
-        ));
+        let files = counted(failed, "file", "files");
+        return Err(CliError::new(Kind::Io, format!("{files} could not be added; the rest were stored")));
     }
     Ok(())
 }
@@ -100,7 +104,7 @@ pub(super) fn download(command: &cli::Download, library: &Library, output: &Outp
         return Err(CliError::new(Kind::Invalid, "--checksum and --name require a single URL"));
     }
     let mut replies = Vec::new();
-    let mut last_trouble = None;
+    let mut setbacks = Setbacks::new(command.urls.len());
     for url in &command.urls {
         let arguments = given(json!({
             "url": url,
@@ -117,12 +121,10 @@ pub(super) fn download(command: &cli::Download, library: &Library, output: &Outp
         let reply = match outcome {
             Ok(reply) => reply,
             // One bad URL does not stop the others.
-            Err(error) if error.code != Kind::Cancelled.row().code && command.urls.len() > 1 => {
-                output.error(&error);
-                last_trouble = Some(error);
+            Err(error) => {
+                setbacks.take(url, error, output)?;
                 continue;
             }
-            Err(error) => return Err(error),
         };
         if !output.json {
             show_added(&reply, output)?;
@@ -133,13 +135,7 @@ pub(super) fn download(command: &cli::Download, library: &Library, output: &Outp
         let whole = if replies.len() == 1 { replies.remove(0) } else { Value::Array(replies) };
         output.print_json(&whole)?;
     }
-    match last_trouble {
-        Some(error) => {
-            let message = "some URLs could not be downloaded".into();
-            Err(CliError { message, hints: Vec::new(), ..error })
-        }
-        None => Ok(()),
-    }
+    setbacks.end("some URLs could not be downloaded")
 }
 
 fn show_added(reply: &Value, output: &Output) -> Outcome {
@@ -155,8 +151,8 @@ fn show_added(reply: &Value, output: &Output) -> Outcome {
     let files = match number(reply, "files_added") + number(reply, "files_unchanged") {
         0 | 1 => String::new(),
         _ => format!(
-            ", {} files added ({} changed), {} unchanged",
-            number(reply, "files_added"),
+            ", {} added ({} changed), {} unchanged",
+            counted(number(reply, "files_added"), "file", "files"),
             number(reply, "files_updated"),
             number(reply, "files_unchanged")
         ),
@@ -175,8 +171,12 @@ pub(super) fn get(command: &cli::Get, library: &Library, output: &Output) -> Out
         return Err(CliError::new(Kind::Invalid, "--output takes a single document")
             .hint("`shelf restore` writes many documents into a folder"));
     }
+    if let Some(target) = command.output.as_ref().filter(|target| target.exists() && !command.overwrite) {
+        return Err(CliError::new(Kind::Conflict, format!("{} exists already", target.display()))
+            .hint("add --overwrite to replace it, or name another file"));
+    }
     let mut replies = Vec::new();
-    let mut last_trouble = None;
+    let mut setbacks = Setbacks::new(command.documents.len());
     for (at, name) in command.documents.iter().enumerate() {
         if at > 0 && command.info && !output.json {
             output.print("")?;
@@ -184,10 +184,7 @@ pub(super) fn get(command: &cli::Get, library: &Library, output: &Output) -> Out
         match get_one(command, name, library, output) {
             Ok(reply) => replies.extend(reply),
             // One bad name does not stop the others.
-            Err(error) if error.code == Kind::NotFound.row().code && command.documents.len() > 1 => {
-                output.error(&error);
-                last_trouble = Some(error);
-            }
+            Err(error) if error.code == Kind::NotFound.row().code => setbacks.take(name, error, output)?,
             Err(error) => return Err(error),
         }
     }
@@ -195,12 +192,7 @@ pub(super) fn get(command: &cli::Get, library: &Library, output: &Output) -> Out
         let whole = if command.documents.len() == 1 { replies.pop() } else { None };
         output.print_json(&whole.unwrap_or(Value::Array(replies)))?;
     }
-    match last_trouble {
-        Some(error) => {
-            Err(CliError { message: "some documents were not found".into(), hints: Vec::new(), ..error })
-        }
-        None => Ok(()),
-    }
+    setbacks.end("some documents were not found")
 }
 
 /// Prints one document; gives back the reply when JSON is wanted.
@@ -228,7 +220,7 @@ fn get_one(command: &cli::Get, name: &str, library: &Library, output: &Output) -
     }
     if reply["found"] != json!(true) {
         let error = CliError::new(Kind::NotFound, format!("no document '{name}'"));
-        return Err(error.hint(suggestion(name, command.collection.as_deref(), library)));
+        return Err(error.hint(near::document(name, command.collection.as_deref(), library)));
     }
     if output.json {
         return Ok(Some(reply));
@@ -252,14 +244,6 @@ fn get_one(command: &cli::Get, name: &str, library: &Library, output: &Output) -
         let (Some(next), false) = (reply["next_offset"].as_u64(), is_part) else { return Ok(None) };
         arguments["offset"] = json!(next);
         reply = tool(library, "get", arguments.clone(), &call)?;
-    }
-}
-
-/// What to try when a name means nothing.
-fn suggestion(name: &str, collection: Option<&str>, library: &Library) -> String {
-    match library.near_names(&Caller::owner(), collection, name) {
-        Ok(near) if !near.is_empty() => format!("did you mean {}?", near.join(", ")),
-        _ => "run `shelf list` to see all documents".into(),
     }
 }
 
@@ -317,9 +301,16 @@ pub(super) fn list(command: &cli::List, library: &Library, output: &Output) -> O
     if command.paths {
         return documents.iter().try_for_each(|document| output.print(&text(document, "path")));
     }
-    let rows: Vec<Vec<String>> = documents.iter().map(row).collect();
-    output.table(&["PATH", "SIZE", "TYPE", "MODIFIED", "HASH", "TAGS"], &rows)?;
-    output.say(Tone::Good, &format!("{} of {total} documents", rows.len()));
+    let mut heads = vec!["PATH", "SIZE", "TYPE", "MODIFIED", "HASH", "TAGS"];
+    let mut rows: Vec<Vec<String>> = documents.iter().map(row).collect();
+    let collection = |document: &Value| text(document, "collection");
+    let first = documents.first().map(collection).unwrap_or_default();
+    if documents.iter().any(|document| collection(document) != first) {
+        heads.insert(1, "COLLECTION");
+        rows.iter_mut().zip(&documents).for_each(|(row, document)| row.insert(1, collection(document)));
+    }
+    output.table(&heads, &rows)?;
+    output.say(Tone::Good, &format!("{} of {}", rows.len(), counted(total, "document", "documents")));
     Ok(())
 }
 
@@ -381,16 +372,22 @@ pub(super) fn update(command: &cli::Update, library: &Library, output: &Output) 
     }
     let changes = reply["changes"].as_array().map_or(&[][..], Vec::as_slice);
     for change in changes {
-        output.print(&format!(
-            "{} {}: {} -> {}",
-            text(change, "field"),
-            text(change, "action"),
-            text(change, "old"),
-            text(change, "new")
-        ))?;
+        output.print(&described(change))?;
     }
-    output.say(Tone::Good, &format!("{}: {} changes", text(&reply, "path"), changes.len()));
+    let count = counted(changes.len() as u64, "change", "changes");
+    output.say(Tone::Good, &format!("{}: {count}", text(&reply, "path")));
     Ok(())
+}
+
+/// A change of a field, as people read it: what it is now, and what it was.
+fn described(change: &Value) -> String {
+    let (field, old, new) = (text(change, "field"), text(change, "old"), text(change, "new"));
+    match (old.as_str(), new.as_str()) {
+        ("", "") => format!("{field}: {}", text(change, "action")),
+        ("", new) => format!("{field}: {new} (new)"),
+        (old, "") => format!("{field}: removed (was {old})"),
+        (old, new) => format!("{field}: {new} (was {old})"),
+    }
 }
 
 pub(super) fn delete(command: &cli::Delete, library: &Library, output: &Output) -> Outcome {
@@ -417,7 +414,7 @@ pub(super) fn delete(command: &cli::Delete, library: &Library, output: &Output) 
             (_, false) => format!("{} deleted", counted(count, "document", "documents")),
         };
         let error = CliError::new(Kind::NotFound, format!("no document {names}; {done}"));
-        return Err(error.hint(suggestion(first, command.collection.as_deref(), library)));
+        return Err(error.hint(near::document(first, command.collection.as_deref(), library)));
     }
     if count == 0 {
         let pattern = command.pattern.as_deref().unwrap_or_default();

@@ -17,7 +17,7 @@ use shelf_engine::{AddRequest, Caller, Library, Options, SearchKind, SearchReque
 
 use crate::{
     cli,
-    outcome::{CliError, Outcome},
+    outcome::{CliError, Outcome, reason},
     output::{Output, Tone},
     progress,
 };
@@ -229,7 +229,7 @@ fn grades(path: &Path) -> Outcome<Grades> {
 
 fn read(path: &Path) -> Outcome<String> {
     fs::read_to_string(path).map_err(|error| {
-        CliError::new(Kind::of_io(&error), format!("cannot read {}: {error}", path.display()))
+        CliError::new(Kind::of_io(&error), format!("cannot read {}: {}", path.display(), reason(&error)))
     })
 }
 
@@ -260,10 +260,10 @@ fn recall(ranked: &[&str], judged: &HashMap<String, f64>) -> f64 {
 }
 
 /// A temporary folder, removed on drop.
-struct Scratch(PathBuf);
+pub(super) struct Scratch(pub PathBuf);
 
 impl Scratch {
-    fn new() -> Outcome<Self> {
+    pub(super) fn new() -> Outcome<Self> {
         let unique = format!("shelf-eval-{}-{}", std::process::id(), shelf_base::ids::DocumentId::fresh());
         let folder = std::env::temp_dir().join(unique);
         fs::create_dir(&folder)?;

@@ -8,12 +8,12 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use shelf_base::Kind;
-use shelf_engine::{Caller, Document, GetRequest, Library, text_path};
+use shelf_base::{CallContext, Kind};
+use shelf_engine::{Book, Caller, Document, GetRequest, Library, text_path};
 
 use crate::{
     cli::transfer::Export,
-    outcome::{CliError, Outcome},
+    outcome::{CliError, Outcome, reason},
     output::{Output, Tone, counted, human},
     progress,
 };
@@ -28,7 +28,10 @@ pub(super) const VERSION: u64 = 1;
 pub(super) fn run(command: &Export, library: &Library, output: &Output) -> Outcome {
     let folder = &command.folder;
     let failed = |error: std::io::Error| {
-        CliError::new(Kind::of_io(&error), format!("cannot write to {}: {error}", folder.display()))
+        CliError::new(
+            Kind::of_io(&error),
+            format!("cannot write to {}: {}", folder.display(), reason(&error)),
+        )
     };
     must_be_empty(folder)?;
     let files = folder.join(FILES);
@@ -36,12 +39,21 @@ pub(super) fn run(command: &Export, library: &Library, output: &Output) -> Outco
     // The manifest gets its name when it is whole: an export that was interrupted cannot be taken for one.
     let unfinished = folder.join("manifest.unfinished");
     let mut manifest = BufWriter::new(File::create(&unfinished).map_err(failed)?);
-    let head = json!({
+    let mut head = json!({
         "shelfmark_export": VERSION,
         "collection": command.collection,
         "exported_at": library.now().to_string(),
         "version": env!("CARGO_PKG_VERSION"),
     });
+    let is_this = |book: &Book| book.id == command.collection;
+    if let Some(book) = library.books(&Caller::owner(), &CallContext::new())?.into_iter().find(is_this) {
+        head["book"] = json!({
+            "title": book.title,
+            "status": book.status.word(),
+            "public": book.is_public,
+            "created_at": book.created_at.to_string(),
+        });
+    }
     writeln!(manifest, "{head}").map_err(failed)?;
     let (caller, call) = (Caller::owner(), progress::call(output));
     let mut names = Names::default();

@@ -19,7 +19,8 @@ const PLAIN: &str = "\u{1b}[0m";
 /// Prints one page of hits. Like grep's, the exit code tells whether there were any.
 pub(super) fn search(command: &cli::find::Search, library: &Library, output: &Output) -> Outcome {
     let mut arguments = given(json!({
-        "query": command.query.join(" "),
+        // With a hash alone, the query is not looked at.
+        "query": Some(command.query.join(" ")).filter(|query| !query.is_empty()).or_else(|| command.hash.clone()),
         "type": command.r#type,
         "hash": command.hash,
         "collection": command.collection,
@@ -46,6 +47,7 @@ pub(super) fn search(command: &cli::find::Search, library: &Library, output: &Ou
     let call = progress::call(output);
     let reply = tool(library, "search", arguments, &call)?;
     drop(call);
+    library.keep_index();
     if output.json {
         output.print_json(&reply)?;
     } else {

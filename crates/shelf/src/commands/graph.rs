@@ -14,8 +14,8 @@ use shelf_engine::{Caller, GraphStats, Library};
 use super::given;
 use crate::{
     cli,
-    outcome::{CliError, Outcome},
-    output::{Output, Tone},
+    outcome::{CliError, Outcome, reason},
+    output::{Output, Tone, counted},
     progress,
 };
 
@@ -48,7 +48,12 @@ pub(super) fn graph(command: &cli::graph::Graph, library: &Library, output: &Out
     arguments["limit"] = json!(command.limit);
     arguments["reverse"] = json!(command.reverse);
     arguments["include_edge_properties"] = json!(true);
-    let reply = super::tool(library, "graph", arguments, &call)?;
+    let reply = super::tool(library, "graph", arguments, &call).map_err(|mut error| {
+        if error.message.starts_with("relation ") {
+            error.message = format!("--{}", error.message);
+        }
+        error
+    })?;
     drop(call);
     if output.json {
         return output.print_json(&reply);
@@ -72,7 +77,7 @@ pub(super) fn read_only(folder: &Path, output: &Output) -> Outcome {
     let (mut waiting, mut bytes) = (vec![folder.to_owned()], 0);
     while let Some(next) = waiting.pop() {
         let failed = |error: std::io::Error| {
-            CliError::new(Kind::of_io(&error), format!("{}: {error}", next.display()))
+            CliError::new(Kind::of_io(&error), format!("{}: {}", next.display(), reason(&error)))
         };
         if next.is_dir() {
             let entries = fs::read_dir(&next).map_err(failed)?;
@@ -206,7 +211,7 @@ fn figures(stats: &GraphStats) -> Value {
 }
 
 fn described(stats: &GraphStats) -> String {
-    let mut shown = format!("{} documents\n", stats.documents);
+    let mut shown = format!("{}\n", counted(stats.documents, "document", "documents"));
     for (relation, count) in &stats.relations {
         let _ = writeln!(shown, "  {relation} {count}");
     }
@@ -214,11 +219,12 @@ fn described(stats: &GraphStats) -> String {
     for (path, out, into) in &stats.most_connected {
         let _ = writeln!(shown, "  {path} ({out}, {into})");
     }
-    let _ = writeln!(shown, "{} documents without connections", stats.orphans.len());
+    let orphans = counted(stats.orphans.len() as u64, "document", "documents");
+    let _ = writeln!(shown, "{orphans} without connections");
     stats.orphans.iter().take(SHOWN).for_each(|path| {
         let _ = writeln!(shown, "  {path}");
     });
-    let _ = writeln!(shown, "{} broken links", stats.broken.len());
+    let _ = writeln!(shown, "{}", counted(stats.broken.len() as u64, "broken link", "broken links"));
     stats.broken.iter().take(SHOWN).for_each(|(path, line, target)| {
         let _ = writeln!(shown, "  {path}:{line}: {target}");
     });

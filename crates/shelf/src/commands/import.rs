@@ -9,7 +9,9 @@ use std::{
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use shelf_base::{CallContext, Kind, Moment};
-use shelf_engine::{Caller, ImportContent, ImportItem, ImportReply, Library, text_path};
+use shelf_engine::{
+    BookChange, BookStatus, Caller, ImportContent, ImportItem, ImportReply, Library, text_path,
+};
 
 use super::{
     books, cite,
@@ -17,7 +19,7 @@ use super::{
 };
 use crate::{
     cli::transfer::Import,
-    outcome::{CliError, Outcome},
+    outcome::{CliError, Outcome, reason},
     output::{Output, Tone, counted},
     progress,
 };
@@ -123,19 +125,41 @@ fn lines_of(file: &Path) -> Outcome<Box<dyn BufRead>> {
     if file.as_os_str() == "-" {
         return Ok(Box::new(BufReader::new(std::io::stdin())));
     }
-    let opened = File::open(file).map_err(|error| {
-        CliError::new(Kind::of_io(&error), format!("cannot read {}: {error}", file.display()))
-    })?;
+    let cannot = |error: &std::io::Error| {
+        CliError::new(Kind::of_io(error), format!("cannot read {}: {}", file.display(), reason(error)))
+    };
+    let opened = File::open(file).map_err(|error| cannot(&error))?;
+    if opened.metadata().is_ok_and(|facts| facts.is_dir()) {
+        return Err(CliError::new(
+            Kind::Invalid,
+            format!("{} is a folder, not a file of lines", file.display()),
+        ));
+    }
     Ok(Box::new(BufReader::new(opened)))
 }
 
 /// The error of a line, with its number.
 fn bad_line(file: &Path, number: usize, what: impl std::fmt::Display) -> CliError {
-    CliError::new(Kind::Invalid, format!("{}: line {number}: {what}", file.display()))
+    let name = if file.as_os_str() == "-" { "stdin".to_owned() } else { file.display().to_string() };
+    CliError::new(Kind::Invalid, format!("{name}: line {number}: {what}"))
+}
+
+/// What is wrong with the JSON of a line: the parser counts lines within it, of which there is one.
+fn bad_json(error: &serde_json::Error) -> String {
+    let whole = error.to_string();
+    let what = whole.split(" at line ").next().unwrap_or(&whole);
+    let (known, unknown) = what.split_once(", expected one of ").unwrap_or((what, ""));
+    let known = known.replace("unknown field `", "unknown key '").replace('`', "'");
+    match (error.is_data(), unknown) {
+        (false, _) => format!("not valid JSON at column {}: {known}", error.column()),
+        (true, "") => known,
+        (true, fields) => format!("{known}; known keys are {}", fields.replace('`', "")),
+    }
 }
 
 /// One line of a file of documents.
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Line {
     title: Option<String>,
     #[serde(alias = "content", alias = "body")]
@@ -155,20 +179,46 @@ struct Line {
 }
 
 fn jsonl(file: &Path, collection: &str, library: &Library, output: &Output) -> Outcome {
-    let mut importer = Importer::new(library, output);
     let now = library.now();
+    // What can be read twice is checked to its end first, so that a mistake in it imports nothing.
+    if file.is_file() {
+        each_document(file, now, |_, _| Ok(()))?;
+    }
+    let mut importer = Importer::new(library, output);
+    let imported =
+        each_document(file, now, |target, item| importer.put(target.as_deref().unwrap_or(collection), item));
+    if let Err(mut error) = imported {
+        let done = importer.done.added + importer.done.updated + importer.done.unchanged;
+        let before = counted(done, "document", "documents");
+        error.message = match done {
+            0 => format!("{}; nothing was imported", error.message),
+            _ => format!("{}; the first {before} were imported", error.message),
+        };
+        return Err(error);
+    }
+    importer.finish(&file.display().to_string(), output)
+}
+
+/// Gives the document of each line to `take`, with the collection that the line names.
+fn each_document(
+    file: &Path,
+    now: Moment,
+    mut take: impl FnMut(Option<String>, ImportItem) -> Outcome,
+) -> Outcome {
     for (at, line) in lines_of(file)?.lines().enumerate() {
         let number = at + 1;
-        let line = line.map_err(|error| bad_line(file, number, error))?;
+        let line = line.map_err(|error| bad_line(file, number, reason(&error)))?;
         if line.trim().is_empty() {
             continue;
         }
-        let line: Line = serde_json::from_str(&line).map_err(|error| bad_line(file, number, error))?;
-        let target = line.collection.clone().unwrap_or_else(|| collection.to_owned());
+        let line: Line =
+            serde_json::from_str(&line).map_err(|error| bad_line(file, number, bad_json(&error)))?;
+        let target = line.collection.clone();
         let item = document(line, now).map_err(|what| bad_line(file, number, what))?;
-        importer.put(&target, item)?;
+        item.check(target.as_deref()).map_err(|error| bad_line(file, number, error))?;
+        take(target, item)?;
     }
-    importer.finish(&file.display().to_string(), output)
+    Ok(())
 }
 
 fn document(line: Line, now: Moment) -> Result<ImportItem, String> {
@@ -202,7 +252,7 @@ fn time(value: &Value, now: Moment) -> Result<Moment, String> {
             let seconds = number.as_f64().unwrap_or(0.0);
             Ok(Moment::from_micros((seconds * 1e6) as i64))
         }
-        Value::String(text) => Moment::parse(text, now).map_err(|error| format!("'{text}': {error}")),
+        Value::String(text) => Moment::parse(text, now).map_err(|error| error.to_string()),
         other => Err(format!("'{other}' is not a time")),
     }
 }
@@ -240,6 +290,31 @@ struct Row {
 struct Head {
     shelfmark_export: u64,
     collection: String,
+    book: Option<BookHead>,
+}
+
+/// What a manifest says of a book beside its files.
+#[derive(Deserialize)]
+struct BookHead {
+    title: String,
+    status: String,
+    public: bool,
+    created_at: String,
+}
+
+impl BookHead {
+    /// Makes the book, or brings back what is known of it. Its status comes last, since one that is archived takes no files.
+    fn restore(&self, book: &str, with_status: bool, library: &Library) -> Outcome {
+        let status = BookStatus::from_word(&self.status);
+        let change = BookChange {
+            title: Some(self.title.clone()),
+            status: status.filter(|_| with_status),
+            is_public: Some(self.public),
+            created_at: Moment::parse(&self.created_at, library.now()).ok(),
+        };
+        library.set_book(&Caller::owner(), book, &change, &CallContext::new())?;
+        Ok(())
+    }
 }
 
 fn export(folder: &Path, collection: Option<&str>, library: &Library, output: &Output) -> Outcome {
@@ -250,21 +325,29 @@ fn export(folder: &Path, collection: Option<&str>, library: &Library, output: &O
     }
     let mut lines = lines_of(&manifest)?.lines();
     let first = lines.next().transpose()?.unwrap_or_default();
-    let head: Head = serde_json::from_str(&first).map_err(|error| bad_line(&manifest, 1, error))?;
+    let head: Head =
+        serde_json::from_str(&first).map_err(|error| bad_line(&manifest, 1, bad_json(&error)))?;
     if head.shelfmark_export != VERSION {
         let what = format!("version {} of the manifest is not known to this program", head.shelfmark_export);
         return Err(bad_line(&manifest, 1, what).hint("use a newer shelf"));
     }
     let collection = collection.unwrap_or(&head.collection);
+    if let Some(book) = &head.book {
+        book.restore(collection, false, library)?;
+    }
     let mut importer = Importer::new(library, output);
     for (at, line) in lines.enumerate() {
         let number = at + 2;
         let row: Row = serde_json::from_str(&line.map_err(|error| bad_line(&manifest, number, error))?)
-            .map_err(|error| bad_line(&manifest, number, error))?;
+            .map_err(|error| bad_line(&manifest, number, bad_json(&error)))?;
         let item = exported(row, folder).map_err(|what| bad_line(&manifest, number, what))?;
         importer.put(collection, item)?;
     }
-    importer.finish(&folder.display().to_string(), output)
+    importer.finish(&folder.display().to_string(), output)?;
+    match &head.book {
+        Some(book) => book.restore(collection, true, library),
+        None => Ok(()),
+    }
 }
 
 fn exported(row: Row, folder: &Path) -> Result<ImportItem, String> {
@@ -274,7 +357,7 @@ fn exported(row: Row, folder: &Path) -> Result<ImportItem, String> {
         return Err(format!("'{}' lies outside the export", row.file));
     }
     let full: PathBuf = folder.join(FILES).join(file);
-    let facts = fs::symlink_metadata(&full).map_err(|error| format!("'{}': {error}", row.file))?;
+    let facts = fs::symlink_metadata(&full).map_err(|error| format!("'{}': {}", row.file, reason(&error)))?;
     if !facts.is_file() {
         return Err(format!("'{}' is not a regular file", row.file));
     }
@@ -300,8 +383,9 @@ pub(super) fn read_text(path: &Path) -> Outcome<String> {
     let read = File::open(path).and_then(|file| file.take(8 << 20).read_to_string(&mut text));
     match read {
         Ok(_) => Ok(text),
-        Err(error) => {
-            Err(CliError::new(Kind::of_io(&error), format!("cannot read {}: {error}", path.display())))
-        }
+        Err(error) => Err(CliError::new(
+            Kind::of_io(&error),
+            format!("cannot read {}: {}", path.display(), reason(&error)),
+        )),
     }
 }

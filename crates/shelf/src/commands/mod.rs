@@ -15,8 +15,10 @@ mod find;
 mod flags;
 mod graph;
 mod import;
+mod near;
 mod open;
 mod reference;
+mod running;
 mod serve;
 mod service;
 mod shelves;
@@ -49,7 +51,7 @@ use shelf_tools::{
 use crate::{
     cli::{Arguments, Command, graph::Graph as GraphArguments},
     outcome::{CliError, Outcome},
-    output::Output,
+    output::{Output, Tone},
     settings::{self, Settings},
 };
 
@@ -59,6 +61,10 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Outcome {
     let settings =
         Settings::resolve(arguments.global.config.as_deref(), &flags, |name| std::env::var(name).ok())?;
     start_logging(&settings)?;
+    if !matches!(arguments.command, Command::Config(_)) {
+        settings.check_addresses()?;
+        serve::check_toolsets(&settings)?;
+    }
     match arguments.command {
         Command::Serve(command) => serve::run(&command, None, &settings, output),
         Command::Open { print } => open::run(print, &settings, output),
@@ -79,11 +85,13 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Outcome {
         Command::Snapshot(command) => shelves::snapshot(&command, &existing(&settings)?, output),
         Command::Restore(command) => shelves::restore(&command, &existing(&settings)?, output),
         Command::Call(command) => call_tool(&command, &settings, output),
-        Command::User(command) => user::run(&command, &open_for(&settings, command.creates())?, output),
-        Command::Token(command) => token::run(&command, &open_for(&settings, command.creates())?, output),
+        Command::User(command) => user::run(&command, &settings, output),
+        Command::Token(command) => {
+            token::run(&command, &open_loudly(&settings, command.creates(), output)?, output)
+        }
         Command::Books(command) => books::run(&command, &open_for(&settings, command.creates())?, output),
-        Command::Workspace(command) => workspace::run(&command.action, &open(&settings)?, output),
-        Command::Check { memory: true, .. } => workspace::check(&open(&settings)?, output),
+        Command::Workspace(command) => workspace::run(&command.action, &settings, output),
+        Command::Check { memory: true, .. } => workspace::check(&existing(&settings)?, output),
         Command::Check { audit: true, .. } => upkeep::audit(&existing_anyway(&settings)?, output),
         Command::Check { repair, .. } => upkeep::check(repair, &existing_anyway(&settings)?, output),
         Command::Reindex => upkeep::reindex(&existing(&settings)?, output),
@@ -97,6 +105,7 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Outcome {
             upkeep::keep_catalog(&existing_anyway(&settings)?, output)
         }
         Command::Recover { force, .. } => {
+            must_exist(&settings)?;
             upkeep::recover(&settings.data_dir()?, force, &options(&settings, None)?, output)
         }
         Command::Backup { file } => backup::make(&file, &existing(&settings)?, output),
@@ -217,6 +226,17 @@ fn existing(settings: &Settings) -> Outcome<Library> {
 
 fn open_for(settings: &Settings, creates: bool) -> Outcome<Library> {
     if creates { open(settings) } else { existing(settings) }
+}
+
+/// Opens a library, saying so if that made a new one: where accounts and tokens are concerned, the folder is most likely
+/// mistyped then.
+fn open_loudly(settings: &Settings, creates: bool, output: &Output) -> Outcome<Library> {
+    let is_new = must_exist(settings).is_err();
+    let library = open_for(settings, creates)?;
+    if is_new {
+        output.say(Tone::Warning, &format!("a new library was made in {}", library.folder().display()));
+    }
+    Ok(library)
 }
 
 /// Opens a library that must be there even if it is damaged, for commands that inspect or repair it.
@@ -380,7 +400,8 @@ fn tool(library: &Library, name: &str, arguments: Value, call: &CallContext) -> 
     let fields: Vec<String> =
         arguments.as_object().map(|fields| fields.keys().cloned().collect()).unwrap_or_default();
     paged_tool(library, name, arguments, call, WHOLE)
-        .map_err(|error| flags::named(CliError { body: None, ..error }, &fields).with_place(library.folder()))
+        .map_err(|error| near::advised(flags::named(CliError { body: None, ..error }, &fields), library))
+        .map_err(|error| error.with_place(library.folder()))
 }
 
 /// Page size for commands, which print whole lists.
@@ -433,7 +454,8 @@ fn call_tool(command: &crate::cli::CallTool, settings: &Settings, output: &Outpu
         return Err(unread("arguments must be a JSON object".into()));
     }
     let call = crate::progress::call(output);
-    let reply = paged_tool(library, &command.tool, arguments, &call, bounds::PAGE_CHARS)?;
+    let reply = paged_tool(library, &command.tool, arguments, &call, bounds::PAGE_CHARS)
+        .map_err(|error| near::advised(error, library))?;
     drop(call);
     output.print_json(&reply)
 }

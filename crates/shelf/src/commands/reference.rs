@@ -4,14 +4,14 @@ use std::{fs, path::Path};
 
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
-use serde_json::Value;
+use serde_json::{Value, json};
 use shelf_base::{Kind, Retry};
 use shelf_tools::registry;
 
 use crate::{
     cli::{Arguments, examples::with_examples},
-    outcome::{CliError, Outcome},
-    output::Output,
+    outcome::{CliError, Outcome, reason},
+    output::{Output, Tone},
     settings::{CONFIG_VARIABLE, DEFAULT, SETTINGS, TOKEN_VARIABLE},
 };
 
@@ -25,12 +25,16 @@ pub(super) fn manual(folder: Option<&Path>, output: &Output) -> Outcome {
     match folder {
         Some(folder) => {
             let failed = |error: std::io::Error| {
-                let why = error.to_string();
-                let why = why.split(" (os error").next().unwrap_or(&why).to_lowercase();
+                let why = reason(&error);
                 CliError::new(Kind::of_io(&error), format!("cannot write to {}: {why}", folder.display()))
             };
             fs::create_dir_all(folder).map_err(failed)?;
-            clap_mangen::generate_to(with_examples(Arguments::command()), folder).map_err(failed)
+            clap_mangen::generate_to(with_examples(Arguments::command()), folder).map_err(failed)?;
+            if output.json {
+                return output.print_json(&json!({ "folder": folder }));
+            }
+            output.say(Tone::Good, &format!("manual pages written to {}", folder.display()));
+            Ok(())
         }
         None => {
             let mut page = Vec::new();

@@ -11,7 +11,7 @@ use shelf_tools::{policy::Selection, prompts::Prompts};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::{connect, limits, open, open_with, watch};
+use super::{connect, limits, open, open_with, running, watch};
 use crate::{
     cli, memory,
     outcome::{CliError, Outcome},
@@ -64,7 +64,7 @@ pub(super) fn run(
         None => {
             let identity = identity(&app)?;
             if std::io::stdin().is_terminal() {
-                output.tell(&on_a_terminal(app.library.folder()));
+                output.tell(&on_a_terminal(app.library.folder(), &settings.program()));
             }
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .max_blocking_threads(BLOCKING_THREADS)
@@ -89,12 +89,12 @@ pub(super) fn run(
 }
 
 /// What a person sees who starts a server for agents by hand.
-fn on_a_terminal(folder: &Path) -> String {
+fn on_a_terminal(folder: &Path, shelf: &str) -> String {
     format!(
         "Shelfmark {version} speaks MCP on stdin and stdout, for a client that starts it; here it waits for JSON.\n\
          {library}\n\
-         To set up a client: shelf client add claude-code (or cursor, vscode, …; shelf client list shows all)\n\
-         To serve over HTTP, with a page for your browser: shelf serve --http\n\
+         To set up a client: {shelf} client add claude-code (or cursor, vscode, …; shelf client list shows all)\n\
+         To serve over HTTP, with a page for your browser: {shelf} serve --http\n\
          Stop with Ctrl-D or Ctrl-C.",
         version = env!("CARGO_PKG_VERSION"),
         library = data_line(folder),
@@ -123,12 +123,7 @@ fn selection(settings: &Settings) -> Outcome<Selection> {
         excluded: settings.texts("tools.exclude"),
         read_only: settings.flag("tools.read_only"),
     };
-    if let Some(unknown) =
-        selection.toolsets.iter().find(|name| !Selection::TOOLSETS.contains(&name.as_str()))
-    {
-        let error = CliError::new(Kind::Invalid, format!("unknown toolset '{unknown}'"));
-        return Err(error.hint(format!("known: {}", Selection::TOOLSETS.join(", "))));
-    }
+    check_toolsets(settings)?;
     if let Some(unknown) = selection.unknown_tools().first() {
         let known: Vec<&str> = shelf_tools::registry().map(|tool| tool.name).collect();
         let error = CliError::new(Kind::Invalid, format!("unknown tool '{unknown}'"));
@@ -142,6 +137,19 @@ fn selection(settings: &Settings) -> Outcome<Selection> {
         return Err(error.hint("enable the toolset too: --toolsets all,extras"));
     }
     Ok(selection)
+}
+
+/// Refuses toolsets that do not exist.
+pub(super) fn check_toolsets(settings: &Settings) -> Outcome {
+    let toolsets = settings.texts("tools.toolsets");
+    match toolsets.iter().find(|name| !Selection::TOOLSETS.contains(&name.as_str())) {
+        None => Ok(()),
+        Some(unknown) => {
+            let origin = settings.origin("tools.toolsets");
+            let error = CliError::new(Kind::Invalid, format!("unknown toolset '{unknown}' ({origin})"));
+            Err(error.hint(format!("known: {}", Selection::TOOLSETS.join(", "))))
+        }
+    }
 }
 
 /// The OS user, or the identity of the token in the environment.
@@ -211,6 +219,7 @@ async fn over_http(
     watch::for_server(&app, settings, &stop)?;
     let server = http::Server::bind(app.clone(), server_settings).await.map_err(|error| not_bound(&error))?;
     let address = server.address()?;
+    let _note = running::note(app.library.folder(), address, app.library.now());
     if settings.is_default("http.listen") && address.port() != listen.port() {
         let note =
             format!("{listen} is in use by another program, so this server has another port: {address}");
@@ -223,7 +232,7 @@ async fn over_http(
         }
         (None, None) => String::new(),
     };
-    let text = greeting(&app, address, &metrics, command.no_auth)?;
+    let text = greeting(&app, address, &metrics, command.no_auth, &settings.program())?;
     output.tell(&text);
     if let Some(then) = then {
         then(&app, address)?;
@@ -274,22 +283,23 @@ fn http_limits(settings: &Settings) -> http::HttpLimits {
     }
 }
 
-fn greeting(app: &App, address: SocketAddr, metrics: &str, no_auth: bool) -> Outcome<String> {
+fn greeting(app: &App, address: SocketAddr, metrics: &str, no_auth: bool, shelf: &str) -> Outcome<String> {
     let token = if no_auth { None } else { Some(first_token(app)?) };
-    let shown = token.as_ref().map(|token| token.as_deref().unwrap_or("<your token: shelf token create>"));
+    let unknown = format!("<your token: {shelf} token create>");
+    let shown = token.as_ref().map(|token| token.as_deref().unwrap_or(&unknown));
     let setup = connect::over_http(&format!("http://{address}/mcp"), shown, app.library.folder());
     let token_line = match &token {
         None => "No token is required: anyone on this machine can act as the owner.".to_owned(),
         Some(Some(_)) => "The token below is shown only once; only its hash is stored.".to_owned(),
         Some(None) => {
-            "Use the token shown at the first start, or create another: shelf token create".to_owned()
+            format!("Use the token shown at the first start, or create another: {shelf} token create")
         }
     };
     let data = format!("{}\n{}", data_line(app.library.folder()), backends(&app.library));
     Ok(format!(
         "Shelfmark {version} is listening on http://{address}\n{data}\n{metrics}{token_line}\n\n{setup}\n\n\
          REST is documented at http://{address}/api/v1/docs; older clients connect to http://{address}/sse\n\
-         Open http://{address}/ in a browser, or run shelf open to be signed in. Stop with Ctrl-C.",
+         Open http://{address}/ in a browser, or run {shelf} open to be signed in. Stop with Ctrl-C.",
         version = env!("CARGO_PKG_VERSION"),
     ))
 }

@@ -3,13 +3,14 @@
 use std::{fs, path::PathBuf, process::Command};
 
 use directories::BaseDirs;
+use serde_json::json;
 use shelf_base::Kind;
 
 use crate::{
     cli::setup::{Install, Service},
     outcome::{CliError, Outcome},
     output::{Output, Tone},
-    settings::Settings,
+    settings::{ADDRESS_FORMS, Settings, parse_address},
 };
 
 /// The name of the unit.
@@ -40,11 +41,17 @@ fn install(command: &Install, settings: &Settings, output: &Output) -> Outcome {
     }
     fs::write(&path, unit).map_err(failed)?;
     output.say(Tone::Good, &format!("unit written to {}", path.display()));
-    systemctl(command.system, &["daemon-reload"])?;
+    let started = |done: Outcome| {
+        done.map_err(|error| {
+            error
+                .hint("the unit file was written; start it yourself, or run `shelf serve --http` another way")
+        })
+    };
+    started(systemctl(command.system, &["daemon-reload"]))?;
     if command.no_start {
         return Ok(());
     }
-    systemctl(command.system, &["enable", "--now", UNIT])?;
+    started(systemctl(command.system, &["enable", "--now", UNIT]))?;
     output.say(Tone::Good, "the server is running, and starts again with the next session");
     output.say(
         Tone::Good,
@@ -56,36 +63,51 @@ fn install(command: &Install, settings: &Settings, output: &Output) -> Outcome {
 fn uninstall(system: bool, output: &Output) -> Outcome {
     let path = place(system)?;
     if !path.exists() {
-        return Err(CliError::new(Kind::NotFound, format!("there is no unit at {}", path.display())));
+        return Err(CliError::new(Kind::NotFound, format!("there is no unit at {}", path.display())).hint(
+            "`shelf service status` looks for the unit of your account, and with --system for the machine's",
+        ));
     }
     // A unit that is not loaded cannot be stopped; it is removed all the same.
     let stopped = systemctl(system, &["disable", "--now", UNIT]);
     fs::remove_file(&path)?;
     output.say(Tone::Good, &format!("{} removed; the library was left as it is", path.display()));
-    stopped.and_then(|()| systemctl(system, &["daemon-reload"]))
+    stopped
+        .and_then(|()| systemctl(system, &["daemon-reload"]))
+        .map_err(|error| error.hint("the unit file is gone; if the server still runs, stop it yourself"))
 }
 
 fn status(system: bool, output: &Output) -> Outcome {
     let path = place(system)?;
     if !path.exists() {
+        if output.json {
+            output.print_json(&json!({ "installed": false, "unit": null, "state": null }))?;
+        }
         return Err(
             CliError::notice("the service is not installed").hint("`shelf service install` installs it")
         );
     }
-    output.print(&format!("unit    {}", path.display()))?;
+    if !output.json {
+        output.print(&format!("unit    {}", path.display()))?;
+    }
     let mut asked = Command::new("systemctl");
     if !system {
         asked.arg("--user");
     }
     let state = asked.args(["is-active", UNIT]).output().map_err(no_systemd)?;
     let state = String::from_utf8_lossy(&state.stdout).trim().to_owned();
-    output.print(&format!("state   {}", if state.is_empty() { "unknown" } else { &state }))
+    let state = if state.is_empty() { "unknown" } else { &state };
+    if output.json {
+        return output.print_json(&json!({ "installed": true, "unit": path, "state": state }));
+    }
+    output.print(&format!("state   {state}"))
 }
 
 /// The text of the unit: the shipped one for the whole machine, or one that runs this program on this library.
 fn unit(command: &Install, settings: &Settings) -> Outcome<String> {
     let address = match &command.http {
-        Some(address) => address.clone(),
+        Some(text) => parse_address(text).map(|_| text.clone()).ok_or_else(|| {
+            CliError::new(Kind::Invalid, format!("--http must be {ADDRESS_FORMS}, not '{text}'"))
+        })?,
         None => settings.text("http.listen").to_owned(),
     };
     let program = std::env::current_exe()?.display().to_string();
@@ -130,8 +152,7 @@ fn systemctl(system: bool, arguments: &[&str]) -> Outcome {
     }
     let why = String::from_utf8_lossy(&done.stderr).trim().to_owned();
     let message = format!("systemctl {} failed: {why}", arguments.join(" "));
-    Err(CliError::new(Kind::Unavailable, message)
-        .hint("the unit file was written; start it yourself, or run `shelf serve --http` another way"))
+    Err(CliError::new(Kind::Unavailable, message))
 }
 
 fn no_systemd(error: std::io::Error) -> CliError {

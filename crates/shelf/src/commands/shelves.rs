@@ -105,7 +105,10 @@ pub(super) fn snapshot(command: &cli::Snapshot, library: &Library, output: &Outp
                     "bytes": made.draft.bytes,
                 }));
             }
-            output.say(Tone::Good, &format!("snapshot of {collection} created: {} files", made.draft.files));
+            output.say(
+                Tone::Good,
+                &format!("snapshot of {collection} created: {}", counted(made.draft.files, "file", "files")),
+            );
             output.print(&made.at.with_micros())
         }
     }
@@ -168,7 +171,10 @@ pub(super) fn restore(command: &cli::Restore, library: &Library, output: &Output
     }
     match number(&reply, "failed_count") {
         0 => Ok(()),
-        failed => Err(CliError::new(Kind::Io, format!("{failed} files could not be restored"))),
+        failed => {
+            let files = counted(failed, "file", "files");
+            Err(CliError::new(Kind::Io, format!("{files} could not be restored")))
+        }
     }
 }
 
@@ -183,6 +189,10 @@ fn show_restored(reply: &Value, dry_run: bool, output: &Output) -> Outcome {
     }
     let verb = if dry_run { "would be restored" } else { "restored" };
     let bytes = human(number(reply, "restored_bytes"));
-    output.say(Tone::Good, &format!("{} files ({bytes}) {verb}", number(reply, "restored_count")));
+    let (count, skipped) = (number(reply, "restored_count"), number(reply, "skipped_count"));
+    output.say(Tone::Good, &format!("{} ({bytes}) {verb}", counted(count, "file", "files")));
+    if count == 0 && skipped > 0 {
+        output.say(Tone::Warning, "everything is there already; add --overwrite to write it again");
+    }
     Ok(())
 }

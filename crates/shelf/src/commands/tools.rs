@@ -24,12 +24,22 @@ fn list(output: &Output) -> Outcome {
     }
     let row = |tool: &'static Tool| {
         let access = if tool.hints.read_only { "read" } else { "write" };
-        vec![tool.name.to_owned(), tool.toolset().to_owned(), access.to_owned(), tool.title.to_owned()]
+        let offered = if is_extra(tool) { "on request" } else { "yes" };
+        [tool.name, tool.toolset(), access, offered, tool.title].map(str::to_owned).to_vec()
     };
     let rows: Vec<Vec<String>> = registry().map(row).collect();
-    output.table(&["TOOL", "TOOLSET", "ACCESS", "TITLE"], &rows)?;
+    output.table(&["TOOL", "TOOLSET", "ACCESS", "OFFERED", "TITLE"], &rows)?;
+    output.say(
+        Tone::Good,
+        "tools on request are offered by a server that is started with --toolsets all,extras",
+    );
     output.say(Tone::Good, "describe one with: shelf tools NAME; call one with: shelf call NAME '{…}'");
     Ok(())
+}
+
+/// Whether agents are offered the tool only on request.
+fn is_extra(tool: &Tool) -> bool {
+    tool.toolset() != tool.family.word()
 }
 
 fn view(tool: &'static Tool) -> Value {
@@ -37,6 +47,7 @@ fn view(tool: &'static Tool) -> Value {
         "name": tool.name,
         "title": tool.title,
         "toolset": tool.toolset(),
+        "offered_by_default": !is_extra(tool),
         "read_only": tool.hints.read_only,
         "description": tool.description,
         "inputSchema": &*tool.input_schema(),
@@ -58,7 +69,8 @@ fn describe(name: &str, output: &Output) -> Outcome {
     if output.json {
         return output.print_json(&view(tool));
     }
-    output.print(&format!("{}: {} (toolset {})", tool.name, tool.title, tool.toolset()))?;
+    let extra = if is_extra(tool) { ", offered on request: --toolsets all,extras" } else { "" };
+    output.print(&format!("{}: {} (toolset {}{extra})", tool.name, tool.title, tool.toolset()))?;
     output.print("")?;
     output.print(tool.description)?;
     let schema = tool.input_schema();

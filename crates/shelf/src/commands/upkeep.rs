@@ -9,6 +9,7 @@ use shelf_engine::{
     maintain::{Finding, GcPlan, Retention},
 };
 
+use super::near;
 use crate::{
     cli,
     outcome::{CliError, Outcome},
@@ -40,8 +41,12 @@ pub(super) fn check(repair: bool, library: &Library, output: &Output) -> Outcome
         output.say(
             Tone::Good,
             &format!(
-                "read {} blocks in {} packs, {} contents, {} snapshots, {} journal rows",
-                report.blocks, report.packs, report.blobs, report.snapshots, report.journal
+                "read {} in {}, {}, {}, {}",
+                counted(report.blocks, "block", "blocks"),
+                counted(report.packs, "pack", "packs"),
+                counted(report.blobs, "content", "contents"),
+                counted(report.snapshots, "snapshot", "snapshots"),
+                counted(report.journal, "journal row", "journal rows"),
             ),
         );
     }
@@ -50,7 +55,7 @@ pub(super) fn check(repair: bool, library: &Library, output: &Output) -> Outcome
             output.say(Tone::Good, "no problems found");
             Ok(())
         }
-        count => Err(CliError::new(Kind::Corrupt, format!("{count} problems found"))
+        count => Err(CliError::new(Kind::Corrupt, problems(count))
             .hint("everything not listed above is intact")
             .hint("run `shelf check --repair` to take damaged packs out of use, then add the affected files again")),
     }
@@ -69,13 +74,20 @@ pub(super) fn audit(library: &Library, output: &Output) -> Outcome {
         0 => {
             output.say(
                 Tone::Good,
-                &format!("verified {records} journal records; nothing was changed behind them"),
+                &format!(
+                    "verified {}; no row was changed outside the journal",
+                    counted(records, "journal record", "journal records")
+                ),
             );
             Ok(())
         }
-        count => Err(CliError::new(Kind::Corrupt, format!("{count} problems found"))
+        count => Err(CliError::new(Kind::Corrupt, problems(count))
             .hint("run `shelf check` to see everything, `shelf recover` to go back to the recovery copy")),
     }
+}
+
+fn problems(count: usize) -> String {
+    counted(count as u64, "problem found", "problems found")
 }
 
 fn view(finding: &Finding) -> Value {
@@ -89,13 +101,15 @@ pub(super) fn reindex(library: &Library, output: &Output) -> Outcome {
     if output.json {
         return output.print_json(&json!({ "documents": documents }));
     }
-    output.say(Tone::Good, &format!("{documents} documents indexed"));
+    output.say(Tone::Good, &format!("{} indexed", counted(documents, "document", "documents")));
     Ok(())
 }
 
 pub(super) fn embed(command: &cli::Embed, library: &Library, output: &Output) -> Outcome {
     let call = progress::call(output);
-    let made = library.set_model(&Caller::owner(), &command.collection, !command.built_in, &call)?;
+    let made = library
+        .set_model(&Caller::owner(), &command.collection, !command.built_in, &call)
+        .map_err(|error| near::advised(error.into(), library))?;
     drop(call);
     let model = library.configured_model().filter(|_| !command.built_in).unwrap_or("the built-in model");
     if output.json {
@@ -109,7 +123,9 @@ pub(super) fn embed(command: &cli::Embed, library: &Library, output: &Output) ->
 
 pub(super) fn deepen(collection: Option<&str>, library: &Library, output: &Output) -> Outcome {
     let call = progress::call(output);
-    let made = library.deepen(&Caller::owner(), collection, None, &call)?;
+    let made = library
+        .deepen(&Caller::owner(), collection, None, &call)
+        .map_err(|error| near::advised(error.into(), library))?;
     drop(call);
     let figures = library.deepen_figures(&Caller::owner())?.unwrap_or_default();
     if output.json {
@@ -118,7 +134,12 @@ pub(super) fn deepen(collection: Option<&str>, library: &Library, output: &Outpu
     }
     output.say(
         Tone::Good,
-        &format!("{made} passages got deep vectors; {} of {} have them now", figures.deep, figures.passages),
+        &format!(
+            "{} got deep vectors; {} of {} have them now",
+            counted(made, "passage", "passages"),
+            figures.deep,
+            figures.passages
+        ),
     );
     Ok(())
 }
@@ -164,10 +185,10 @@ fn must_be_sure(command: &cli::Gc, library: &Library, retention: &Retention, out
     if !std::io::stdin().is_terminal() {
         return Err(unsure);
     }
-    output.tell_inline(&format!("{what} and keeps none of them. Continue? [y/N] "));
-    let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer)?;
-    if matches!(answer.trim(), "y" | "Y" | "yes") { Ok(()) } else { Err(unsure) }
+    if progress::confirm(&format!("{what} and keeps none of them. Continue?"), output)? {
+        return Ok(());
+    }
+    Err(CliError::notice("nothing was deleted"))
 }
 
 fn show_plan(plan: &GcPlan, only_plan: bool, retention: &Retention, output: &Output) -> Outcome {
@@ -196,7 +217,9 @@ fn show_plan(plan: &GcPlan, only_plan: bool, retention: &Retention, output: &Out
     output.print(&format!("{contents} ({}) {verb}", human(plan.blob_bytes)))?;
     let packs = counted(plan.packs.delete.len() as u64, "pack", "packs");
     let (rewritten, freed) = (plan.packs.rewrite.len(), human(plan.packs.freed_bytes));
-    output.print(&format!("{packs} deleted, {rewritten} rewritten: about {freed} freed"))?;
+    let (deleted, done) =
+        if only_plan { ("would be deleted", "would be freed") } else { ("deleted", "freed") };
+    output.print(&format!("{packs} {deleted}, {rewritten} rewritten: about {freed} {done}"))?;
     if plan.marked > 0 {
         let marked = counted(plan.marked, "pack is", "packs are");
         output
@@ -224,7 +247,8 @@ pub(super) fn recover(folder: &Path, force: bool, options: &Options, output: &Ou
         output.say(Tone::Warning, &format!("the previous catalog was moved to {}", place.display()));
     }
     let (sequence, documents) = (done.sequence, done.documents);
-    output.print(&format!("rebuilt up to journal record {sequence}: {documents} documents"))?;
+    let documents = counted(documents, "document", "documents");
+    output.print(&format!("rebuilt up to journal record {sequence}: {documents}"))?;
     output.say(
         Tone::Good,
         "anything written after that record is missing: add it again, then run `shelf check`",

@@ -6,24 +6,29 @@ use serde_json::{Value, json};
 use shelf_base::Kind;
 use shelf_engine::{Account, AccountUpdate, Caller, Library, Registration};
 
+use super::{existing, open_loudly};
 use crate::{
     cli,
     outcome::{CliError, Outcome},
     output::{Output, Tone, seconds},
+    settings::Settings,
 };
 
 /// Most accounts shown in one list.
 const MOST: usize = 10_000;
 
-pub(super) fn run(command: &cli::User, library: &Library, output: &Output) -> Outcome {
-    let owner = Caller::owner();
+pub(super) fn run(command: &cli::User, settings: &Settings, output: &Output) -> Outcome {
+    if let cli::User::Create { username, email, admin } = command {
+        let request =
+            Registration { email: email.clone(), username: username.clone(), password: password(output)? };
+        // What is refused anyway must not make a library first.
+        request.check()?;
+        let library = open_loudly(settings, true, output)?;
+        return show(&library.create_user(&Caller::owner(), request, *admin)?, output, "created");
+    }
+    let (library, owner) = (&existing(settings)?, Caller::owner());
     match command {
-        cli::User::Create { username, email, admin } => {
-            let password = password(output)?;
-            let request = Registration { email: email.clone(), username: username.clone(), password };
-            let made = library.create_user(&owner, request, *admin)?;
-            show(&made, output, "created")
-        }
+        cli::User::Create { .. } => Ok(()),
         cli::User::List { query } => list(library, &owner, query.as_deref(), output),
         cli::User::Show { user } => show(&find(library, &owner, user)?, output, ""),
         cli::User::Update(command) => update(command, library, &owner, output),
@@ -99,15 +104,16 @@ fn update(command: &cli::UserUpdate, library: &Library, owner: &Caller, output: 
         is_active: command.active,
         is_superuser: command.admin,
     };
-    let changed = library.update_user(owner, &account.id.to_string(), update)?;
+    let changed = library.update_user(owner, &account.id.to_string(), update).map_err(administrators)?;
     show(&changed, output, "changed")
 }
 
 fn delete(library: &Library, owner: &Caller, user: &str, yes: bool, output: &Output) -> Outcome {
     let account = find(library, owner, user)?;
     if !yes {
+        // As `gc` without --yes: what was given is not enough, and nothing is in the way.
         let error = CliError::new(
-            Kind::Conflict,
+            Kind::Invalid,
             format!(
                 "deleting {} also deletes all of its collections, documents and tokens",
                 account.username
@@ -116,13 +122,21 @@ fn delete(library: &Library, owner: &Caller, user: &str, yes: bool, output: &Out
         return Err(error
             .hint("pass --yes to confirm, or deactivate it instead: shelf user update NAME --active false"));
     }
-    library.delete_user(owner, &account.id.to_string(), &crate::progress::call(output))?;
+    library
+        .delete_user(owner, &account.id.to_string(), &crate::progress::call(output))
+        .map_err(administrators)?;
     if output.json {
         return output
             .print_json(&json!({ "message": "User deleted successfully", "id": account.id.to_string() }));
     }
     output.say(Tone::Good, &format!("deleted: {}", account.username));
     Ok(())
+}
+
+/// The error in the words of these commands, which call superusers administrators.
+fn administrators(error: shelf_engine::Error) -> CliError {
+    let error = CliError::from(error);
+    CliError { message: error.message.replace("superuser", "administrator"), ..error }
 }
 
 /// Reads a password: prompted for without echo on a terminal, the first line of stdin otherwise. It is never an

@@ -4,6 +4,8 @@
 //! as `add --prune` does. Files that are as they were are not read, so that costs little. It also means that nothing is
 //! missed: not what changed while nobody watched, nor what the system reported only in part.
 
+mod folders;
+
 use std::{
     path::{Path, PathBuf},
     sync::{
@@ -13,22 +15,25 @@ use std::{
     time::{Duration, Instant},
 };
 
-use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
-use shelf_base::{CallContext, ErrorInfo, Kind};
+use serde_json::{Value, json};
+use shelf_base::{CallContext, ErrorInfo};
 use shelf_engine::{AddReply, AddRequest, Caller, Library, What};
 use shelf_serve::App;
 use tokio_util::sync::CancellationToken;
 
+use self::folders::Watched;
 use crate::{
     cli,
-    outcome::{CliError, Outcome},
-    output::{Output, Tone},
+    outcome::{CliError, Outcome, Setbacks},
+    output::{Output, Tone, counted},
     progress,
     settings::Settings,
 };
 
 /// Changes are stored after this long at the latest, even if there is never a quiet moment.
 const AT_LATEST: Duration = Duration::from_secs(10);
+/// How often the folders are looked at when nothing is reported: one may have been replaced, or be there at last.
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
 /// How often a process that is not the one that watches looks whether it should be.
 const TRY_AGAIN: Duration = Duration::from_secs(5);
 /// The task that one process at a time does.
@@ -44,19 +49,18 @@ enum Signal {
 
 /// What is watched, and how.
 struct Plan {
-    folders: Vec<PathBuf>,
     collection: Option<String>,
     prune: bool,
     settle: Duration,
 }
 
 pub(super) fn run(command: &cli::Watch, library: &Library, settings: &Settings, output: &Output) -> Outcome {
-    let plan = Plan {
-        folders: absolute(&command.folders, library)?,
-        collection: command.collection.clone(),
-        prune: !command.keep,
-        settle: settle(settings),
-    };
+    let plan =
+        Plan { collection: command.collection.clone(), prune: !command.keep, settle: settle(settings) };
+    // A folder that is not there now was most likely mistyped.
+    for folder in &command.folders {
+        folders::resolve(folder, library)?;
+    }
     let report = |folder: &Path, outcome: &Result<AddReply, CliError>| match outcome {
         Ok(added) => {
             if let Some(line) = changes(folder, added) {
@@ -65,28 +69,59 @@ pub(super) fn run(command: &cli::Watch, library: &Library, settings: &Settings, 
         }
         Err(error) => output.error(error),
     };
-    let (sender, signals) = mpsc::channel();
-    // Watching begins before looking, so that nothing falls in between.
-    let _watcher = if command.once { None } else { Some(watch(&plan, library, &sender)?) };
-    let first: Vec<Result<AddReply, CliError>> = plan
-        .folders
-        .iter()
-        .map(|folder| {
-            let outcome = bring_up_to_date(folder, &plan, library, &progress::call(output));
-            report(folder, &outcome);
-            outcome
-        })
-        .collect();
     if command.once {
-        return first.into_iter().find_map(Result::err).map_or(Ok(()), Err);
+        return once(command, &plan, library, output);
     }
-    let count = plan.folders.len();
-    let what = if count == 1 { plan.folders[0].display().to_string() } else { format!("{count} folders") };
+    let (sender, signals) = mpsc::channel();
+    let mut watched = Watched::new(&command.folders, library, &sender)?;
+    // Watching begins before looking, so that nothing falls in between.
+    for folder in watched.renew(&|text| output.say(Tone::Warning, text)) {
+        report(&folder, &bring_up_to_date(&folder, &plan, library, &progress::call(output)));
+    }
+    let count = command.folders.len();
+    let what = if count == 1 {
+        command.folders[0].display().to_string()
+    } else {
+        counted(count as u64, "folder", "folders")
+    };
     output.say(Tone::Good, &format!("watching {what}; stop with Ctrl-C"));
     stop_on_signal(sender);
-    follow(&plan, library, &signals, report);
+    follow(&plan, &mut watched, library, &signals, report, &|text| output.say(Tone::Warning, text));
     library.copy_at_the_end();
     Ok(())
+}
+
+/// Brings the library up to date once; one folder that fails does not stop the others.
+fn once(command: &cli::Watch, plan: &Plan, library: &Library, output: &Output) -> Outcome {
+    let mut setbacks = Setbacks::new(command.folders.len());
+    let mut replies = Vec::new();
+    for folder in &command.folders {
+        let full = folders::resolve(folder, library)?;
+        match bring_up_to_date(&full, plan, library, &progress::call(output)) {
+            Ok(added) => {
+                if let Some(line) = changes(&full, &added) {
+                    output.say(Tone::Good, &line);
+                }
+                let failed: Vec<Value> = added
+                    .failed
+                    .iter()
+                    .map(|failed| json!({ "path": failed.path, "reason": failed.reason }))
+                    .collect();
+                replies.push(json!({
+                    "folder": full,
+                    "new": added.files_added - added.files_updated,
+                    "changed": added.files_updated,
+                    "removed": added.files_removed,
+                    "failed": failed,
+                }));
+            }
+            Err(error) => setbacks.take(&folder.display().to_string(), error, output)?,
+        }
+    }
+    if output.json {
+        output.print_json(&json!({ "folders": replies }))?;
+    }
+    setbacks.end("some folders were not brought up to date")
 }
 
 /// Watches the configured folders for a server, in a thread of its own, while no other process does.
@@ -96,17 +131,22 @@ pub(super) fn for_server(app: &Arc<App>, settings: &Settings, stop: &Cancellatio
         return Ok(());
     }
     let plan = Plan {
-        folders: absolute(&folders, &app.library)?,
         collection: Some(settings.text("watch.collection").to_owned()).filter(|name| !name.is_empty()),
         prune: !settings.flag("watch.keep_removed"),
         settle: settle(settings),
     };
+    for folder in &folders {
+        // One that cannot be watched ever is a mistake in the settings; one that is not there may come.
+        if folder.exists() {
+            folders::resolve(folder, &app.library)?;
+        }
+    }
     let (app, stop) = (app.clone(), stop.clone());
-    std::thread::Builder::new().name("watch".into()).spawn(move || serve(&plan, &app, &stop))?;
+    std::thread::Builder::new().name("watch".into()).spawn(move || serve(&folders, &plan, &app, &stop))?;
     Ok(())
 }
 
-fn serve(plan: &Plan, app: &App, stop: &CancellationToken) {
+fn serve(folders: &[PathBuf], plan: &Plan, app: &App, stop: &CancellationToken) {
     let library = &app.library;
     let lease = loop {
         match library.try_lease(LEASE) {
@@ -120,8 +160,8 @@ fn serve(plan: &Plan, app: &App, stop: &CancellationToken) {
         }
     };
     let (sender, signals) = mpsc::channel();
-    let watcher = match watch(plan, library, &sender) {
-        Ok(watcher) => watcher,
+    let mut watched = match Watched::new(folders, library, &sender) {
+        Ok(watched) => watched,
         Err(error) => return tracing::error!(message = error.message, "the folders cannot be watched"),
     };
     let report = |folder: &Path, outcome: &Result<AddReply, CliError>| match outcome {
@@ -141,11 +181,12 @@ fn serve(plan: &Plan, app: &App, stop: &CancellationToken) {
         }
         let _ = sender.send(Signal::Stop);
     });
-    for folder in &plan.folders {
-        report(folder, &bring_up_to_date(folder, plan, library, &CallContext::new()));
+    let warn = |text: &str| tracing::warn!("{text}");
+    for folder in watched.renew(&warn) {
+        report(&folder, &bring_up_to_date(&folder, plan, library, &CallContext::new()));
     }
-    follow(plan, library, &signals, report);
-    drop(watcher);
+    follow(plan, &mut watched, library, &signals, report, &warn);
+    drop(watched);
     drop(lease);
 }
 
@@ -153,73 +194,30 @@ fn settle(settings: &Settings) -> Duration {
     Duration::from_millis(settings.number("watch.settle_milliseconds").clamp(10, 60_000))
 }
 
-/// The folders without `.` and `..`. One that holds the library itself would change with every look at it.
-fn absolute(folders: &[PathBuf], library: &Library) -> Outcome<Vec<PathBuf>> {
-    let own = library.folder().canonicalize().unwrap_or_else(|_| library.folder().to_owned());
-    let mut all = Vec::new();
-    for folder in folders {
-        let full = folder.canonicalize().map_err(|error| {
-            CliError::new(Kind::of_io(&error), format!("cannot watch {}: {error}", folder.display()))
-        })?;
-        if !full.is_dir() {
-            let message = format!("{} is not a folder", folder.display());
-            return Err(CliError::new(Kind::Invalid, message).hint("`shelf add` stores single files"));
-        }
-        if own.starts_with(&full) {
-            let message = format!("{} holds the library itself ({})", folder.display(), own.display());
-            return Err(CliError::new(Kind::Invalid, message).hint("watch folders beside the library"));
-        }
-        all.push(full);
-    }
-    Ok(all)
-}
-
-fn watch(plan: &Plan, library: &Library, sender: &Sender<Signal>) -> Outcome<RecommendedWatcher> {
-    let (sender, own) = (sender.clone(), library.folder().to_owned());
-    let told = move |event: notify::Result<notify::Event>| {
-        let signal = match event {
-            Ok(event) if event.need_rescan() => Signal::Changed(None),
-            Ok(event) if matches!(event.kind, EventKind::Access(_)) => return,
-            Ok(event) => match event.paths.into_iter().find(|path| matters(path, &own)) {
-                Some(path) => Signal::Changed(Some(path)),
-                None => return,
-            },
-            // Looking at everything again makes up for whatever was lost.
-            Err(_) => Signal::Changed(None),
-        };
-        let _ = sender.send(signal);
-    };
-    let failed = |error: notify::Error, folder: &Path| {
-        let error = CliError::new(Kind::Unavailable, format!("cannot watch {}: {error}", folder.display()));
-        error.hint("on Linux, fs.inotify.max_user_watches limits how many folders can be watched")
-    };
-    let mut watcher =
-        notify::recommended_watcher(told).map_err(|error| failed(error, Path::new("folders")))?;
-    for folder in &plan.folders {
-        watcher.watch(folder, RecursiveMode::Recursive).map_err(|error| failed(error, folder))?;
-    }
-    Ok(watcher)
-}
-
-/// Whether a change may concern a stored file: the inside of version control and of the library does not.
-fn matters(path: &Path, library: &Path) -> bool {
-    let hidden = |part: &std::ffi::OsStr| [".git", ".hg", ".svn"].iter().any(|name| part == *name);
-    !path.starts_with(library) && !path.iter().any(hidden)
-}
-
-/// Waits for changes and stores them, until told to stop.
+/// Waits for changes and stores them, until told to stop. Now and then it looks whether the folders are still the same.
 fn follow(
     plan: &Plan,
+    watched: &mut Watched,
     library: &Library,
     signals: &Receiver<Signal>,
     report: impl Fn(&Path, &Result<AddReply, CliError>),
+    warn: &dyn Fn(&str),
 ) {
-    while let Ok(first) = signals.recv() {
-        let Some(changed) = gather(first, signals, plan.settle) else { return };
-        for folder in &plan.folders {
-            let concerns = |path: &Option<PathBuf>| path.as_ref().is_none_or(|path| path.starts_with(folder));
-            if changed.iter().any(concerns) {
-                report(folder, &bring_up_to_date(folder, plan, library, &CallContext::new()));
+    loop {
+        let changed = match signals.recv_timeout(LOOK_AGAIN) {
+            Ok(first) => match gather(first, signals, plan.settle) {
+                Some(changed) => changed,
+                None => return,
+            },
+            Err(RecvTimeoutError::Timeout) => Vec::new(),
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
+        let renewed = watched.renew(warn);
+        for folder in watched.present() {
+            let concerns =
+                |path: &Option<PathBuf>| path.as_ref().is_none_or(|path| path.starts_with(&folder));
+            if renewed.contains(&folder) || changed.iter().any(concerns) {
+                report(&folder, &bring_up_to_date(&folder, plan, library, &CallContext::new()));
             }
         }
     }

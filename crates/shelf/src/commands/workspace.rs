@@ -3,24 +3,36 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value, json};
 use shelf_base::{Kind, Moment};
-use shelf_engine::{Caller, Library, MemoryFault, MemoryFile, MemoryReport};
+use shelf_engine::{Caller, Library, MemoryFault, MemoryFile, MemoryReport, Options};
 use shelf_tools::verbatim;
 
-use super::{given, tool};
+use super::{eval::Scratch, existing, given, must_exist, open, options, tool};
 use crate::{
     cli::workspace::{Action, Log, Query, Read},
     outcome::{CliError, Outcome},
     output::{Output, Tone, text},
     progress,
+    settings::Settings,
 };
 
-pub(super) fn run(action: &Action, library: &Library, output: &Output) -> Outcome {
+pub(super) fn run(action: &Action, settings: &Settings, output: &Output) -> Outcome {
     match action {
-        Action::Read(command) => read(command, library, output),
-        Action::Log(command) => log(command, library, output),
-        Action::Query(command) => query(command, library, output),
-        Action::Check => check(library, output),
+        Action::Read(command) => for_reading(settings, |library| read(command, library, output)),
+        Action::Log(command) => log(command, &open(settings)?, output),
+        Action::Query(command) => for_reading(settings, |library| query(command, library, output)),
+        Action::Check => check(&existing(settings)?, output),
     }
+}
+
+/// Reads with the library, or with an empty one that is gone afterwards: what is read lies in the workspace, and looking at
+/// it must not make a library where none is.
+fn for_reading(settings: &Settings, read: impl FnOnce(&Library) -> Outcome) -> Outcome {
+    if must_exist(settings).is_ok() {
+        return read(&open(settings)?);
+    }
+    let scratch = Scratch::new()?;
+    let options = Options { catalog: None, ..options(settings, std::env::current_dir().ok())? };
+    read(&Library::open(&scratch.0, options)?)
 }
 
 fn read(command: &Read, library: &Library, output: &Output) -> Outcome {
@@ -49,7 +61,13 @@ fn read(command: &Read, library: &Library, output: &Output) -> Outcome {
 
 fn log(command: &Log, library: &Library, output: &Output) -> Outcome {
     let entry = match &command.entry {
-        Some(entry) => entry.clone(),
+        Some(entry) => match serde_json::from_str::<Value>(entry) {
+            Ok(Value::Object(_)) => entry.clone(),
+            Ok(_) => return Err(CliError::new(Kind::Invalid, "--entry must be a JSON object")),
+            Err(error) => {
+                return Err(CliError::new(Kind::Invalid, format!("--entry is not valid JSON: {error}")));
+            }
+        },
         None => entry_of(command, library.now())?,
     };
     let mut arguments = format!("{{\"file\":{},\"entry\":{entry}", json!(file(command.decision).name()));
@@ -61,7 +79,12 @@ fn log(command: &Log, library: &Library, output: &Output) -> Outcome {
     let arguments = verbatim::wrap(name, &arguments, &[]).unwrap_or(arguments);
     let arguments = serde_json::from_str(&arguments)
         .map_err(|error| CliError::new(Kind::Invalid, format!("the entry is not valid JSON: {error}")))?;
-    let reply = tool(library, name, arguments, &progress::call(output))?;
+    let reply = tool(library, name, arguments, &progress::call(output)).map_err(|mut error| {
+        if command.entry.is_none() && error.message.starts_with("entry.timestamp") {
+            error.message = error.message.replacen("entry.timestamp", "--at", 1);
+        }
+        error
+    })?;
     if output.json {
         return output.print_json(&reply);
     }
@@ -174,6 +197,10 @@ fn edited(what: &str) -> CliError {
 
 fn show(report: &MemoryReport, output: &Output) -> Outcome {
     let MemoryReport { file, entry_count, known, .. } = report;
+    let is_gone = |fault: MemoryFault| fault == MemoryFault::Removed;
+    if *entry_count == 0 && *known > 1 && report.findings.iter().all(|found| is_gone(found.fault)) {
+        return output.print(&format!("{file}: the file is gone or empty; {known} entries were in it"));
+    }
     let mut added: Vec<u64> = Vec::new();
     for found in &report.findings {
         match (found.fault, found.line) {

@@ -72,14 +72,17 @@ impl Settings {
                         "{}: {} must be {}, not {}",
                         path.display(),
                         setting.key,
-                        default.type_str(),
-                        value.type_str()
+                        with_article(default.type_str()),
+                        with_article(value.type_str())
                     );
                 }
                 (value.clone(), Origin::File(path.clone()))
             } else {
                 (default.clone(), Origin::Default)
             };
+            if resolved.0.as_integer().is_some_and(|number| number < 0) {
+                bail!("{} must not be negative ({})", setting.key, resolved.1);
+            }
             values.insert(setting.key, resolved);
         }
         Ok(Self { values })
@@ -131,8 +134,37 @@ impl Settings {
     pub(crate) fn address(&self, key: &str) -> anyhow::Result<SocketAddr> {
         let text = self.text(key);
         parse_address(text).ok_or_else(|| {
-            anyhow!("{key} must be an address such as 127.0.0.1:7433, localhost:7433 or 7433, not '{text}'")
+            let name = match (self.values.get(key).map(|(_, origin)| origin), key) {
+                (Some(Origin::Flag), "http.listen") => "--http".to_owned(),
+                (Some(Origin::Flag), "http.admin_listen") => "--admin-listen".to_owned(),
+                (Some(Origin::Environment(name)), _) => (*name).to_owned(),
+                _ => key.to_owned(),
+            };
+            anyhow!("{name} must be {ADDRESS_FORMS}, not '{text}'")
         })
+    }
+
+    /// Refuses addresses that are none, whichever command is given: a mistake in the settings is found when it is made.
+    pub(crate) fn check_addresses(&self) -> anyhow::Result<()> {
+        self.address("http.listen")?;
+        match self.text("http.admin_listen") {
+            "off" | "" => Ok(()),
+            _ => self.address("http.admin_listen").map(drop),
+        }
+    }
+
+    /// Whether a value was given as a flag.
+    pub(crate) fn is_flag(&self, key: &str) -> bool {
+        self.values.get(key).is_some_and(|(_, origin)| *origin == Origin::Flag)
+    }
+
+    /// How this program is called so that it uses the same library: with the flag that was given for it.
+    pub(crate) fn program(&self) -> String {
+        let folder = self.data_dir().map(|folder| folder.display().to_string());
+        match folder {
+            Ok(folder) if self.is_flag("data_dir") => format!("shelf --data-dir {}", quoted(&folder)),
+            _ => "shelf".to_owned(),
+        }
     }
 
     /// The folder of the library.
@@ -158,8 +190,23 @@ fn without_password(address: &str) -> String {
     masked().unwrap_or_else(|| address.to_owned())
 }
 
+/// How an address may be written.
+pub(crate) const ADDRESS_FORMS: &str = "an address such as 127.0.0.1:7433, localhost:7433 or 7433";
+
+/// A word as a shell reads it.
+fn quoted(word: &str) -> String {
+    let is_plain = |sign: char| sign.is_alphanumeric() || "/._-+:,@%=".contains(sign);
+    if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
+/// The name of a type of TOML in a sentence.
+fn with_article(kind: &str) -> String {
+    let article = if kind.starts_with(['a', 'i']) { "an" } else { "a" };
+    format!("{article} {kind}")
+}
+
 /// Reads an address. A port alone means this machine, and so does the name `localhost`.
-fn parse_address(text: &str) -> Option<SocketAddr> {
+pub(crate) fn parse_address(text: &str) -> Option<SocketAddr> {
     let local = |port: &str| Some(SocketAddr::from(([127, 0, 0, 1], port.parse().ok()?)));
     match text.trim().rsplit_once(':') {
         None => local(text.trim()),
@@ -189,7 +236,8 @@ fn read_file(
         (None, Some(path)) if path.exists() => path,
         (None, _) => return Ok(None),
     };
-    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| anyhow!("cannot read {}: {}", path.display(), crate::outcome::reason(&error)))?;
     let table: Table = text.parse().with_context(|| format!("{} is not valid TOML", path.display()))?;
     check_keys(&path, "", &table)?;
     Ok(Some((path, table)))
@@ -295,7 +343,9 @@ mod tests {
         let error = resolve("[http]\nlistem = \"x\"\n", &[], &[]).unwrap_err().to_string();
         assert!(error.contains("unknown setting http.listem; did you mean http.listen"), "{error}");
         let error = resolve("[limits]\ncall_seconds = \"x\"\n", &[], &[]).unwrap_err().to_string();
-        assert!(error.contains("limits.call_seconds must be integer, not string"), "{error}");
+        assert!(error.contains("limits.call_seconds must be an integer, not a string"), "{error}");
+        let error = resolve("", &[], &[("SHELF_CALL_SECONDS", "-1")]).unwrap_err().to_string();
+        assert!(error.contains("must not be negative (environment SHELF_CALL_SECONDS)"), "{error}");
         let error = format!("{:#}", resolve("", &[], &[("SHELF_CALL_SECONDS", "soon")]).unwrap_err());
         assert!(error.contains("SHELF_CALL_SECONDS: 'soon' is not a whole number"), "{error}");
     }

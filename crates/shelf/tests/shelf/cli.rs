@@ -122,8 +122,8 @@ fn the_graph_is_shown_as_a_tree_a_diagram_and_figures() {
     let (_, out, _) = shelf(&library, &["graph", "a.md", "--json"]);
     assert_eq!(serde_json::from_str::<Value>(&out).unwrap()["total"], 3);
     let (_, out, _) = shelf(&library, &["graph", "--stats"]);
-    assert!(out.contains("1 broken links") && out.contains("a.md:3: gone.md"), "{out}");
-    assert!(out.contains("1 documents without connections"), "{out}");
+    assert!(out.contains("1 broken link\n") && out.contains("a.md:3: gone.md"), "{out}");
+    assert!(out.contains("1 document without connections"), "{out}");
     let (_, out, _) = shelf(&library, &["graph", "--stats", "--json"]);
     let figures: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(figures["broken_links"][0]["line"], 3);

@@ -139,6 +139,11 @@ fn a_read_only_library_can_be_read() {
         let (code, _, err) = as_stranger(&program, &library, &["update", "05/5.txt", "--tag", "x"]);
         assert_eq!(code, 6, "{err}");
         assert!(err.contains("read-only") && err.contains(library.to_str().unwrap()), "{err}");
+        for command in ["reindex", "deepen"] {
+            let (code, _, err) = as_stranger(&program, &library, &[command]);
+            assert_eq!(code, 6, "{command}: {err}");
+            assert!(!err.contains("shelf reindex"), "{command}: {err}");
+        }
         unseal(&library);
     }
 }

@@ -16,6 +16,7 @@ mod database;
 mod deepen;
 mod deploy;
 mod disk;
+mod everyday;
 mod first_day;
 mod http;
 mod many;

@@ -49,7 +49,7 @@ struct Arguments {
     start_line: Option<u64>,
     /// Last line to return
     end_line: Option<u64>,
-    /// Only the last N lines
+    /// Only the last N lines; not together with start_line or end_line
     tail: Option<u64>,
 }
 

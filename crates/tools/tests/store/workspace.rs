@@ -54,6 +54,16 @@ fn files_are_read_as_the_contract_says() {
     let backwards = json!({ "path": "docs/README.md", "start_line": 3, "end_line": 2 });
     let (kind, message) = refused(&library, "read_repo_file", backwards);
     assert_eq!((kind.as_str(), message.as_str()), ("INVALID_INPUT", "end_line 2 is before start_line 3"));
+    for (window, words) in [
+        (json!({ "start_line": 0 }), "start_line must be at least 1"),
+        (json!({ "end_line": 0 }), "end_line must be at least 1"),
+        (json!({ "tail": 1, "start_line": 2 }), "tail cannot be combined"),
+    ] {
+        let mut arguments = json!({ "path": "docs/README.md" });
+        arguments.as_object_mut().unwrap().extend(window.as_object().unwrap().clone());
+        let (kind, message) = refused(&library, "read_repo_file", arguments);
+        assert!(kind == "INVALID_INPUT" && message.contains(words), "{window}: {kind} {message}");
+    }
     assert_eq!(code(&library, &format!("docs/{}", "x".repeat(300))), "FILE_NOT_FOUND");
     assert_eq!(library.ok("read_repo_file", json!({ "path": "docs/secretary.md" }))["content"], "fine");
     library.write("workspace/docs/bytes.bin", [0xFF, 0xFE, 0x00]);

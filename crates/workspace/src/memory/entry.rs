@@ -75,8 +75,16 @@ fn is_date_time(text: &str) -> bool {
     let zoned = time.ends_with(['Z', 'z']) || time.contains(['+', '-']);
     let full = if zoned { text.to_owned() } else { format!("{text}Z") };
     matches!(date.len(), 8 | 10)
+        && is_zone_of_a_day(time)
         && time.len() >= 4
         && shelf_base::Moment::parse(&full, shelf_base::Moment::default()).is_ok()
+}
+
+/// Whether the offset at the end of a time, if there is one, is less than a day.
+fn is_zone_of_a_day(time: &str) -> bool {
+    let Some((_, offset)) = time.rsplit_once(['+', '-']) else { return true };
+    let hours = offset.get(..2).unwrap_or(offset);
+    hours.parse::<u8>().is_ok_and(|hours| hours < 24)
 }
 
 #[cfg(test)]
@@ -90,13 +98,25 @@ mod tests {
             "2026-01-07T14:00:00",
             "2026-01-07T14:00:00.25+02:00",
             "2026-01-07T14:00:00-05:00",
+            "2026-01-07T14:00:00+0530",
+            "2026-01-07T14:00:00+23:59",
             "2026-01-07T14:00Z",
             "20260107T140000Z",
             "20260107T140000",
         ] {
             assert!(is_date_time(fine), "{fine}");
         }
-        for wrong in ["2026-01-07", "yesterday", "7d", "", "14:00", "2026-13-07T14:00:00Z", "1767794400"] {
+        for wrong in [
+            "2026-01-07T14:00:00+24:00",
+            "2026-01-07T14:00:00-25:30",
+            "2026-01-07",
+            "yesterday",
+            "7d",
+            "",
+            "14:00",
+            "2026-13-07T14:00:00Z",
+            "1767794400",
+        ] {
             assert!(!is_date_time(wrong), "{wrong}");
         }
     }

@@ -122,6 +122,26 @@ impl Library {
         storage: &StorageSettings,
         call: &CallContext,
     ) -> Result<BackupReport> {
+        File::open(backup).map_err(reading(backup))?;
+        let (existed, was_used) =
+            (folder.exists(), fs::read_dir(folder).is_ok_and(|mut found| found.next().is_some()));
+        let restored = Self::restore_into(backup, folder, storage, call);
+        if restored.is_err() && !was_used {
+            // Of a backup that could not be restored nothing stays; what this did not make is not touched.
+            let _ = fs::remove_dir_all(folder.join("locks"));
+            if !existed {
+                let _ = fs::remove_dir(folder);
+            }
+        }
+        restored
+    }
+
+    fn restore_into(
+        backup: &Path,
+        folder: &Path,
+        storage: &StorageSettings,
+        call: &CallContext,
+    ) -> Result<BackupReport> {
         make_folder(folder)?;
         let locks = Locks::new(Arc::new(FolderLocks::new(folder)));
         let Some(_alone) = locks.try_alone("restore")? else {

@@ -9,17 +9,29 @@ use std::{
 use serde_json::{Map, Value};
 use shelf_base::Kind;
 
-use super::table::{Client, Format};
+use super::{
+    jsonc,
+    table::{Client, Format},
+};
 use crate::outcome::{CliError, Outcome};
 
 /// The server of this name in the file, if there is one.
 pub(super) fn server(client: &Client, path: &Path, name: &str) -> Outcome<Option<Value>> {
     let Some(text) = read(path)? else { return Ok(None) };
     let whole = match client.format {
-        Format::Json => parse_json(path, &text)?,
+        Format::Json => parse_json(path, &jsonc::plain(&text))?,
         Format::Toml => parse_toml(path, &text)?,
     };
     Ok(whole.get(client.key).and_then(|servers| servers.get(name)).cloned())
+}
+
+/// Makes sure that the file can be changed, before anything is made for it.
+pub(super) fn must_be_plain(client: &Client, path: &Path) -> Outcome {
+    let Some(text) = read(path)? else { return Ok(()) };
+    match client.format {
+        Format::Json => parse_json(path, &text).map(drop),
+        Format::Toml => parse_toml(path, &text).map(drop),
+    }
 }
 
 /// Sets the server, or removes it; says whether the file changed.

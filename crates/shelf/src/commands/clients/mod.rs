@@ -1,20 +1,21 @@
 //! `client`: sets up the programs that agents run in, and says whether they are.
 
+mod add;
 mod file;
+mod jsonc;
 mod probe;
 mod table;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use shelf_base::Kind;
 use shelf_engine::maintain::{Advice, Diagnosis};
 
 use self::table::{CLIENTS, Client, Connection};
-use super::open;
+use super::running;
 use crate::{
     cli::setup,
-    outcome::{CliError, Outcome},
+    outcome::Outcome,
     output::{Output, Tone},
     settings::Settings,
 };
@@ -24,94 +25,9 @@ const USUAL_NAME: &str = "shelfmark";
 
 pub(super) fn run(command: &setup::Client, settings: &Settings, output: &Output) -> Outcome {
     match command {
-        setup::Client::Add(command) => add(command, settings, output),
-        setup::Client::List { no_check } => list(*no_check, output),
+        setup::Client::Add(command) => add::run(command, settings, output),
+        setup::Client::List { no_check } => list(*no_check, settings, output),
     }
-}
-
-fn add(command: &setup::Add, settings: &Settings, output: &Output) -> Outcome {
-    for name in &command.clients {
-        let Some(client) = Client::of(*name) else { continue };
-        if command.http.is_some() && !client.takes_http {
-            let message = format!("{} cannot send a token over HTTP", client.title);
-            return Err(CliError::new(Kind::Invalid, message).hint(
-                "leave --http out: it then starts its own server on the same library, next to any other",
-            ));
-        }
-        let path = path_of(client, command)?;
-        if command.remove {
-            remove(client, &path, &command.name, output)?;
-            continue;
-        }
-        let connection = connection(client, command, settings)?;
-        let server = client.server(&connection);
-        if command.print {
-            output.say(Tone::Good, &format!("{}: add this to {}", client.title, path.display()));
-            output.print(file::snippet(client, &command.name, &server)?.trim_end())?;
-            continue;
-        }
-        let changed = file::change(client, &path, &command.name, Some(&server))?;
-        let verb = if changed { "written to" } else { "were already in" };
-        output.say(Tone::Good, &format!("{}: settings {verb} {}", client.title, path.display()));
-        if changed {
-            output.say(Tone::Good, "restart the client, then ask it what is in your library");
-        }
-    }
-    Ok(())
-}
-
-fn remove(client: &Client, path: &std::path::Path, name: &str, output: &Output) -> Outcome {
-    if file::change(client, path, name, None)? {
-        output.say(Tone::Good, &format!("{}: '{name}' removed from {}", client.title, path.display()));
-        return Ok(());
-    }
-    let message = format!("{}: there is no server '{name}' in {}", client.title, path.display());
-    Err(CliError::new(Kind::NotFound, message).hint("`shelf client list` shows which clients are set up"))
-}
-
-fn path_of(client: &Client, command: &setup::Add) -> Outcome<PathBuf> {
-    match (&command.project, client.project_file) {
-        (Some(folder), Some(file)) => Ok(folder.join(file)),
-        (Some(_), None) => {
-            let message = format!("{} has no settings of its own for a project", client.title);
-            Err(CliError::new(Kind::Invalid, message).hint("leave --project out"))
-        }
-        (None, _) => client
-            .user_file()
-            .ok_or_else(|| CliError::new(Kind::Unavailable, "this system defines no home folder; set HOME")),
-    }
-}
-
-/// How the client will reach the library.
-fn connection(client: &Client, command: &setup::Add, settings: &Settings) -> Outcome<Connection> {
-    let Some(url) = &command.http else {
-        let program = std::env::current_exe()?;
-        let mut arguments = Vec::new();
-        if !settings.is_default("data_dir") {
-            arguments.extend(["--data-dir".to_owned(), settings.data_dir()?.display().to_string()]);
-        }
-        arguments.push("serve".to_owned());
-        return Ok(Connection::Stdio { command: program.display().to_string(), arguments });
-    };
-    let url = match url.as_str() {
-        "" => format!("http://{}/mcp", settings.address("http.listen")?),
-        given if !given.starts_with("http://") && !given.starts_with("https://") => {
-            let message = format!("'{given}' is not a URL");
-            return Err(
-                CliError::new(Kind::Invalid, message).hint("for example: --http http://127.0.0.1:7433/mcp")
-            );
-        }
-        given => given.to_owned(),
-    };
-    let token = match &command.token {
-        Some(token) => token.clone(),
-        None if command.print => "YOUR_TOKEN".to_owned(),
-        None => {
-            let minted = open(settings)?.mint_local_token(&client.word(), None)?;
-            minted.text.reveal().to_owned()
-        }
-    };
-    Ok(Connection::Http { url, token: Some(token) })
 }
 
 /// What is known of one client.
@@ -138,10 +54,28 @@ fn states() -> Vec<State> {
     CLIENTS.iter().map(look).collect()
 }
 
-fn list(no_check: bool, output: &Output) -> Outcome {
+/// Asks the server that the settings name. Where it does not answer although the library is served, that is worth saying.
+fn ask(connection: &Connection, library: Option<&Path>) -> Result<String, String> {
+    probe::ask(connection).map_err(|why| {
+        let Connection::Http { url, .. } = connection else { return why };
+        let running = library.map(running::of).unwrap_or_default();
+        match running.first() {
+            Some(server) if !running.iter().any(|found| url.contains(&found.address.to_string())) => {
+                format!(
+                    "{why}; this library is served at http://{}: run `shelf client add` again",
+                    server.address
+                )
+            }
+            _ => why,
+        }
+    })
+}
+
+fn list(no_check: bool, settings: &Settings, output: &Output) -> Outcome {
     let states = states();
+    let library = settings.data_dir().ok();
     let works = |state: &State| match (&state.connection, no_check) {
-        (Some(connection), false) => Some(probe::ask(connection)),
+        (Some(connection), false) => Some(ask(connection, library.as_deref())),
         _ => None,
     };
     let tried: Vec<Option<Result<String, String>>> = states.iter().map(works).collect();
@@ -154,6 +88,7 @@ fn list(no_check: bool, output: &Output) -> Outcome {
         let set_up = match &state.connection {
             Some(Connection::Stdio { .. }) => "stdio",
             Some(Connection::Http { .. }) => "HTTP",
+            None if state.trouble.is_some() => "?",
             None => "no",
         };
         let works = match (tried, &state.trouble) {
@@ -189,12 +124,13 @@ fn view(state: &State, tried: Option<&Result<String, String>>) -> Value {
 }
 
 /// What `doctor` says of the clients that are set up.
-pub(super) fn diagnosis() -> Vec<Diagnosis> {
+pub(super) fn diagnosis(settings: &Settings) -> Vec<Diagnosis> {
+    let library = settings.data_dir().ok();
     let line = |advice, text| Diagnosis { subject: "clients", advice, text };
     let mut lines = Vec::new();
     for state in states() {
         let title = state.client.title;
-        match state.connection.as_ref().map(probe::ask) {
+        match state.connection.as_ref().map(|connection| ask(connection, library.as_deref())) {
             Some(Ok(version)) => {
                 lines.push(line(Advice::Fine, format!("{title}: set up, {version} answers")))
             }
