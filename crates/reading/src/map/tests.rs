@@ -89,8 +89,80 @@ fn data_files_by_keys() {
     let yaml = "a:\n  b: |\n    c: no\n  d: 1\n# x\ne:\n  - f: 2\n    g: 3\nh: 4\n";
     assert_eq!(
         shown(&map_of("a.yaml", "application/yaml", yaml)),
-        ["a 1-5", "a.b 2-3", "a.d 4-5", "e 6-8", "h 9"]
+        ["a 1-4", "a.b 2-3", "a.d 4", "e 6-8", "h 9"]
     );
+}
+
+#[test]
+fn tables_lie_in_those_that_their_names_go_on_from() {
+    let map = |text: &str| {
+        let map = map_of("a.toml", "application/toml", text);
+        is_sound(&map);
+        shown(&map)
+    };
+    assert_eq!(
+        map("title = \"t\"\n[build-system]\nrequires = [\n  \"a\", # [no]\n]\n\n# x\n[tool.poetry]\nname = \"n\"\n[tool.poetry.deps]\na = 1\n"),
+        [
+            "title 1",
+            "build_system 2-5",
+            "build_system.requires 3-5",
+            "tool_poetry 8-11",
+            "tool_poetry.name 9",
+            "tool_poetry.tool_poetry_deps 10-11",
+            "tool_poetry.tool_poetry_deps.a 11",
+        ]
+    );
+    assert_eq!(map("title=\"t\"\n[x.y]\n"), ["title 1", "x_y 2"]);
+    assert_eq!(map("a.b.d = 2\n[x.\"y.z\"]\n\"k = 1\" = 2\n"), ["a_b_d 1", "x_y_z 2-3", "x_y_z.k_1 3"]);
+    assert_eq!(
+        map("[a]\n[b]\n[a.c]\n[[d]]\nx = 1\n[[d]]\n[d.e]\n[ab]\n"),
+        ["a 1", "b 2", "a_c 3", "d 4-5", "d.x 5", "d_2 6-7", "d_2.d_e 7", "ab 8"]
+    );
+    assert_eq!(map("m = [\n  [1, 2],\n  [3],\n]\nn = 1\n"), ["m 1-4", "n 5"]);
+}
+
+#[test]
+fn keys_of_yaml_end_with_their_values() {
+    let map = |text: &str| {
+        let map = map_of("a.yaml", "application/yaml", text);
+        is_sound(&map);
+        shown(&map)
+    };
+    let text = "%YAML 1.2\n---\na: 1\n# x\n---\nb:\n- 1\n- 2\n\n# end\n";
+    assert_eq!(map(text), ["a 3", "b 6-8"]);
+    let text = "\"k: x\": 1\n'it''s': 2\n? long key\n: value\nsay \"hi\": 3\ntext: |\n  # kept\n\n  more\n";
+    assert_eq!(map(text), ["k_x 1", "it_s 2", "long_key 3-4", "say_hi 5", "text 6-9"]);
+}
+
+#[test]
+fn lists_and_comments_of_json() {
+    let map = |text: &str| {
+        let map = map_of("a.json", "application/json", text);
+        is_sound(&map);
+        shown(&map)
+    };
+    assert_eq!(map("[\n  {\n    \"a\": 1\n  },\n  2,\n  [3]\n]\n"), ["item_1 2-4", "item_2 5", "item_3 6"]);
+    assert_eq!(map("[1, 2]\n"), ["1_2 1"]);
+    let text = "// \"no\": 1\n{\n  /* \"no\": {\n  */ \"a\": \"//\", // \"no\": 2\n  \"b\": 1\n}\n";
+    assert_eq!(map(text), ["a 4", "b 5"]);
+}
+
+#[test]
+fn a_byte_order_mark_hides_nothing() {
+    for (path, mime, text) in [
+        ("a.md", "text/markdown", "# One\n"),
+        ("a.rst", "text/x-rst", "One\n===\n\ntext\n"),
+        ("a.adoc", "text/asciidoc", "= One\n\n== Two\n"),
+        ("a.py", "text/x-python", "def one():\n    pass\n"),
+        ("a.toml", "application/toml", "[one]\nx = 1\n"),
+        ("a.yaml", "application/yaml", "one:\n  x: 1\n"),
+        ("a.json", "application/json", "{\n\"one\": 1\n}\n"),
+        ("a.txt", "text/plain", "One.\n\nTwo.\n"),
+    ] {
+        let marked = map_of(path, mime, &format!("\u{feff}{text}"));
+        assert_eq!(marked, map_of(path, mime, text), "{path}");
+        assert_eq!(marked.nodes[0].id, "one", "{path}");
+    }
 }
 
 #[test]

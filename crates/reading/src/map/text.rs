@@ -65,7 +65,9 @@ impl<'a> TextLines<'a> {
 
 pub(super) fn entries(path: &str, mime: &str, text: &Text<'_>) -> Vec<Entry> {
     let mime = mime.split(';').next().unwrap_or(mime).trim();
-    let lines = TextLines::new(&text.text);
+    // A mark of the order of bytes says nothing, and hides what stands behind it.
+    let plain = text.text.strip_prefix('\u{feff}').unwrap_or(&text.text);
+    let lines = TextLines::new(plain);
     let mut marks = match (mime, text.markup) {
         ("text/x-rst", _) => markup::restructured(&lines),
         ("text/asciidoc", _) => markup::ascii_doc(&lines),
@@ -74,7 +76,7 @@ pub(super) fn entries(path: &str, mime: &str, text: &Text<'_>) -> Vec<Entry> {
         ("application/toml", _) => data::toml(&lines),
         ("application/yaml", _) => data::yaml(&lines),
         ("application/x-subrip" | "text/vtt", _) => Vec::new(),
-        (_, Markup::Markdown) => markup::markdown(&text.text, &lines),
+        (_, Markup::Markdown) => markup::markdown(plain, &lines),
         (_, Markup::Code) => symbols(path, mime, &lines),
         (_, Markup::Plain) => Vec::new(),
     };

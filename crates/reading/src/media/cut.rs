@@ -2,24 +2,25 @@
 //!
 //! A clip must begin and end where it says, and hold nothing else: a player's list of edits that hides the footage
 //! before the first frame is no cut. So streams are copied only where the clip begins with a frame that needs no other,
-//! and encoded anew otherwise. The program that copies also tells which packets it copied; from their times follows whether
-//! the clip is as long as it should be and begins where it should, and it is encoded anew when it does not. So a clip
-//! that needs no encoding takes one run of one program.
+//! and encoded anew otherwise. The program that copies also tells which packets it copied; from their times follows
+//! whether picture and sound both begin and end where they should and miss nothing in between, and the clip is encoded
+//! anew when that does not follow. So a clip that needs no encoding takes one run of one program.
 
 use std::{ffi::OsString, fs, path::Path};
 
 use shelf_base::CallContext;
 
-use super::{
-    MediaError, MediaFacts, Recording, Task,
-    probe::length,
-    run::{Ran, run},
-};
+use super::{MediaError, MediaFacts, Recording, Task, packets::Copied, probe::length, run::run};
 
 /// Seconds that a clip may take.
 const CUT_SECONDS: u64 = 600;
 /// How far, in milliseconds, a clip may begin or end from where it should.
-const TOLERANCE: u64 = 45;
+pub(super) const TOLERANCE: u64 = 45;
+/// How far, in microseconds, after a key frame forms other than MP4 are told to begin: their times are rounded.
+const LATE: u64 = 10_000;
+/// Frames are encoded at the rate that the recording has, within these bounds. Where frames are rare, the one that is
+/// shown at the start of the clip began long before it, so it is repeated.
+const RATE: &str = "if(lt(source_fps,23.9),50,min(source_fps,60))";
 
 /// The extension that a clip of a recording gets, with its dot: that of the recording where clips are made in its form.
 pub fn extension_of_clip(extension: &str, recording: Recording) -> &'static str {
@@ -35,6 +36,15 @@ pub fn extension_of_clip(extension: &str, recording: Recording) -> &'static str 
     }
 }
 
+/// A clip that is to be cut. Times are in microseconds.
+struct Clip<'a> {
+    source: &'a Path,
+    facts: &'a MediaFacts,
+    start: u64,
+    length: u64,
+    target: &'a Path,
+}
+
 /// Cuts the clip between two times, in milliseconds, into `target`, whose extension says in which form.
 pub fn cut_clip(
     source: &Path,
@@ -43,145 +53,166 @@ pub fn cut_clip(
     target: &Path,
     call: &CallContext,
 ) -> Result<(), MediaError> {
-    let wanted = end.saturating_sub(start);
+    let (start, end) = (start * 1_000, end * 1_000);
+    let clip_from = |start: u64| Clip { source, facts, start, length: end.saturating_sub(start), target };
     let same_form = source.extension() == target.extension();
     let copied_from = match facts.recording {
         Recording::Video => key_frame_near(facts, start),
         // The packets of these are longer than the tolerance, or depend on those before them.
         Recording::Audio => {
             let is_fine = !matches!(facts.codec.as_str(), "flac" | "vorbis" | "wmav2");
-            is_fine.then_some(start * 1_000)
+            is_fine.then_some(start)
         }
     };
     if let Some(from) = copied_from.filter(|_| same_form) {
-        let copied = ffmpeg(source, facts, (from, wanted * 1_000), target, Way::Copy, call);
-        match copied.and_then(|ran| is_exact(&ran, target, facts.recording, wanted, call)) {
+        match copy(&clip_from(from), call) {
             Ok(true) => return Ok(()),
             Err(error @ (MediaError::Stopped(_) | MediaError::Absent { .. })) => return Err(error),
             Ok(false) | Err(_) => {}
         }
         let _ = fs::remove_file(target);
     }
-    ffmpeg(source, facts, (start * 1_000, wanted * 1_000), target, Way::Encode, call).map(|_| ())
+    clip_from(start).run(&clip_from(start).encoding(), call).map(|_| ())
 }
 
 /// The key frame at which a clip that starts at a time may begin, in microseconds.
 fn key_frame_near(facts: &MediaFacts, start: u64) -> Option<u64> {
-    let (start, near) = (start * 1_000, TOLERANCE * 500);
+    let near = TOLERANCE * 500;
     let at = facts.key_frames.partition_point(|time| time + near < start);
     facts.key_frames.get(at).copied().filter(|time| time.abs_diff(start) <= near)
 }
 
-/// Whether a copy begins where it should and is as long as it should be, by what the program says that it copied.
-fn is_exact(
-    ran: &Ran,
-    clip: &Path,
-    recording: Recording,
-    wanted: u64,
-    call: &CallContext,
-) -> Result<bool, MediaError> {
-    let is_long_enough = |found: u64| found.abs_diff(wanted) <= TOLERANCE;
+/// Copies a clip, and tells whether it begins and ends where it should, by what the program says that it copied.
+fn copy(clip: &Clip<'_>, call: &CallContext) -> Result<bool, MediaError> {
+    let ran = clip.run(&clip.copying(), call)?;
     // The list of packets is not all there: the clip itself is looked at.
     if ran.is_cut() {
-        return Ok(length(clip, recording, call)?.is_some_and(is_long_enough));
+        let found = length(clip.target, clip.facts.recording, call)?;
+        return Ok(found.is_some_and(|found| found.abs_diff(clip.length / 1_000) <= TOLERANCE));
     }
-    let packets = Packets::read(&String::from_utf8_lossy(&ran.output));
-    Ok(packets.is_some_and(|packets| {
-        packets.first.unsigned_abs() <= TOLERANCE && is_long_enough(packets.last.abs_diff(packets.first))
-    }))
+    let Some(copied) = Copied::read(&String::from_utf8_lossy(&ran.output)) else { return Ok(false) };
+    Ok(match clip.facts.recording {
+        Recording::Audio => copied.is_sound(clip.length),
+        Recording::Video => copied.is_film(clip.length, clip.facts.has_sound, clip.is_mp4()),
+    })
 }
 
-/// When the packets of a copy are shown, in milliseconds of the clip. What is before 0 would be hidden, not cut.
-#[derive(Debug, PartialEq, Eq)]
-struct Packets {
-    /// When the first of them begins.
-    first: i64,
-    /// When the last of them ends.
-    last: i64,
+/// A time as the program reads it.
+fn time(micros: u64) -> String {
+    format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000)
 }
 
-impl Packets {
-    /// Reads lines such as `0, 512, 1024, 512, 2048, 0x1a2b3c4d`, of which the third number is the time of a packet and
-    /// the fourth its length, in the unit that a line such as `#tb 0: 1/12800` gives.
-    fn read(list: &str) -> Option<Self> {
-        let unit = list.lines().find_map(|line| line.strip_prefix("#tb 0: "))?;
-        let (numerator, denominator) = unit.trim().split_once('/')?;
-        let (numerator, denominator): (i32, i32) = (numerator.parse().ok()?, denominator.parse().ok()?);
-        let milliseconds = |time: i64| {
-            let thousandths = i128::from(time) * i128::from(numerator) * 1_000;
-            i64::try_from(thousandths.checked_div_euclid(denominator.into())?).ok()
-        };
-        let times = list.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
-            let mut fields = line.split(',').skip(2).map(|field| field.trim().parse::<i64>());
-            let (start, length) = (fields.next()?.ok()?, fields.next()?.ok()?);
-            Some((start, start.checked_add(length)?))
-        });
-        let (first, last) = times.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1)))?;
-        Some(Self { first: milliseconds(first)?, last: milliseconds(last)? })
-    }
+fn file(path: &Path) -> OsString {
+    let mut name = OsString::from("file:");
+    name.push(path);
+    name
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
-    Copy,
-    Encode,
+fn give(arguments: &mut Vec<OsString>, words: &[&str]) {
+    arguments.extend(words.iter().map(OsString::from));
 }
 
-fn ffmpeg(
-    source: &Path,
-    facts: &MediaFacts,
-    (start, length): (u64, u64),
-    target: &Path,
-    way: Way,
-    call: &CallContext,
-) -> Result<Ran, MediaError> {
-    let time = |time: u64| format!("{}.{:06}", time / 1_000_000, time % 1_000_000);
-    let file = |path: &Path| {
-        let mut name = OsString::from("file:");
-        name.push(path);
-        name
-    };
-    let recording = facts.recording;
-    let form = target.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    let is_mp4 = matches!(form, "mp4" | "mov" | "m4v");
-    let is_copied_video = way == Way::Copy && recording == Recording::Video;
-    // A copy ends by the order in which frames are stored, which is ahead of the order in which they are shown.
-    let length =
-        if is_copied_video { length.saturating_sub(facts.reorder * 1_000).max(1_000) } else { length };
-    // MP4 finds the key frame at its exact time, and would hide it for a time that is later. Other forms find the one
-    // before, and have nothing to hide it with.
-    let late = if is_copied_video && !is_mp4 { TOLERANCE * 500 } else { 0 };
-    let (start, length) = (start + late, length.saturating_sub(late).max(1_000));
-    let mut arguments: Vec<OsString> = Vec::new();
-    let mut give = |words: &[&str]| arguments.extend(words.iter().map(OsString::from));
-    give(&["-nostdin", "-v", "error", "-protocol_whitelist", "file,pipe", "-ss", &time(start), "-i"]);
-    arguments.push(file(source));
-    let mut give = |words: &[&str]| arguments.extend(words.iter().map(OsString::from));
-    give(&["-t", &time(length), "-map_chapters", "-1", "-sn", "-dn"]);
-    let main = match recording {
-        Recording::Video => "0:v:0",
-        Recording::Audio => "0:a:0",
-    };
-    give(&["-map", main]);
-    if recording == Recording::Video {
-        give(&["-map", "0:a:0?"]);
+impl Clip<'_> {
+    fn form(&self) -> &str {
+        self.target.extension().and_then(|extension| extension.to_str()).unwrap_or_default()
     }
-    match way {
-        Way::Copy if is_mp4 => give(&["-c", "copy"]),
-        Way::Copy => give(&["-c", "copy", "-avoid_negative_ts", "make_zero"]),
-        Way::Encode => give(codecs(form)),
+
+    fn is_mp4(&self) -> bool {
+        matches!(self.form(), "mp4" | "mov" | "m4v")
     }
-    if matches!(form, "mp4" | "mov" | "m4a" | "m4v") {
-        give(&["-movflags", "+faststart"]);
+
+    fn run(&self, arguments: &[OsString], call: &CallContext) -> Result<super::run::Ran, MediaError> {
+        run(Task { program: "ffmpeg", seconds: CUT_SECONDS, call }, arguments)
     }
-    give(&["-fflags", "+bitexact", "-y"]);
-    arguments.push(file(target));
-    if way == Way::Copy {
+
+    /// The source as an input, read from a time, and for so long if that is given.
+    fn input(&self, arguments: &mut Vec<OsString>, options: &[&str], start: u64, length: Option<u64>) {
+        give(arguments, options);
+        give(arguments, &["-protocol_whitelist", "file,pipe", "-ss", &time(start)]);
+        if let Some(length) = length {
+            give(arguments, &["-t", &time(length)]);
+        }
+        give(arguments, &["-i"]);
+        arguments.push(file(self.source));
+    }
+
+    /// What is taken of the inputs: the picture of the first and the sound of the last.
+    const fn streams(&self) -> &'static [&'static str] {
+        match self.facts.recording {
+            Recording::Video => &["-map", "0:v:0", "-map", "1:a:0?"],
+            Recording::Audio => &["-map", "0:a:0"],
+        }
+    }
+
+    fn copying(&self) -> Vec<OsString> {
+        let mut arguments = Vec::new();
+        give(&mut arguments, &["-nostdin", "-v", "error"]);
+        let is_video = self.facts.recording == Recording::Video;
+        // MP4 finds the key frame at its exact time, and would hide it for a time that is later. Other forms find the
+        // one before, and have nothing to hide it with.
+        let late = if is_video && !self.is_mp4() { LATE } else { 0 };
+        let (start, length) = (self.start + late, self.length.saturating_sub(late).max(1_000));
+        if is_video {
+            // A copy ends by the order in which frames are stored, which is ahead of the order in which they are shown.
+            // Sound is stored in the order in which it is heard.
+            let shorter = length.saturating_sub(self.facts.reorder * 1_000).max(1_000);
+            self.input(&mut arguments, &[], start, Some(shorter));
+        }
+        self.input(&mut arguments, &[], start, Some(length));
+        // Sound before the start would be kept, and only hidden.
+        let kept: &[&str] = if is_video { &["-c", "copy", "-copypriorss:a", "0"] } else { &["-c", "copy"] };
+        give(&mut arguments, &["-map_chapters", "-1", "-sn", "-dn"]);
+        give(&mut arguments, self.streams());
+        give(&mut arguments, kept);
+        if !self.is_mp4() {
+            give(&mut arguments, &["-avoid_negative_ts", "make_zero"]);
+        }
+        self.output(&mut arguments);
         // The same packets once more, as a list of their times.
-        let list = ["-t", &time(length), "-map", main, "-c", "copy", "-f", "framecrc", "-"];
-        arguments.extend(list.iter().map(OsString::from));
+        give(&mut arguments, self.streams());
+        give(&mut arguments, kept);
+        give(&mut arguments, &["-f", "framecrc", "-"]);
+        arguments
     }
-    run(Task { program: "ffmpeg", seconds: CUT_SECONDS, call }, &arguments)
+
+    fn encoding(&self) -> Vec<OsString> {
+        let mut arguments = Vec::new();
+        give(&mut arguments, &["-nostdin", "-v", "error"]);
+        let is_video = self.facts.recording == Recording::Video;
+        if is_video {
+            // From the key frame before the start, for the frame that is shown at the start.
+            self.input(&mut arguments, &["-noaccurate_seek"], self.start, None);
+        }
+        self.input(&mut arguments, &[], self.start, None);
+        give(&mut arguments, &["-t", &time(self.length), "-map_chapters", "-1", "-sn", "-dn"]);
+        give(&mut arguments, self.streams());
+        if is_video {
+            give(&mut arguments, &["-vf", &self.picture(), "-af", "aresample=async=1:first_pts=0"]);
+        }
+        give(&mut arguments, codecs(self.form()));
+        self.output(&mut arguments);
+        arguments
+    }
+
+    /// The filter of the picture: it begins with the clip, black where the recording has none yet.
+    fn picture(&self) -> String {
+        let first = self.facts.key_frames.first().copied().unwrap_or(0);
+        match first.checked_sub(self.start).filter(|missing| *missing > TOLERANCE * 1_000) {
+            Some(missing) => {
+                let missing = time(missing);
+                format!("setpts=PTS-STARTPTS,fps='{RATE}',tpad=start_duration={missing}:color=black")
+            }
+            None => format!("fps=fps='{RATE}':start_time=0"),
+        }
+    }
+
+    fn output(&self, arguments: &mut Vec<OsString>) {
+        if self.is_mp4() || self.form() == "m4a" {
+            give(arguments, &["-movflags", "+faststart"]);
+        }
+        give(arguments, &["-fflags", "+bitexact", "-y"]);
+        arguments.push(file(self.target));
+    }
 }
 
 fn codecs(form: &str) -> &'static [&'static str] {
@@ -213,28 +244,5 @@ fn codecs(form: &str) -> &'static [&'static str] {
         "opus" => &["-c:a", "libopus", "-b:a", "192k"],
         "wav" => &["-c:a", "pcm_s16le"],
         _ => &["-c:a", "flac"],
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lists_of_packets_are_read() {
-        let list = "#software: Lavf59.27.100\n#tb 0: 1/12800\n#media_type 0: video\n\
-                    0,      -1024,          0,      512,    33193, 0xd3a9a9b5\n\
-                    0,       -512,       1024,      512,     1210, 0x1c8c1c5e, F=0x0\n\
-                    0,          0,        512,      512,      301, 0x52a0a8c5, F=0x0\n";
-        assert_eq!(Packets::read(list), Some(Packets { first: 0, last: 120 }));
-        let early = list.replace("         0,      512,    33193", "      -640,      512,    33193");
-        assert_eq!(Packets::read(&early), Some(Packets { first: -50, last: 120 }));
-        for nothing in
-            ["", "#tb 0: 1/12800\n", "#tb 0: 1/0\n0, 0, 0, 512, 1, 0x0\n", "0, 0, 0, 512, 1, 0x0\n"]
-        {
-            assert_eq!(Packets::read(nothing), None, "{nothing}");
-        }
-        let far = format!("#tb 0: {}/1\n0, 0, {}, 1, 1, 0x0\n", i32::MAX, i64::MAX - 1);
-        assert_eq!(Packets::read(&far), None);
     }
 }

@@ -4,6 +4,7 @@
 //! when the call is cancelled. At most a few run at once. Nothing else in the program depends on them.
 
 mod cut;
+mod packets;
 mod probe;
 mod run;
 

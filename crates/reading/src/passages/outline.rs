@@ -98,12 +98,14 @@ enum Paragraph {
 struct Scan {
     outline: Outline,
     fence: Option<Fence>,
+    in_comment: bool,
     paragraph: Paragraph,
 }
 
 impl Scan {
     fn read(mut self, text: &str) -> Outline {
-        let mut at = front_matter(text);
+        let mark = text.len() - text.trim_start_matches('\u{feff}').len();
+        let mut at = mark + front_matter(&text[mark..]);
         for line in text[at..].split_inclusive('\n') {
             self.line(at as u32, line);
             at += line.len();
@@ -123,7 +125,16 @@ impl Scan {
             }
             return;
         }
+        if self.in_comment {
+            self.in_comment = !content.contains("-->");
+            return;
+        }
         if content.is_empty() {
+            self.paragraph = Paragraph::None;
+            return;
+        }
+        if let Some(comment) = content.strip_prefix("<!--").filter(|_| !is_indented(line)) {
+            self.in_comment = !comment.contains("-->");
             self.paragraph = Paragraph::None;
             return;
         }
@@ -156,18 +167,21 @@ impl Scan {
     }
 }
 
-/// Length of the front matter between two `---` that a document may begin with. Its `#` are comments, and its end would
-/// underline its last line.
+/// Length of the front matter between two `---`, or two `+++`, that a document may begin with. Its `#` are comments, and
+/// its end would underline its last line.
 fn front_matter(text: &str) -> usize {
     let mut at = 0;
+    let mut is_toml = false;
     for (number, line) in text.split_inclusive('\n').enumerate() {
         at += line.len();
         match (number, line.trim_ascii_end()) {
             (0, "---") => {}
+            (0, "+++") => is_toml = true,
             (0, _) => return 0,
-            (_, "---" | "...") => return at,
+            (_, "+++") if is_toml => return at,
+            (_, "---" | "...") if !is_toml => return at,
             // Front matter does not begin with a blank line; a rule at the top of a text is followed by one.
-            (1, "") => return 0,
+            (1, "") if !is_toml => return 0,
             _ => {}
         }
     }
@@ -246,6 +260,16 @@ mod tests {
         let text = "# A\n```sh\n# no\n~~~\n# no\n````\n# B\n~~~~\n```\n# no\n~~~\n# no\n~~~~\n# C\n``` x ``` y\n# D\n";
         assert_eq!(headings(text), ["# A", "# B", "# C", "# D"]);
         assert!(headings("```\n# never closed\n").is_empty());
+    }
+
+    #[test]
+    fn comments_and_front_matter_hide_headings() {
+        let text = "# A\n<!-- x\n# no\n```\n-->\n# B\n<!-- one line -->\n---\ntext <!--\n# C\n```\n<!--\n```\n# D\n";
+        assert_eq!(headings(text), ["# A", "# B", "# C", "# D"]);
+        assert_eq!(headings("+++\n\n# no\ntitle = 1\n+++\n# Real\n"), ["# Real"]);
+        assert_eq!(headings("+++\n# Open\n"), ["# Open"]);
+        assert_eq!(headings("\u{feff}# One\n"), ["# One"]);
+        assert_eq!(headings("\u{feff}---\n# no\n---\n# Real\n"), ["# Real"]);
     }
 
     #[test]
