@@ -89,7 +89,7 @@ impl Setbacks {
         let names: Vec<&str> = self.all.iter().map(|(name, _)| name.as_str()).collect();
         let message = format!("{what}: {}", names.join(", "));
         let details = self.all.iter().map(|(_, error)| error.message.clone()).collect();
-        Err(CliError { code, message, hints: Vec::new(), details, exit, is_notice: false })
+        Err(CliError { code, message, hints: Vec::new(), details, exit, body: None, is_notice: false })
     }
 }
 

@@ -16,7 +16,7 @@ use crate::{
     Family, Limits, arguments, books, citations, documents,
     family::{ErrorReply, ToolError},
     policy::{self, Access, Audience, Selection, Verdict},
-    schema, store, workspace,
+    schema, store, verbatim, workspace,
 };
 
 /// What a tool needs to run.
@@ -239,6 +239,10 @@ pub fn call(tool: &Tool, context: &Context<'_>, arguments: Map<String, Value>) -
         }
         if !context.call.is_repeated() {
             context.limits.take(tool, context.caller, context.library.now())?;
+        }
+        if let Some(argument) = verbatim::too_wide(tool.name, &arguments) {
+            let why = "holds an integer beyond 64 bits, which cannot be kept exactly: send it as text";
+            return Err(ToolError::argument(format!("{argument} {why}")));
         }
         let arguments = arguments::prepare(&tool.input_schema(), arguments)?;
         (tool.run)(context, arguments)

@@ -86,17 +86,18 @@ pub(super) async fn call(
     let call = shared.app.new_call();
     match shared.app.run(tool, selection, caller, call, arguments, routes::answered).await {
         Ok(response) => response,
-        Err(failure) if tool.family == Family::Books => of_family(&failure),
-        Err(failure) => failed(&failure),
+        Err(failure) => refused(tool, &failure),
     }
 }
 
 /// The answer to a call whose arguments could not be read.
 pub(super) fn unreadable(tool: &Tool, kind: Kind, message: &str) -> Response {
-    match tool.family {
-        Family::Books => of_family(&shelf_tools::unreadable(tool, kind, message)),
-        _ => error(kind, message, &[]),
-    }
+    refused(tool, &shelf_tools::unreadable(tool, kind, message))
+}
+
+/// The answer to a call that failed, as the routes of the tool's family give it.
+pub(super) fn refused(tool: &Tool, failure: &ErrorReply) -> Response {
+    if tool.family == Family::Books { of_family(failure) } else { failed(failure) }
 }
 
 /// The answer to a call that failed, in the words of the tool's own family.
@@ -120,7 +121,7 @@ pub(super) fn json(value: &Value) -> Response {
 }
 
 /// The answer to a call that failed.
-pub(super) fn failed(failure: &ErrorReply) -> Response {
+fn failed(failure: &ErrorReply) -> Response {
     let mut response = error(failure.kind, &failure.message, &failure.hints);
     if let Some(seconds) = failure.retry_after {
         response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
@@ -173,8 +174,10 @@ pub(super) async fn wrong_method(address: Uri) -> Response {
         "content is sent with PUT"
     } else if ["/cdn/", "/archives/", "/evidence/"].into_iter().any(begins) {
         "files are downloaded with GET"
-    } else {
+    } else if begins("/api/v1/tools/") || begins("/tools") {
         "tools are called with POST"
+    } else {
+        "the header Allow names the methods that it takes"
     };
     let mut response = error(Kind::Invalid, "this path does not take this method", &[hint.into()]);
     *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
