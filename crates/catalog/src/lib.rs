@@ -17,6 +17,7 @@ mod maps;
 mod model;
 pub mod postgres;
 mod retired;
+mod revival;
 mod sql;
 pub mod sqlite;
 pub mod suite;
@@ -40,6 +41,7 @@ pub use model::{
     SnapshotFilter, SortBy, Source, StoredListing, TagChange, TypeFigures, Update, Version,
 };
 pub use retired::{PackState, RetiredPack};
+pub use revival::Revival;
 pub use sql::Transferred;
 pub use sqlite::CopyNote;
 
@@ -122,6 +124,17 @@ pub trait Catalog: Accounts + Books + Browse + Maps {
         ids: &[DocumentId],
         now: Moment,
     ) -> Result<Vec<DocumentId>>;
+
+    /// Brings a deleted document in scope back as it was, with its id and versions; `None` when its last version is not
+    /// there any more.
+    fn revive(
+        &self,
+        actor: &Actor,
+        scope: &Scope,
+        id: DocumentId,
+        revival: Revival,
+        now: Moment,
+    ) -> Result<Option<Document>>;
 
     /// One live document by id.
     fn document(&self, scope: &Scope, id: DocumentId) -> Result<Option<Document>>;

@@ -13,7 +13,7 @@ use shelf_base::{Digest, Moment, ids::CollectionId, ids::LOCAL_ACCOUNT};
 
 use crate::{
     Actor, Catalog, Error, Filter, LooseBlock, Metadata, Operation, Order, Page, Purge, Put, PutDocument,
-    PutState, Record, Scope, Shelf, SnapshotDraft, SnapshotFilter, SortBy, TagChange, Update,
+    PutState, Record, Revival, Scope, Shelf, SnapshotDraft, SnapshotFilter, SortBy, TagChange, Update,
 };
 
 /// Runs every check on catalogs that `open` makes empty.
@@ -25,6 +25,7 @@ pub fn run(open: impl Fn() -> Arc<dyn Catalog>) {
     lists_page_without_gaps(&*open());
     updates_say_what_changed(&*open());
     deleted_documents_vanish_and_return_new(&*open());
+    deleted_documents_come_back_as_they_were(&*open());
     scopes_keep_apart(&*open());
     a_collection_remembers_its_model(&*open());
     snapshot_ids_are_unique(&*open());
@@ -288,6 +289,46 @@ fn deleted_documents_vanish_and_return_new(catalog: &dyn Catalog) {
     assert!(catalog.hashed(&scope(), &Digest::of(b"a").to_string(), 9).expect("a read").is_empty());
     let again = &put(catalog, collection, 3, vec![sample("a", "a")])[0];
     assert!(again.state == PutState::Added && again.id != id);
+}
+
+fn deleted_documents_come_back_as_they_were(catalog: &dyn Catalog) {
+    let collection = default_collection(catalog);
+    let described = PutDocument {
+        title: "A title".into(),
+        tags: BTreeSet::from(["t".to_owned()]),
+        resource_id: Some("own-id".into()),
+        document_type: Some("markdown".into()),
+        ..sample("a", "one")
+    };
+    let id = put(catalog, collection, 1, vec![described])[0].id;
+    put(catalog, collection, 2, vec![sample("a", "two")]);
+    let before = catalog.document(&scope(), id).expect("a read").expect("the document");
+    let revive = |scope: &Scope, revival: Revival, second: i64| {
+        catalog.revive(&Actor::local(), scope, id, revival, at(second))
+    };
+    assert_eq!(revive(&scope(), Revival::default(), 3).expect("a try"), None, "it is there");
+    catalog.delete(&Actor::local(), &scope(), &[id], at(3)).expect("a delete");
+    let other = Scope::Collection(CollectionId::fresh());
+    assert_eq!(revive(&other, Revival::default(), 4).expect("a try"), None, "not in that scope");
+    assert_eq!(revive(&scope(), Revival::default(), 4).expect("a revival"), Some(before));
+    assert_eq!(catalog.versions(&scope(), id).expect("versions").len(), 2);
+    assert_eq!(catalog.audit().expect("an audit"), Vec::<String>::new());
+    catalog.delete(&Actor::local(), &scope(), &[id], at(5)).expect("a delete");
+    let second = PutDocument { resource_id: Some("own-id".into()), ..sample("a", "three") };
+    let second = put(catalog, collection, 6, vec![second])[0].id;
+    let refused = revive(&scope(), Revival::default(), 7);
+    assert!(matches!(refused, Err(Error::ContentChanged { .. })), "its path is taken: {refused:?}");
+    catalog.delete(&Actor::local(), &scope(), &[second], at(8)).expect("a delete");
+    let third = PutDocument { resource_id: Some("own-id".into()), ..sample("b", "four") };
+    put(catalog, collection, 9, vec![third]);
+    let tags = BTreeSet::from(["new".to_owned()]);
+    let metadata: Metadata = [("k".to_owned(), 1.into())].into_iter().collect();
+    let revival = Revival { tags: Some(tags), metadata: Some(metadata.clone()), fence: None };
+    let back = revive(&scope(), revival, 10).expect("a revival").expect("the document");
+    assert_eq!((back.tags, back.metadata, back.resource_id), (vec!["new".to_owned()], metadata, None));
+    let tagged = Filter { tags: vec!["new".into()], ..Filter::default() };
+    assert_eq!(catalog.choose(&scope(), &tagged).expect("a choice").len(), 1);
+    assert_eq!(catalog.audit().expect("an audit"), Vec::<String>::new());
 }
 
 fn scopes_keep_apart(catalog: &dyn Catalog) {

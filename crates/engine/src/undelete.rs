@@ -1,14 +1,15 @@
-//! Bringing back a document that was deleted: its last version is stored again at its path.
+//! Bringing back a document that was deleted.
 //!
-//! The journal says where the document was and what it held; its content is there until garbage collection frees it.
-//! Tags and metadata are not in the journal, so whoever wants them back gives them.
+//! Until garbage collection forgets it, a deleted document keeps its row and its versions, and comes back as it was. After
+//! that its content may still be there because something else needs it. The journal says where the document was and what
+//! it held, so its last version is stored again at its path; what it was called is lost.
 
 use shelf_base::{CallContext, Digest, ErrorInfo, Kind, ids::DocumentId};
 use shelf_catalog::{CollectionKind, Operation, RecordFilter};
 
 use crate::{
     Caller, Error, Library, Metadata, Result,
-    commit::{Revived, UndeleteDraft},
+    commit::{ReviveDraft, Revived, UndeleteDraft},
     ingest::AddOptions,
     validate,
 };
@@ -18,16 +19,16 @@ use crate::{
 pub struct UndeleteRequest {
     /// The id that it had.
     pub document_id: String,
-    /// Tags to give it.
-    pub tags: Vec<String>,
-    /// Metadata to give it.
-    pub metadata: Metadata,
+    /// Tags to give it, in place of those that it had.
+    pub tags: Option<Vec<String>>,
+    /// Metadata to give it, in place of what it had.
+    pub metadata: Option<Metadata>,
 }
 
 /// A document that is there again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undeleted {
-    /// Its new id.
+    /// Its id: the one that it had, or a new one.
     pub id: DocumentId,
     /// Its path.
     pub path: String,
@@ -35,10 +36,12 @@ pub struct Undeleted {
     pub collection: String,
     /// Its content.
     pub hash: Digest,
+    /// Whether it is as it was. Otherwise only its path and content came back.
+    pub is_whole: bool,
 }
 
 impl Library {
-    /// Stores the last version of a deleted document again.
+    /// Brings a deleted document back.
     pub fn undelete(
         &self,
         caller: &Caller,
@@ -47,8 +50,8 @@ impl Library {
     ) -> Result<Undeleted> {
         caller.must_write()?;
         call.check()?;
-        validate::metadata(&request.metadata)?;
-        let tags = validate::tags(&request.tags)?;
+        request.metadata.as_ref().map_or(Ok(()), validate::metadata)?;
+        let tags = request.tags.as_deref().map(validate::tags).transpose()?;
         let missing = || Error::missing("deleted document", &request.document_id);
         let id: DocumentId = request.document_id.parse().map_err(|_| missing())?;
         let scope = caller.pass.scope();
@@ -80,6 +83,17 @@ impl Library {
             let expected = format!("cannot be brought back: '{}' is stored anew by now", record.path);
             return Err(Error::invalid("the document", expected));
         }
+        let draft = ReviveDraft {
+            actor: caller.pass.actor(),
+            scope,
+            id,
+            tags: tags.as_ref(),
+            metadata: request.metadata.as_ref(),
+        };
+        if let Some(back) = self.commit(draft, call)? {
+            let (path, collection, hash) = (back.path, back.collection_name, back.version.hash);
+            return Ok(Undeleted { id: back.id, path, collection, hash, is_whole: true });
+        }
         let sample = match self.catalog.blob(&hash)? {
             Some(_) => self.blobs.read_range(call, &hash, 0..shelf_reading::SAMPLE as u64)?,
             None => return Err(freed()),
@@ -88,8 +102,8 @@ impl Library {
         let options = AddOptions {
             name: name.clone(),
             collection: Some(collection),
-            tags,
-            metadata: request.metadata.clone(),
+            tags: tags.unwrap_or_default(),
+            metadata: request.metadata.clone().unwrap_or_default(),
             ..AddOptions::default()
         };
         let draft = UndeleteDraft {
@@ -100,7 +114,9 @@ impl Library {
             sample: &sample,
         };
         match self.commit(draft, call)? {
-            Revived::Stored(id) => Ok(Undeleted { id, path: record.path, collection: name, hash }),
+            Revived::Stored(id) => {
+                Ok(Undeleted { id, path: record.path, collection: name, hash, is_whole: false })
+            }
             Revived::Gone => Err(freed()),
         }
     }

@@ -46,8 +46,8 @@ pub(crate) use value::{AsValue, Cell, OwnedValue, Value, params};
 use crate::{
     Actor, BlobRow, Catalog, Changes, Chosen, Chunk, Collection, CollectionSummary, CopyNote, Document,
     DocumentChange, Filter, Listed, LooseBlock, Page, Position, Purge, Put, PutResult, PutState, Record,
-    Result, RetiredPack, Scope, Shelf, Snapshot, SnapshotFilter, Source, TagChange, TypeFigures, Update,
-    Version,
+    Result, RetiredPack, Revival, Scope, Shelf, Snapshot, SnapshotFilter, Source, TagChange, TypeFigures,
+    Update, Version,
 };
 
 /// What a write looks at before it writes, and so what nobody else may change meanwhile.
@@ -241,6 +241,20 @@ impl<B: Backend> Catalog for B {
         let (actor, scope, ids) = (actor.clone(), scope.clone(), ids.to_vec());
         self.write(Touches::Documents(ids.clone()), move |turn| {
             delete::delete(turn, &actor, &scope, &ids, now)
+        })
+    }
+
+    fn revive(
+        &self,
+        actor: &Actor,
+        scope: &Scope,
+        id: DocumentId,
+        revival: Revival,
+        now: Moment,
+    ) -> Result<Option<Document>> {
+        let (actor, scope) = (actor.clone(), scope.clone());
+        self.write(Touches::Documents(vec![id]), move |turn| {
+            delete::revive(turn, &actor, &scope, id, &revival, now)
         })
     }
 

@@ -493,7 +493,7 @@ pub(super) fn insert_version(
     Ok(())
 }
 
-fn insert_tags(turn: &Turn<'_>, row: i64, tags: &BTreeSet<String>) -> Result<()> {
+pub(super) fn insert_tags(turn: &Turn<'_>, row: i64, tags: &BTreeSet<String>) -> Result<()> {
     let mut insert = turn
         .connection
         .prepare_cached("INSERT INTO tags (tag, document) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?;

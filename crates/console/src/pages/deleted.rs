@@ -12,7 +12,7 @@ fn folder_of(path: &str) -> String {
     path.rsplit_once('/').map_or_else(String::new, |(folder, _)| format!("{folder}/"))
 }
 
-/// What a form carries to bring a document back as it was: tags and metadata are kept nowhere else.
+/// What a form carries to bring a document back as it was, also when garbage collection has forgotten its row meanwhile.
 fn remembered(document: &Value) -> Value {
     json!({
         "document_id": document.text("document_id"),
@@ -22,8 +22,8 @@ fn remembered(document: &Value) -> Value {
 }
 
 /// What coming back means for those who know a document by its id.
-const NEW_ID: &str = "A document comes back at its path, with its last version and under a new id: citations and \
-                      addresses that name the old id lead to a page that says where it is now.";
+const AS_IT_WAS: &str =
+    "A document comes back as it was: at its path, under its id, and with all of its versions.";
 
 /// The page that follows a deletion.
 pub(super) fn done(host: &dyn Host, request: &Request, described: &[Value]) -> Reply {
@@ -38,7 +38,7 @@ pub(super) fn done(host: &dyn Host, request: &Request, described: &[Value]) -> R
             h1 { "Deleted" }
             p role="status" { (words::counted(documents.len() as u64, "document is", "documents are")) " gone from lists and searches." }
             (undo(host, &documents, "Undo"))
-            @if host.may("undelete_document") { p.note { (NEW_ID) } }
+            @if host.may("undelete_document") { p.note { (AS_IT_WAS) } }
             ul { @for document in &documents { li { (words::plain(document.text("path"))) " " span.note { (words::bytes(document.number("size"))) } } } }
             p { a href=(folder) { "Back to the folder" } }
         },
@@ -108,7 +108,7 @@ pub(super) fn page(host: &dyn Host, request: &Request, id: &str, error: ErrorRep
                     "There is a document at its path again, under another id: " a href=(links::document(again)) { (words::plain(event.text("path"))) } }
             } @else {
                 p.notice { strong { (words::plain(event.text("by"))) } " deleted this document " (frame::when(event.text("at"), now())) ". "
-                    "It can be brought back until garbage collection frees its content, under a new id; its tags and metadata are lost." }
+                    "It can be brought back until garbage collection frees its content." }
                 (undo(host, &[&document], "Bring it back"))
             }
             @if let Some(collection) = event.maybe("collection") {

@@ -31,7 +31,7 @@ pub(crate) use fold::Folding;
 pub(crate) use import::ImportDraft;
 pub(crate) use put::{AddDraft, AddedFile, SnapshotCollectionDraft, StoreDraft, Typed, book_document};
 
-pub(crate) use undelete::{Revived, UndeleteDraft};
+pub(crate) use undelete::{ReviveDraft, Revived, UndeleteDraft};
 
 use crate::{Library, Result};
 

@@ -2,7 +2,9 @@
 
 use shelf_base::{Digest, ids::DocumentId};
 use shelf_blocks::cut::Cut;
-use shelf_catalog::{Actor, Metadata, PutDocument, PutResult, Shelf, Snapshot, SnapshotDraft, StoredListing};
+use shelf_catalog::{
+    Actor, Metadata, PutDocument, PutResult, PutState, Shelf, Snapshot, SnapshotDraft, StoredListing,
+};
 use shelf_reading::{detect, extension_of};
 
 use super::{Content, Draft, Writing};
@@ -89,9 +91,10 @@ pub(crate) struct StoreDraft<'a> {
 }
 
 impl Draft for StoreDraft<'_> {
-    type Receipt = DocumentId;
+    /// The document, and whether it was there already.
+    type Receipt = (DocumentId, PutState);
 
-    fn write(self, writing: &mut Writing<'_>) -> Result<DocumentId> {
+    fn write(self, writing: &mut Writing<'_>) -> Result<Self::Receipt> {
         let cut = writing.store(self.content)?.cut;
         let document = PutDocument {
             id: Some(self.id),
@@ -114,9 +117,9 @@ impl Draft for StoreDraft<'_> {
             expected: shelf_catalog::Expected::Anything,
         };
         let put = writing.transaction(self.actor, self.collection, vec![document], None);
-        let (id, _) = writing.begun(writing.catalog().store(put))?;
+        let stored = writing.begun(writing.catalog().store(put))?;
         writing.touched(1);
-        Ok(id)
+        Ok(stored)
     }
 }
 

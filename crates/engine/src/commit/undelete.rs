@@ -1,8 +1,10 @@
-//! Storing content again that the library still holds, though nothing live refers to it.
+//! Bringing back deleted documents, and content that the library still holds though nothing live refers to it.
+
+use std::collections::BTreeSet;
 
 use shelf_base::{Digest, ids::DocumentId};
 use shelf_blocks::{Manifest, cut::Cut};
-use shelf_catalog::Actor;
+use shelf_catalog::{Actor, Document, Metadata, Revival, Scope};
 
 use super::{
     Draft, Writing,
@@ -12,6 +14,31 @@ use crate::{
     Error, Listing, Result,
     ingest::{AddOptions, Facts},
 };
+
+/// Brings a deleted document back with all that the catalog knows of it.
+pub(crate) struct ReviveDraft<'a> {
+    pub actor: &'a Actor,
+    pub scope: &'a Scope,
+    pub id: DocumentId,
+    pub tags: Option<&'a BTreeSet<String>>,
+    pub metadata: Option<&'a Metadata>,
+}
+
+impl Draft for ReviveDraft<'_> {
+    /// The document; `None` when the catalog has forgotten it.
+    type Receipt = Option<Document>;
+
+    fn write(self, writing: &mut Writing<'_>) -> Result<Self::Receipt> {
+        let revival = Revival {
+            tags: self.tags.cloned(),
+            metadata: self.metadata.cloned(),
+            fence: writing.fence.clone(),
+        };
+        let back = writing.catalog().revive(self.actor, self.scope, self.id, revival, writing.now())?;
+        writing.touched(back.is_some().into());
+        Ok(back)
+    }
+}
 
 /// Stores a blob at a path without reading it.
 pub(crate) struct UndeleteDraft<'a> {

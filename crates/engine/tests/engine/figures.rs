@@ -63,7 +63,7 @@ fn run(library: &Library, step: &Step, gone: &mut Option<String>) {
         }
         Step::Undelete => {
             if let Some(document_id) = gone.take() {
-                let request = UndeleteRequest { document_id, tags: Vec::new(), metadata: Default::default() };
+                let request = UndeleteRequest { document_id, ..UndeleteRequest::default() };
                 // Another document may stand in its place.
                 let _ = library.undelete(&caller, &request, &call);
             }

@@ -15,9 +15,9 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     name: "undelete_document",
     title: "Bring back a deleted document",
-    description: "Store the last version of a deleted document again, at the path and in the collection that it had, under \
-                  a new UUID. Possible until garbage collection frees its content. Tags and metadata are not kept after \
-                  a deletion: give those that it should have. activity lists what was deleted.",
+    description: "Bring a deleted document back as it was: with its UUID, path, title, type, tags, metadata and versions. \
+                  Possible until garbage collection frees its content; if that has forgotten the rest already, the last \
+                  version comes back at its path under a new UUID, and note says so. activity lists what was deleted.",
     family: Family::Store,
     audience: Audience::Personal,
     access: Access::Write,
@@ -30,7 +30,7 @@ pub(crate) const TOOL: Tool = Tool {
         let request = UndeleteRequest {
             document_id: arguments.document_id,
             tags: arguments.tags,
-            metadata: arguments.metadata.map_or_else(|| Ok(serde_json::Map::new()), Pairs::object)?,
+            metadata: arguments.metadata.map(Pairs::object).transpose()?,
         };
         let done = context.library.undelete(context.caller, &request, context.call)?;
         reply(&Reply {
@@ -38,6 +38,7 @@ pub(crate) const TOOL: Tool = Tool {
             path: done.path,
             collection: done.collection,
             hash: done.hash.to_string(),
+            note: (!done.is_whole).then_some(FORGOTTEN),
         })
     },
 };
@@ -46,16 +47,15 @@ pub(crate) const TOOL: Tool = Tool {
 struct Arguments {
     /// UUID that the document had
     document_id: String,
-    /// Tags to give it
-    #[serde(default)]
-    tags: Vec<String>,
-    /// Metadata to give it, as key=value pairs or an object
+    /// Tags to give it, in place of those that it had
+    tags: Option<Vec<String>>,
+    /// Metadata to give it, as key=value pairs or an object, in place of what it had
     metadata: Option<Pairs>,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct Reply {
-    /// New document UUID
+    /// Document UUID
     document_id: String,
     /// Path of the document
     path: String,
@@ -63,4 +63,10 @@ struct Reply {
     collection: String,
     /// SHA-256 of its content
     hash: String,
+    /// Additional information, if any
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'static str>,
 }
+
+const FORGOTTEN: &str = "garbage collection has forgotten the document: its last version is back at its path under a new \
+                         UUID, without its title, type, earlier versions, and any tags and metadata that were not given";
