@@ -68,7 +68,7 @@ pub use citations::{
     location_json,
 };
 pub use delete::{DeleteRequest, Deleted};
-pub use documents::{ChangeRequest, DocumentType, StoreRequest, StoredDocument, WholeDocument};
+pub use documents::{ChangeRequest, DocumentType, OtherContent, StoreRequest, StoredDocument, WholeDocument};
 pub use download::{DownloadReply, DownloadRequest, DownloadSettings};
 pub use edit::{EditReply, EditRequest};
 pub use error::Error;

@@ -413,7 +413,8 @@ fn some_root(roots: &[PathBuf]) -> Result<()> {
     if roots.is_empty() {
         return Err(Error::Unavailable {
             what: "writing files of the server is off over HTTP".into(),
-            hint: "ask for the content instead (include_content), or set export_roots in shelf.toml".into(),
+            hint: "ask for the content instead (include_content), or set http.export_roots in shelf.toml"
+                .into(),
         });
     }
     Ok(())

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
 use shelf_base::bounds;
 use shelf_catalog::{Filter, Metadata};
 
@@ -60,28 +59,10 @@ pub(crate) fn metadata(metadata: &Metadata) -> Result<()> {
             limit: format!("{} bytes of JSON", bounds::METADATA_BYTES),
         });
     }
-    if metadata.values().any(has_inexact_number) {
-        let expected = "holds a number beyond 64 bits, which cannot be kept exactly; send it as text";
-        return Err(Error::invalid("metadata", expected));
-    }
     if metadata.keys().any(|key| key.is_empty() || key.chars().any(char::is_control)) {
         return Err(Error::invalid("metadata", "needs non-empty keys without control characters"));
     }
     Ok(())
-}
-
-/// Whether a value holds an integer that has become a fraction on its way, because it is larger than any integer here.
-fn has_inexact_number(value: &Value) -> bool {
-    match value {
-        Value::Number(number) => {
-            number.as_f64().is_some_and(|number| number.abs() >= 2_f64.powi(63))
-                && !number.is_u64()
-                && !number.is_i64()
-        }
-        Value::Array(values) => values.iter().any(has_inexact_number),
-        Value::Object(values) => values.values().any(has_inexact_number),
-        Value::Null | Value::Bool(_) | Value::String(_) => false,
-    }
 }
 
 /// What a filter asks for must be something that a document can have.

@@ -55,6 +55,16 @@ pub(crate) fn read<T: DeserializeOwned>(arguments: Map<String, Value>) -> Result
     serde_json::from_value(Value::Object(arguments)).map_err(|error| ToolError::argument(error.to_string()))
 }
 
+/// A page begins where a cursor says or at an offset, not at both.
+pub(crate) fn one_start(offset: u64, cursor: Option<&str>) -> Result<(), ToolError> {
+    if offset > 0 && cursor.is_some() {
+        return Err(ToolError::argument(
+            "give cursor or offset, not both: a cursor says itself where its page begins",
+        ));
+    }
+    Ok(())
+}
+
 fn unknown(name: &str, properties: &Map<String, Value>) -> ToolError {
     let near = nearest(name, properties.keys().map(String::as_str), 3);
     let hint = if properties.is_empty() {

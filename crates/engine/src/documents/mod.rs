@@ -1,11 +1,13 @@
 //! Documents with a title and a type: the documents family's way to the same shelves.
 
 mod kind;
+mod spelling;
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
-pub use kind::DocumentType;
+use kind::Understood;
+pub use kind::{DocumentType, OtherContent};
 use shelf_base::{CallContext, ids::DocumentId};
-use shelf_catalog::{Document, Filter, Metadata, NewType, Order, Scope, Shelf, SortBy};
+use shelf_catalog::{Document, Filter, Metadata, NewType, Order, PutState, Scope, Shelf, SortBy};
+use spelling::Spelling;
 
 use crate::{
     Caller, Error, Library, ListReply, ListRequest, Result,
@@ -54,6 +56,10 @@ pub struct StoredDocument {
     pub passages: usize,
     /// Its tokens.
     pub tokens: usize,
+    /// Whether it was there already, and stayed as it was.
+    pub was_there: bool,
+    /// What its content is, if it is not what its type says.
+    pub other: Option<OtherContent>,
 }
 
 /// A document with its content.
@@ -84,7 +90,7 @@ impl Library {
         let content = kind::understand(kind, &request.content)?;
         let id = DocumentId::fresh();
         let path = format!("documents/{id}");
-        let measured = measure(&self.blobs.readings, &path, content.mime, content.is_text, &content.bytes);
+        let measured = measure(&self.blobs.readings, &path, &content.mime, content.is_text, &content.bytes);
         let draft = StoreDraft {
             actor: caller.pass.actor(),
             collection: shelf,
@@ -92,15 +98,17 @@ impl Library {
             path,
             title: &request.title,
             r#type: Typed {
-                word: kind.word().to_owned(),
+                word: content.word,
                 extension: kind.extension().to_owned(),
-                mime: content.mime.to_owned(),
+                mime: content.mime,
                 is_text: content.is_text,
             },
             metadata: &request.metadata,
             content: Content::Bytes(&content.bytes),
         };
-        Ok(stored(self.commit(draft, call)?, measured))
+        let (id, state) = self.commit(draft, call)?;
+        let was_there = state == PutState::Unchanged;
+        Ok(StoredDocument { was_there, other: content.other, ..stored(id, measured) })
     }
 
     /// Where a new document goes.
@@ -140,7 +148,7 @@ impl Library {
         request: &ChangeRequest,
         call: &CallContext,
     ) -> Result<StoredDocument> {
-        let Changed { bytes, is_new, r#type } = self.changed_content(present, request, call)?;
+        let Changed { bytes, is_new, r#type, other } = self.changed_content(present, request, call)?;
         let (mime, is_text) = r#type
             .as_ref()
             .map_or((present.mime.as_str(), present.is_text), |new| (new.mime.as_str(), new.is_text));
@@ -157,7 +165,7 @@ impl Library {
         };
         let changed = self.commit(draft, call)?;
         let changed = changed.ok_or_else(|| Error::missing("document", present.id.to_string()))?;
-        Ok(stored(changed.id, measured))
+        Ok(StoredDocument { other, ..stored(changed.id, measured) })
     }
 
     /// The content of a document after a change, and its type where that changes.
@@ -168,26 +176,31 @@ impl Library {
         call: &CallContext,
     ) -> Result<Changed> {
         let kind = request.document_type.unwrap_or_else(|| DocumentType::of(present));
+        let of_content = |content: Understood| Changed {
+            r#type: Some(new_type(kind, content.word, content.mime, content.is_text)),
+            bytes: content.bytes,
+            is_new: true,
+            other: content.other,
+        };
         if let Some(text) = &request.content {
-            let content = kind::understand(kind, text)?;
-            let r#type = Some(new_type(kind, content.mime, content.is_text));
-            return Ok(Changed { bytes: content.bytes, is_new: true, r#type });
+            return Ok(of_content(kind::understand(kind, text)?));
         }
         let bytes = self.blobs.read_blob(call, &present.version.hash)?;
-        // Text that is now called a file may be one in base64.
-        let file = request
-            .document_type
-            .filter(|_| present.is_text)
-            .and_then(|kind| kind::as_file(kind, std::str::from_utf8(&bytes).ok()?));
-        if let Some(file) = file {
-            let r#type = Some(new_type(kind, file.mime, false));
-            return Ok(Changed { bytes: file.bytes, is_new: true, r#type });
+        let stays = |bytes, r#type| Changed { bytes, is_new: false, r#type, other: None };
+        if request.document_type.is_none() {
+            return Ok(stays(bytes, None));
         }
-        let r#type = request.document_type.map(|kind| {
-            let mime = if present.is_text { kind.mime_of_text() } else { &present.mime };
-            new_type(kind, mime, present.is_text)
-        });
-        Ok(Changed { bytes, is_new: false, r#type })
+        if !present.is_text {
+            let word = Spelling::of(present).behind(kind.word());
+            return Ok(stays(bytes, Some(new_type(kind, word, present.mime.clone(), false))));
+        }
+        // Text that is now called a file may be one in base64.
+        let file = std::str::from_utf8(&bytes).ok().map(|text| kind::as_file(kind, text)).transpose()?;
+        if let Some(file) = file.flatten() {
+            return Ok(of_content(file));
+        }
+        let r#type = new_type(kind, kind.word().to_owned(), kind.mime_of_text().to_owned(), true);
+        Ok(stays(bytes, Some(r#type)))
     }
 
     /// A document by id, wherever the caller reaches.
@@ -204,10 +217,8 @@ impl Library {
         let bytes = self.blobs.read_blob(call, &document.version.hash)?;
         Ok(match String::from_utf8(bytes) {
             Ok(content) if document.is_text => WholeDocument { document, content, is_base64: false },
-            Ok(text) => WholeDocument { document, content: STANDARD.encode(text), is_base64: true },
-            Err(error) => {
-                WholeDocument { document, content: STANDARD.encode(error.into_bytes()), is_base64: true }
-            }
+            Ok(text) => in_base64(document, text.as_bytes()),
+            Err(error) => in_base64(document, error.as_bytes()),
         })
     }
 
@@ -250,8 +261,12 @@ impl Library {
     }
 }
 
-fn stored(id: DocumentId, measured: Measured) -> StoredDocument {
-    StoredDocument { id, passages: measured.passages, tokens: measured.tokens }
+const fn stored(id: DocumentId, measured: Measured) -> StoredDocument {
+    StoredDocument { id, passages: measured.passages, tokens: measured.tokens, was_there: false, other: None }
+}
+
+fn in_base64(document: Document, bytes: &[u8]) -> WholeDocument {
+    WholeDocument { content: Spelling::of(&document).write(bytes), document, is_base64: true }
 }
 
 /// The content of a document after a change.
@@ -260,15 +275,11 @@ struct Changed {
     /// Whether it differs from what is stored.
     is_new: bool,
     r#type: Option<NewType>,
+    other: Option<OtherContent>,
 }
 
-fn new_type(kind: DocumentType, mime: &str, is_text: bool) -> NewType {
-    NewType {
-        document_type: kind.word().to_owned(),
-        extension: kind.extension().to_owned(),
-        mime: mime.to_owned(),
-        is_text,
-    }
+fn new_type(kind: DocumentType, word: String, mime: String, is_text: bool) -> NewType {
+    NewType { document_type: word, extension: kind.extension().to_owned(), mime, is_text }
 }
 
 fn check_title(title: &str) -> Result<()> {

@@ -99,7 +99,7 @@ impl Source {
         if library.options.import_roots.is_empty() {
             return Err(Error::Unavailable {
                 what: "adding files of the server by path is off over HTTP".into(),
-                hint: "send `content` and `name` instead, or set import_roots in shelf.toml".into(),
+                hint: "send `content` and `name` instead, or set http.import_roots in shelf.toml".into(),
             });
         }
         let outside = || Error::Denied("path is outside the configured import roots".into());

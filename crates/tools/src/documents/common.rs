@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use shelf_engine::{Account, DocumentType, TokenKind};
+use shelf_engine::{Account, DocumentType, OtherContent, StoredDocument, TokenKind};
 
 use crate::family::ToolError;
 
@@ -25,6 +25,39 @@ pub(super) fn document_type(word: Option<&str>) -> Result<Option<DocumentType>, 
         ToolError::argument(format!("document_type must be one of {}, not '{word}'", words.join(", ")))
     })?;
     Ok(Some(known))
+}
+
+/// What whoever stored or changed a document may not expect of it.
+pub(super) fn note(stored: &StoredDocument) -> Option<String> {
+    let mut notes = Vec::new();
+    if stored.was_there {
+        notes.push(
+            "a document with this title and content exists already; it is returned as it is, with its own type and \
+             metadata: use update_document_tool to change them"
+                .to_owned(),
+        );
+    }
+    notes.extend(stored.other.as_ref().map(about_other));
+    if stored.passages == 0 {
+        notes.push(
+            "no text could be extracted from this content: list_documents_tool shows the document, but \
+             search_documents_tool does not find it"
+                .to_owned(),
+        );
+    }
+    (!notes.is_empty()).then(|| notes.join("; "))
+}
+
+fn about_other(other: &OtherContent) -> String {
+    let called = if other.called == DocumentType::Docx { "DOCX" } else { "PDF" };
+    match &other.mime {
+        None => format!(
+            "the content is not a {called} file in base64 and is kept as text: send the bytes of a file as base64"
+        ),
+        Some(mime) => {
+            format!("the content is not a {called} file but one of type {mime}, and is kept as that")
+        }
+    }
 }
 
 /// The collection of a token, as shown in replies.

@@ -26,6 +26,7 @@ pub(crate) const TOOL: Tool = Tool {
     output: schema::of::<Vec<DocumentView>>,
     run: |context, arguments| {
         let arguments: Arguments = arguments::read(arguments)?;
+        arguments::one_start(arguments.offset, arguments.cursor.as_deref())?;
         let page = (page_size(arguments.limit)?, arguments.offset);
         let collection = arguments.collection_id.as_deref();
         let (listed, next) = context.library.list_documents(

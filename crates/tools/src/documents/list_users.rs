@@ -25,6 +25,7 @@ pub(crate) const TOOL: Tool = Tool {
     run: |context, arguments| {
         let arguments: Arguments = arguments::read(arguments)?;
         let limit = page_size(arguments.limit)?;
+        arguments::one_start(arguments.offset, arguments.cursor.as_deref())?;
         let from = (arguments.offset, arguments.cursor.as_deref());
         let (found, total, next) = context.library.users_page(context.caller, None, limit, from)?;
         let users: Vec<UserView> = found.iter().map(UserView::from).collect();

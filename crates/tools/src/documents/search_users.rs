@@ -30,6 +30,7 @@ pub(crate) const TOOL: Tool = Tool {
         if query.is_empty() {
             return Err(ToolError::argument("query must not be empty"));
         }
+        arguments::one_start(arguments.offset, arguments.cursor.as_deref())?;
         let from = (arguments.offset, arguments.cursor.as_deref());
         let (found, total, next) = context.library.users_page(context.caller, Some(query), limit, from)?;
         let users: Vec<UserView> = found.iter().map(UserView::from).collect();

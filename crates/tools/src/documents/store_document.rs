@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use shelf_engine::StoreRequest;
 
-use super::common::document_type;
+use super::common::{document_type, note};
 use crate::{
     Family, Hints, Tool, arguments,
     policy::{Access, Audience},
@@ -17,8 +17,8 @@ pub(crate) const TOOL: Tool = Tool {
     name: "store_document_tool",
     title: "Store a document",
     description: "Store a document with automatic chunking and embedding; search_documents_tool finds it immediately. \
-                  Storing the same title and content again returns the same document. Use update_document_tool to change \
-                  a document, and add to store files and folders.",
+                  Storing the same title and content again returns the same document as it is. Use update_document_tool to \
+                  change a document, and add to store files and folders.",
     family: Family::Documents,
     audience: Audience::Anyone,
     access: Access::Write,
@@ -41,9 +41,7 @@ pub(crate) const TOOL: Tool = Tool {
             chunk_count: stored.passages as u64,
             token_count: stored.tokens as u64,
             message: format!("Document stored successfully with {} chunks", stored.passages),
-            note: (stored.passages == 0).then_some(
-                "no text could be extracted from this content; search and list find it by its title",
-            ),
+            note: note(&stored),
         })
     },
 };
@@ -78,5 +76,5 @@ struct Reply {
     message: String,
     /// Additional information, if any
     #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<&'static str>,
+    note: Option<String>,
 }

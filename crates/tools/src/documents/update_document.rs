@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use shelf_engine::ChangeRequest;
 
-use super::common::document_type;
+use super::common::{document_type, note};
 use crate::{
     Family, Hints, Tool, arguments,
     policy::{Access, Audience},
@@ -41,6 +41,7 @@ pub(crate) const TOOL: Tool = Tool {
             chunk_count: changed.passages as u64,
             token_count: changed.tokens as u64,
             message: "Document updated successfully",
+            note: note(&changed),
         })
     },
 };
@@ -71,4 +72,7 @@ struct Reply {
     token_count: u64,
     /// Confirmation message
     message: &'static str,
+    /// Additional information, if any
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
 }

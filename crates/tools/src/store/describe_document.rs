@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use shelf_engine::DocumentType;
 
 use super::common::DocumentView;
 use crate::{
@@ -28,7 +29,7 @@ pub(crate) const TOOL: Tool = Tool {
         let found = context.library.describe(context.caller, &arguments.document_id)?;
         reply(&Reply {
             collection_id: found.document.collection.to_string(),
-            document_type: found.document.document_type.clone(),
+            document_type: DocumentType::given(&found.document).map(DocumentType::word),
             document: DocumentView::from(&found.document),
             versions: found
                 .versions
@@ -59,7 +60,7 @@ struct Reply {
     collection_id: String,
     /// Type that its author gave it: markdown, pdf, docx, html, text or json
     #[serde(skip_serializing_if = "Option::is_none")]
-    document_type: Option<String>,
+    document_type: Option<&'static str>,
     /// Its versions, newest first
     versions: Vec<VersionView>,
 }

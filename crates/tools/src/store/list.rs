@@ -90,11 +90,12 @@ struct Arguments {
     /// Number of documents to skip
     #[serde(default)]
     offset: u64,
-    /// next_cursor of the previous page
+    /// next_cursor of the previous page, instead of offset
     cursor: Option<String>,
 }
 
 fn request(arguments: Arguments, now: Moment) -> Result<ListRequest, ToolError> {
+    arguments::one_start(arguments.offset, arguments.cursor.as_deref())?;
     let time = |text: Option<String>| {
         text.map(|text| Moment::parse(&text, now).map_err(|error| ToolError::argument(error.to_string())))
             .transpose()
