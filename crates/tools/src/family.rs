@@ -143,6 +143,14 @@ pub struct ErrorReply {
     pub retry_after: Option<u64>,
 }
 
+/// The names that errors of the books have.
+pub fn book_error_names() -> Vec<&'static str> {
+    let mut names = Kind::ALL.map(book_error_name).to_vec();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
 impl Family {
     /// The name of the family, which is also its toolset.
     pub const fn word(self) -> &'static str {
@@ -173,8 +181,13 @@ impl Family {
                     std::iter::once(format!("Error: {message}")).chain(hints.iter().cloned()).collect();
                 lines.join("\n")
             }
-            // The contract shows plain sentences and nothing else.
-            Self::Documents => message.clone(),
+            // The contract shows plain sentences and nothing else, so what to do stands in the sentence.
+            Self::Documents => match error {
+                ToolError::Argument { hints, .. } if !hints.is_empty() => {
+                    format!("{message}; {}", hints.join("; "))
+                }
+                _ => message.clone(),
+            },
             Self::Citations => {
                 let advice: String = hints.iter().map(|hint| format!("; {hint}")).collect();
                 format!("Error: {message}{advice}")
@@ -220,10 +233,6 @@ impl Family {
 fn document_sentence(error: &ToolError) -> String {
     let sentence = match error {
         ToolError::Engine(shelf_engine::Error::NotFound { what, .. }) => format!("{what} not found"),
-        // There is no other place for hints.
-        ToolError::Argument { message, hints } if !hints.is_empty() => {
-            return format!("{message}; {}", hints.join("; "));
-        }
         other => other.message(),
     };
     let starts_with_argument = matches!(
@@ -235,7 +244,9 @@ fn document_sentence(error: &ToolError) -> String {
                     | shelf_engine::Error::Accounts(_)
             )
     );
-    if starts_with_argument { sentence } else { capitalized(&sentence) }
+    // The names of arguments have no capitals, wherever the sentence comes from.
+    let starts_with_name = sentence.split(' ').next().is_some_and(|word| word.contains('_'));
+    if starts_with_argument || starts_with_name { sentence } else { capitalized(&sentence) }
 }
 
 fn capitalized(text: &str) -> String {

@@ -21,7 +21,7 @@ pub mod verbatim;
 mod workspace;
 
 pub use arguments::check_arguments;
-pub use family::{ErrorReply, Family};
+pub use family::{ErrorReply, Family, book_error_names};
 pub use limits::Limits;
-pub use registry::{Answer, Attachment, Context, Hints, Tool, busy, call, defect, find, registry};
+pub use registry::{Answer, Attachment, Context, Hints, Tool, busy, call, defect, find, invalid, registry};
 pub use schema::of as schema_of;

@@ -16,7 +16,7 @@ use crate::{
     Family, Limits, arguments, books, citations, documents,
     family::{ErrorReply, ToolError},
     policy::{self, Access, Audience, Selection, Verdict},
-    schema, store, workspace,
+    schema, store, verbatim, workspace,
 };
 
 /// What a tool needs to run.
@@ -239,6 +239,10 @@ pub fn call(tool: &Tool, context: &Context<'_>, arguments: Map<String, Value>) -
         if !context.call.is_repeated() {
             context.limits.take(tool, context.caller, context.library.now())?;
         }
+        if let Some(argument) = verbatim::too_wide(tool.name, &arguments) {
+            let why = "holds an integer beyond 64 bits, which cannot be kept exactly: send it as text";
+            return Err(ToolError::argument(format!("{argument} {why}")));
+        }
         let arguments = arguments::prepare(&tool.input_schema(), arguments)?;
         (tool.run)(context, arguments)
     };
@@ -253,6 +257,11 @@ pub fn call(tool: &Tool, context: &Context<'_>, arguments: Map<String, Value>) -
 /// The error for a call that failed because of a defect outside the tool itself.
 pub fn defect(tool: &Tool) -> ErrorReply {
     tool.family.shape(&ToolError::Defect)
+}
+
+/// The error for a call whose arguments cannot be read at all.
+pub fn invalid(tool: &Tool, message: &str) -> ErrorReply {
+    tool.family.shape(&ToolError::argument(message))
 }
 
 /// The error for a call that waited too long for its turn.

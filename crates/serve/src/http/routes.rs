@@ -165,7 +165,7 @@ async fn run(
     let finish = if tool.name == "page_image" { as_image } else { answered };
     match shared.app.run(tool, selection, caller, call, arguments, finish).await {
         Ok(response) => (route.status, response).into_response(),
-        Err(failure) => rest::failed(&failure),
+        Err(failure) => rest::refused(tool, &failure),
     }
 }
 
@@ -173,7 +173,7 @@ fn read_body(route: &Route, body: &[u8]) -> Result<Map<String, Value>, String> {
     if !route.has_body() || body.trim_ascii().is_empty() {
         return Ok(Map::new());
     }
-    match serde_json::from_slice(body) {
+    match rest::with_text_kept(route.tool, body, &[]) {
         Ok(Value::Object(arguments)) => Ok(arguments),
         Ok(_) => Err("the body must be a JSON object".into()),
         Err(fault) => Err(format!("the body is not valid JSON: {fault}")),

@@ -7,9 +7,10 @@ use std::{
 };
 
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value, json, value::RawValue};
 use shelf_base::{CallContext, Kind, Moment};
 use shelf_engine::{Caller, ImportContent, ImportItem, ImportReply, Library, text_path};
+use shelf_tools::verbatim;
 
 use super::{
     books, cite,
@@ -134,6 +135,21 @@ fn bad_line(file: &Path, number: usize, what: impl std::fmt::Display) -> CliErro
     CliError::new(Kind::Invalid, format!("{}: line {number}: {what}", file.display()))
 }
 
+/// Refuses metadata with an integer that would become a fraction close to it.
+fn check_numbers(line: &str) -> Result<(), &'static str> {
+    #[derive(Deserialize)]
+    struct Described<'a> {
+        #[serde(borrow)]
+        metadata: Option<&'a RawValue>,
+    }
+    let described = serde_json::from_str::<Described<'_>>(line).ok();
+    let metadata = described.and_then(|line| line.metadata);
+    if metadata.is_some_and(|metadata| verbatim::has_wide_integer(metadata.get())) {
+        return Err("metadata holds an integer beyond 64 bits, which cannot be kept exactly: write it as text");
+    }
+    Ok(())
+}
+
 /// One line of a file of documents.
 #[derive(Deserialize)]
 struct Line {
@@ -163,6 +179,7 @@ fn jsonl(file: &Path, collection: &str, library: &Library, output: &Output) -> O
         if line.trim().is_empty() {
             continue;
         }
+        check_numbers(&line).map_err(|what| bad_line(file, number, what))?;
         let line: Line = serde_json::from_str(&line).map_err(|error| bad_line(file, number, error))?;
         let target = line.collection.clone().unwrap_or_else(|| collection.to_owned());
         let item = document(line, now).map_err(|what| bad_line(file, number, what))?;
@@ -259,8 +276,9 @@ fn export(folder: &Path, collection: Option<&str>, library: &Library, output: &O
     let mut importer = Importer::new(library, output);
     for (at, line) in lines.enumerate() {
         let number = at + 2;
-        let row: Row = serde_json::from_str(&line.map_err(|error| bad_line(&manifest, number, error))?)
-            .map_err(|error| bad_line(&manifest, number, error))?;
+        let line = line.map_err(|error| bad_line(&manifest, number, error))?;
+        check_numbers(&line).map_err(|what| bad_line(&manifest, number, what))?;
+        let row: Row = serde_json::from_str(&line).map_err(|error| bad_line(&manifest, number, error))?;
         let item = exported(row, folder).map_err(|what| bad_line(&manifest, number, what))?;
         importer.put(collection, item)?;
     }

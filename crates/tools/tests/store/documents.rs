@@ -131,6 +131,136 @@ fn files_come_as_base64_and_go_back_so() {
     assert!(got.get("encoding").is_none());
 }
 
+#[test]
+fn base64_comes_back_as_it_was_spelt() {
+    let library = TestLibrary::new();
+    let plain = STANDARD.encode(minimal_pdf("The spelling of storks"));
+    let lines = |width: usize, line_end: &str| {
+        let lines: Vec<&[u8]> = plain.as_bytes().chunks(width).collect();
+        String::from_utf8(lines.join(line_end.as_bytes())).unwrap()
+    };
+    let spelt = [
+        format!("{plain}\n"),
+        lines(64, "\n"),
+        format!("{}\r\n", lines(76, "\r\n")),
+        plain.trim_end_matches('=').to_owned(),
+        format!("data:application/pdf;base64,{plain}"),
+    ];
+    for (number, content) in spelt.iter().enumerate() {
+        let stored = library.ok(
+            "store_document_tool",
+            json!({ "title": format!("Storks {number}"), "content": content, "document_type": "pdf" }),
+        );
+        let id = &stored["document_id"];
+        assert!(stored.get("note").is_none() && stored["chunk_count"] == 1, "{stored}");
+        let got = library.ok("get_document_tool", json!({ "document_id": id }));
+        assert_eq!((&got["content"], &got["encoding"]), (&json!(content), &json!("base64")));
+        assert_eq!(got["document_type"], "pdf");
+        let described = library.ok("describe_document", json!({ "document_id": id }));
+        assert_eq!(described["document_type"], "pdf");
+        // The bytes are those of the file, however they came.
+        assert_eq!(got["hash"], library.ok("get_document_tool", json!({ "document_id": id }))["hash"]);
+        library
+            .ok("update_document_tool", json!({ "document_id": id, "document_type": "pdf", "title": "New" }));
+        assert_eq!(library.ok("get_document_tool", json!({ "document_id": id }))["content"], json!(content));
+        library.ok("update_document_tool", json!({ "document_id": id, "content": plain }));
+        assert_eq!(library.ok("get_document_tool", json!({ "document_id": id }))["content"], json!(plain));
+    }
+    assert_eq!(found(&library, "storks").len(), spelt.len());
+    let uneven = format!("{}\n{}\n {}", &plain[..10], &plain[10..15], &plain[15..]);
+    let arguments = json!({ "title": "Uneven", "content": uneven, "document_type": "pdf" });
+    let refused = error_of(library.call("store_document_tool", arguments));
+    assert!(refused.contains("lines of the same length"), "{refused}");
+}
+
+#[test]
+fn a_note_says_what_became_of_content_and_metadata() {
+    let library = TestLibrary::new();
+    let note = |arguments: Value| {
+        let stored = library.ok("store_document_tool", arguments);
+        stored["note"].as_str().unwrap_or_default().to_owned()
+    };
+    let text = json!({ "title": "A", "content": "plain words", "document_type": "docx" });
+    assert!(note(text).contains("not a DOCX file in base64 and is kept as text"));
+    let picture = [&b"\x89PNG\r\n\x1a\n"[..], &[200; 100]].concat();
+    let content = STANDARD.encode(&picture);
+    let other = note(json!({ "title": "B", "content": content, "document_type": "pdf" }));
+    assert!(other.contains("not a PDF file but one of type image/png"), "{other}");
+    assert!(other.contains("search_documents_tool does not find it"), "{other}");
+    let listed = library.ok("list_documents_tool", json!({ "limit": 1 }));
+    let got = library.ok("get_document_tool", json!({ "document_id": listed[0]["id"] }));
+    assert_eq!((&got["content"], &got["encoding"]), (&json!(content), &json!("base64")));
+    assert!(found(&library, &content[..40]).is_empty(), "base64 is not indexed as words");
+    let first = json!({ "title": "C", "content": "words", "doc_metadata": { "a": 1 } });
+    assert_eq!(note(first), "");
+    let again = note(json!({ "title": "C", "content": "words", "doc_metadata": { "a": 2 } }));
+    assert!(again.contains("exists already") && again.contains("update_document_tool"), "{again}");
+    let id = library.ok("list_documents_tool", json!({ "limit": 1 }))[0]["id"].clone();
+    let changed = library.ok("update_document_tool", json!({ "document_id": id, "document_type": "pdf" }));
+    assert!(changed.get("note").is_none(), "nothing was sent: {changed}");
+    let changed = library.ok("update_document_tool", json!({ "document_id": id, "content": "other words" }));
+    assert!(changed["note"].as_str().unwrap().contains("not a PDF file"), "{changed}");
+}
+
+#[test]
+fn large_fractions_are_metadata_like_any_other() {
+    let library = TestLibrary::new();
+    let metadata =
+        json!({ "avogadro": 6.02214076e23, "big": 1e30, "huge": 1.5e300, "tiny": -2.5e19, "n": u64::MAX });
+    let arguments = json!({ "title": "Constants", "content": "text", "doc_metadata": metadata });
+    let id = library.ok("store_document_tool", arguments)["document_id"].clone();
+    assert_eq!(library.ok("get_document_tool", json!({ "document_id": id }))["metadata"], metadata);
+    let added = library.ok("add", json!({ "name": "n.txt", "content": "n", "metadata": { "x": 1e30 } }));
+    let described = library.ok("describe_document", json!({ "document_id": added["document_id"] }));
+    assert_eq!(described["document"]["metadata"], json!({ "x": 1e30 }));
+}
+
+#[test]
+fn a_deleted_document_comes_back_as_it_was() {
+    let library = TestLibrary::new();
+    let arguments = json!({
+        "title": "Field notes", "content": "<p>first heron</p>", "document_type": "html",
+        "doc_metadata": { "year": 2024, "deep": { "x": [1] } },
+    });
+    let id = library.ok("store_document_tool", arguments)["document_id"].clone();
+    library.ok("update_document_tool", json!({ "document_id": id, "content": "<p>second heron</p>" }));
+    let get = || library.ok("get_document_tool", json!({ "document_id": id }));
+    let describe = || library.ok("describe_document", json!({ "document_id": id }));
+    let before = (get(), describe());
+    for _ in 0..2 {
+        library.ok("delete_document_tool", json!({ "document_id": id }));
+        assert!(found(&library, "heron").is_empty());
+        let back = library.ok("undelete_document", json!({ "document_id": id }));
+        assert_eq!((&back["document_id"], back.get("note")), (&id, None));
+        assert_eq!((get(), describe()), before);
+        assert_eq!(found(&library, "heron")[0]["content"], "second heron");
+    }
+    let there = error_of(library.call("undelete_document", json!({ "document_id": id })));
+    assert!(there.contains("not deleted"), "{there}");
+    library.ok("delete_document_tool", json!({ "document_id": id }));
+    let given = json!({ "document_id": id, "tags": ["bird"], "metadata": { "year": 2025 } });
+    library.ok("undelete_document", given);
+    let described = describe();
+    assert_eq!(described["document"]["tags"], json!(["bird"]));
+    assert_eq!(get()["metadata"], json!({ "year": 2025 }));
+    assert_eq!(library.library.check(&CallContext::new()).unwrap().findings.len(), 0);
+}
+
+#[test]
+fn what_garbage_collection_has_forgotten_is_said() {
+    let library = TestLibrary::new();
+    let id = store(&library, "Field notes", "a heron by the river");
+    library.ok("delete_document_tool", json!({ "document_id": id }));
+    library.library.gc(&Retention::default(), Duration::ZERO, &CallContext::new()).unwrap();
+    let gone = error_of(library.call("undelete_document", json!({ "document_id": id })));
+    assert!(gone.contains("garbage collection has freed its content"), "{gone}");
+    // The content is back by other means, but nobody knows any more what the document was called.
+    store(&library, "Other notes", "a heron by the river");
+    let back = library.ok("undelete_document", json!({ "document_id": id }));
+    assert_ne!(back["document_id"], json!(id));
+    assert!(back["note"].as_str().unwrap().contains("has forgotten the document"), "{back}");
+}
+
 /// A PDF of one page with one line.
 fn minimal_pdf(text: &str) -> Vec<u8> {
     let stream = format!("BT /F1 12 Tf 72 720 Td ({text}) Tj ET");
@@ -267,8 +397,12 @@ fn wrong_arguments_are_refused_in_bare_sentences() {
     let says = |tool: &str, arguments: Value| error_of(library.call(tool, arguments));
     assert_eq!(says("store_document_tool", json!({ "content": "x" })), "missing argument 'title'");
     assert_eq!(
-        says("store_document_tool", json!({ "title": "t", "content": " " })),
+        says("store_document_tool", json!({ "title": "t", "content": "" })),
         "content must not be empty"
+    );
+    assert_eq!(
+        says("store_document_tool", json!({ "title": "t", "content": " \n" })),
+        "content must not be blank"
     );
     let long = says("store_document_tool", json!({ "title": "t".repeat(501), "content": "x" }));
     assert_eq!(long, "title must be 1 to 500 characters without control characters");
@@ -277,6 +411,10 @@ fn wrong_arguments_are_refused_in_bare_sentences() {
     assert_eq!(says("search_documents_tool", json!({ "query": " " })), "query must not be empty");
     let nowhere = json!({ "title": "t", "content": "x", "collection_id": "nowhere" });
     assert_eq!(says("store_document_tool", nowhere), "Collection not found");
+    for tool in ["list_documents_tool", "list_users_tool", "list"] {
+        let refused = says(tool, json!({ "cursor": "x", "offset": 1 }));
+        assert!(refused.contains("give cursor or offset, not both"), "{tool}: {refused}");
+    }
 }
 
 #[test]
