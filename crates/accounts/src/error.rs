@@ -51,6 +51,9 @@ impl ErrorInfo for Error {
     fn hints(&self) -> Vec<String> {
         match self {
             Self::Catalog(error) => error.hints(),
+            Self::WrongPassword => {
+                vec!["check the username or email address and the password; an administrator can set a new one".into()]
+            }
             Self::WrongRefresh => vec!["log in again".into()],
             _ => Vec::new(),
         }

@@ -29,7 +29,12 @@ impl MessageError {
         Self::new(-32600, format!("the request is larger than {} MiB", REQUEST_BYTES >> 20), None)
     }
 
-    /// The same, for a request whose id was found in what is left of it.
+    /// A request of a batch that is not carried out, or whose reply cannot be given.
+    pub(crate) fn in_batch(text: &str, id: Option<Value>) -> Self {
+        Self::new(-32600, text, id)
+    }
+
+    /// The same fault, of a request whose id was found in what is left of it.
     pub(crate) fn with_id(mut self, id: Option<Value>) -> Self {
         self.id = id;
         self
@@ -55,6 +60,10 @@ struct Envelope<'a> {
     method: Option<&'a RawValue>,
     #[serde(default, borrow)]
     params: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    result: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    error: Option<&'a RawValue>,
 }
 
 /// Checks a message without reading more of it than its envelope.
@@ -72,7 +81,7 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), MessageError> {
     }
     let trimmed = text.trim_start();
     if trimmed.starts_with('[') {
-        return Err(MessageError::new(-32600, "batches are not part of this protocol", None));
+        return Err(MessageError::new(-32600, NO_BATCHES, None));
     }
     let envelope: Envelope<'_> = match serde_json::from_str(text) {
         Ok(envelope) => envelope,
@@ -98,8 +107,41 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), MessageError> {
         Some(_) if envelope.params.is_some_and(|params| !params.get().starts_with('{')) => {
             refuse(-32602, "params must be an object")
         }
+        None if envelope.result.is_none() && envelope.error.is_none() => {
+            refuse(-32600, "a message needs a method, or is the reply to a request")
+        }
         _ => Ok(()),
     }
+}
+
+const NO_BATCHES: &str =
+    "batches are a part of revision 2025-03-26 over HTTP only: send one message at a time";
+
+/// The messages of a batch, of which each is still to be checked.
+pub(crate) fn split(bytes: &[u8], most: usize) -> Result<Vec<Box<RawValue>>, MessageError> {
+    let refuse = |code, text: String| Err(MessageError::new(code, text, None));
+    // One level is the batch itself.
+    if depth_of(bytes) > DEPTH + 1 {
+        return refuse(-32600, format!("a message of the batch is nested deeper than {DEPTH} levels"));
+    }
+    let Ok(messages) = serde_json::from_slice::<Vec<Box<RawValue>>>(bytes) else {
+        return refuse(-32700, "the batch is not valid JSON".into());
+    };
+    match messages.len() {
+        0 => refuse(-32600, "a batch needs at least one message".into()),
+        count if count > most => refuse(-32600, format!("a batch may hold {most} messages, not {count}")),
+        _ => Ok(messages),
+    }
+}
+
+/// Whether a text is a batch of messages.
+pub(crate) fn is_batch(bytes: &[u8]) -> bool {
+    bytes.trim_ascii_start().starts_with(b"[")
+}
+
+/// The id of a checked message, if it is a request.
+pub(crate) fn id(bytes: &[u8]) -> Option<Value> {
+    serde_json::from_slice::<Envelope<'_>>(bytes).ok()?.id
 }
 
 /// The method that a checked message calls.
@@ -195,6 +237,9 @@ mod tests {
         assert_eq!(answer("{"), Some((-32700, Value::Null)));
         assert_eq!(answer("5"), Some((-32600, Value::Null)));
         assert_eq!(answer("[]"), Some((-32600, Value::Null)));
+        assert_eq!(answer(r#"{"jsonrpc":"2.0","id":1}"#), Some((-32600, json!(1))));
+        assert_eq!(answer(r#"{"jsonrpc":"2.0"}"#), Some((-32600, Value::Null)));
+        assert_eq!(answer(r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"m"}}"#), None);
         assert_eq!(answer(r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#), Some((-32600, Value::Null)));
         assert_eq!(answer(r#"{"id":9,"method":"ping"}"#), Some((-32600, json!(9))));
         assert_eq!(answer(r#"{"jsonrpc":"2.0","id":"x","method":5}"#), Some((-32600, json!("x"))));

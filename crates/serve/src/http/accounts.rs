@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use axum::{
     Extension, Json, Router,
     body::Bytes,
-    extract::{ConnectInfo, Path, State, rejection::BytesRejection},
+    extract::{ConnectInfo, Path, Request, State, rejection::BytesRejection},
+    middleware::{self, Next},
     response::{IntoResponse, Response},
     routing::{MethodRouter, delete, get, post},
 };
@@ -28,7 +29,7 @@ use crate::{
 pub(super) fn outside() -> Router<Shared> {
     let router = both(Router::new(), "/auth/register", || post(register));
     let router = both(router, "/auth/login", || post(log_in));
-    both(router, "/auth/refresh", || post(refresh))
+    both(router, "/auth/refresh", || post(refresh)).layer(middleware::from_fn(no_query))
 }
 
 /// The routes of somebody who is known.
@@ -41,7 +42,17 @@ pub(super) fn inside() -> Router<Shared> {
     let router = both(router, "/auth/sessions", || get(list_sessions));
     let router = both(router, "/auth/sessions/{id}", || delete(end_session));
     let router = both(router, "/auth/password", || post(change_password));
-    router.route("/api/v1/usage", get(usage))
+    router.route("/api/v1/usage", get(usage)).layer(middleware::from_fn(no_query))
+}
+
+/// Refuses what stands in the query of a route that takes nothing there: a mistake would go unnoticed.
+async fn no_query(request: Request, next: Next) -> Response {
+    let Some(query) = request.uri().query().filter(|query| !query.is_empty()) else {
+        return next.run(request).await;
+    };
+    let name = query.split(['=', '&']).next().unwrap_or_default();
+    let hints = ["this path takes no arguments in its query".to_owned()];
+    rest::error(Kind::Invalid, &format!("unknown argument '{name}'"), &hints)
 }
 
 /// At the contract's path and below `/api/v1`.
@@ -60,7 +71,7 @@ pub(super) struct Register {
     password: String,
 }
 
-/// Somebody's proof.
+/// What a login takes.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct LogIn {
     /// Username, or email address
@@ -71,7 +82,7 @@ pub(super) struct LogIn {
     password: String,
 }
 
-/// The proof that a session goes on.
+/// What a renewal of a session takes.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Refresh {
     /// The refresh token of the login or of the last refresh
@@ -84,9 +95,28 @@ pub(super) struct CreateToken {
     /// Descriptive label
     label: String,
     /// READ, WRITE, and for superusers ADMIN (default READ and WRITE)
-    scopes: Option<Vec<String>>,
+    scopes: Option<Scopes>,
     /// Expiry in days
+    #[schemars(range(min = 1, max = 3650))]
     expires_in_days: Option<u64>,
+}
+
+/// The scopes of a token: several, or one.
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum Scopes {
+    Several(Vec<String>),
+    One(String),
+}
+
+impl Scopes {
+    fn words(self) -> Vec<String> {
+        match self {
+            Self::Several(words) => words,
+            // Some clients send a list as a text.
+            Self::One(text) => serde_json::from_str(&text).unwrap_or_else(|_| vec![text]),
+        }
+    }
 }
 
 /// Another password that is wanted.
@@ -129,6 +159,7 @@ pub(super) struct User {
     /// User UUID
     id: String,
     /// Email address; null for the account of the library itself
+    #[schemars(extend("x-or-null" = true))]
     email: Option<String>,
     /// Username
     username: String,
@@ -192,6 +223,7 @@ pub(super) struct PersonalToken {
     /// When it was made
     created_at: String,
     /// When it stops working; null when it does not
+    #[schemars(extend("x-or-null" = true))]
     expires_at: Option<String>,
     /// When it was last used, to about a minute
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -350,8 +382,9 @@ async fn create_token(
 }
 
 fn create(library: &Library, caller: &Caller, wanted: CreateToken) -> Result<Value, Error> {
-    let scopes =
-        wanted.scopes.map(|words| words.iter().map(|word| scope(word)).collect::<Result<Vec<_>, _>>());
+    let scopes = wanted
+        .scopes
+        .map(|given| given.words().iter().map(|word| scope(word)).collect::<Result<Vec<_>, _>>());
     let scopes = scopes.transpose()?;
     let request = KeyRequest { label: wanted.label, days: wanted.expires_in_days };
     let minted = library.create_personal(caller, request, scopes.as_deref())?;
@@ -449,17 +482,34 @@ async fn change_password(
     .await
 }
 
+/// What somebody has.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Usage {
+    /// Number of collections
+    collections: u64,
+    /// Number of documents
+    documents: u64,
+    /// Bytes of the documents
+    bytes: u64,
+    /// Number of snapshots
+    snapshots: u64,
+    /// Number of personal tokens that work
+    active_pats: u64,
+    /// Number of collection tokens that work
+    active_cats: u64,
+}
+
 async fn usage(State(shared): State<Shared>, Extension(admitted): Extension<Admitted>) -> Response {
     answer(&shared, StatusCode::OK, move |library| {
         let usage = library.usage(&admitted.caller)?;
-        Ok(json!({
-            "collections": usage.collections,
-            "documents": usage.documents,
-            "bytes": usage.bytes,
-            "snapshots": usage.snapshots,
-            "active_pats": usage.personal_tokens,
-            "active_cats": usage.collection_tokens,
-        }))
+        Ok(Usage {
+            collections: usage.collections,
+            documents: usage.documents,
+            bytes: usage.bytes,
+            snapshots: usage.snapshots,
+            active_pats: usage.personal_tokens,
+            active_cats: usage.collection_tokens,
+        })
     })
     .await
 }

@@ -48,12 +48,12 @@ impl Guard {
         let host = hosts.next().and_then(|host| host.to_str().ok()).or(uri_host);
         // Two of them: nobody could say which one a program behind this one would believe.
         if hosts.next().is_some() || !host.is_some_and(|host| self.allows_host(host)) {
-            return Err("this Host is not allowed; add it to allowed_hosts in shelf.toml");
+            return Err("this Host is not allowed; add it to http.allowed_hosts in shelf.toml");
         }
         match headers.get(header::ORIGIN) {
             None => Ok(()),
             Some(origin) if origin.to_str().is_ok_and(|origin| self.allows_origin(origin)) => Ok(()),
-            Some(_) => Err("this Origin is not allowed; add it to allowed_origins in shelf.toml"),
+            Some(_) => Err("this Origin is not allowed; add it to http.allowed_origins in shelf.toml"),
         }
     }
 

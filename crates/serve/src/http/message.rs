@@ -10,6 +10,7 @@ use axum::{
 use http::{Method, StatusCode, header};
 use shelf_base::bounds::REQUEST_BYTES;
 
+use super::batch;
 use crate::envelope;
 
 /// The method that a message calls, if it calls one.
@@ -32,6 +33,9 @@ pub(super) async fn check(request: Request, next: Next) -> Response {
     }
     let (mut parts, body) = request.into_parts();
     let Ok(bytes) = to_bytes(body, REQUEST_BYTES).await else { return too_large() };
+    if batch::is_batch(&parts.headers, &bytes) {
+        return batch::run(parts, &bytes, next).await;
+    }
     if let Err(fault) = envelope::check(&bytes) {
         return (StatusCode::BAD_REQUEST, Json(fault.message())).into_response();
     }

@@ -4,6 +4,7 @@
 mod accounts;
 mod auth;
 mod bare;
+mod batch;
 mod bodies;
 mod connections;
 mod console;
@@ -15,6 +16,7 @@ mod guard;
 mod message;
 mod metrics;
 mod openapi;
+mod openapi_accounts;
 mod ranges;
 mod rest;
 mod routes;

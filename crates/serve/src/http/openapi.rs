@@ -4,14 +4,12 @@ use std::sync::LazyLock;
 
 use axum::{Json, response::Html};
 use http::Method;
-use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 use shelf_base::Kind;
+use shelf_tools::{Family, book_error_names};
 
 use super::{
-    accounts::{
-        ChangePassword, CreateToken, LogIn, PersonalToken, Refresh, Register, Session, SessionView, User,
-    },
+    openapi_accounts,
     routes::{ROUTES, Route},
 };
 
@@ -22,56 +20,40 @@ pub(super) async fn document() -> Json<&'static Value> {
     Json(&DOCUMENT)
 }
 
-fn schema_of<T: JsonSchema>() -> Value {
-    let mut settings = SchemaSettings::draft2020_12();
-    settings.inline_subschemas = true;
-    settings.meta_schema = None;
-    settings.into_generator().into_root_schema_for::<T>().to_value()
+/// One operation.
+pub(super) struct Operation {
+    pub method: Method,
+    pub path: String,
+    pub tag: &'static str,
+    pub summary: String,
+    pub description: String,
+    pub parameters: Vec<Value>,
+    pub body: Option<Value>,
+    pub status: u16,
+    pub reply: Value,
+    /// Whether anybody may call it.
+    pub is_open: bool,
+    /// Whether its errors are those of the books.
+    pub is_of_books: bool,
 }
 
-/// One operation.
-struct Operation {
-    method: Method,
-    path: String,
-    tag: &'static str,
-    summary: String,
-    description: String,
-    parameters: Vec<Value>,
-    body: Option<Value>,
-    status: u16,
-    reply: Value,
-    is_open: bool,
-}
+/// What a failure looks like.
+const ERROR: &str = "#/components/schemas/Error";
+const BOOK_ERROR: &str = "#/components/schemas/BookError";
 
 impl Operation {
     fn value(self) -> Value {
-        let mut responses = Map::new();
-        responses.insert(
-            self.status.to_string(),
-            json!({ "description": "Success", "content": { "application/json": { "schema": self.reply } } }),
-        );
-        let kinds = [Kind::Invalid, Kind::Unauthenticated, Kind::Denied, Kind::NotFound, Kind::Conflict]
-            .into_iter()
-            .chain([Kind::TooLarge, Kind::RateLimited, Kind::Internal, Kind::Busy]);
-        for kind in kinds {
-            let row = kind.row();
-            let error = json!({ "$ref": "#/components/schemas/Error" });
-            responses.insert(
-                row.status.to_string(),
-                json!({ "description": row.code, "content": { "application/json": { "schema": error } } }),
-            );
-        }
         let mut operation = json!({
             "tags": [self.tag],
             "operationId": operation_id(&self.method, &self.path),
             "summary": self.summary,
             "description": self.description,
             "parameters": self.parameters,
-            "responses": responses,
+            "responses": self.responses(),
         });
         if let Some(body) = self.body {
-            let content = json!({ "application/json": { "schema": &body } });
             let needs = body.get("required").and_then(Value::as_array).is_some_and(|names| !names.is_empty());
+            let content = json!({ "application/json": { "schema": closed(body) } });
             operation["requestBody"] = json!({ "required": needs, "content": content });
         }
         if self.is_open {
@@ -79,6 +61,43 @@ impl Operation {
         }
         operation
     }
+
+    fn responses(&self) -> Map<String, Value> {
+        let answer = |description: &str, schema: &Value| json!({ "description": description, "content": { "application/json": { "schema": schema } } });
+        let mut responses = Map::new();
+        responses.insert(self.status.to_string(), answer("Success", &self.reply));
+        let kinds = [Kind::Invalid, Kind::Unauthenticated, Kind::Denied, Kind::NotFound, Kind::Conflict]
+            .into_iter()
+            .chain([Kind::TooLarge, Kind::RateLimited, Kind::Internal, Kind::Busy]);
+        for kind in kinds {
+            let row = kind.row();
+            responses.insert(row.status.to_string(), answer(row.code, &self.error(kind)));
+        }
+        let wrong_method =
+            "invalid: the path does not take the method; the header Allow names those that it takes";
+        responses.insert("405".into(), answer(wrong_method, &json!({ "$ref": ERROR })));
+        responses
+    }
+
+    /// The body of a failure. Before a tool is called, the server itself may refuse a request.
+    fn error(&self, kind: Kind) -> Value {
+        match kind {
+            _ if !self.is_of_books => json!({ "$ref": ERROR }),
+            Kind::Unauthenticated => json!({ "$ref": ERROR }),
+            Kind::Denied | Kind::TooLarge | Kind::RateLimited | Kind::Busy => {
+                json!({ "anyOf": [{ "$ref": BOOK_ERROR }, { "$ref": ERROR }] })
+            }
+            _ => json!({ "$ref": BOOK_ERROR }),
+        }
+    }
+}
+
+/// A body in which unknown names are refused.
+fn closed(mut body: Value) -> Value {
+    if body["type"] == "object" {
+        body["additionalProperties"] = false.into();
+    }
+    body
 }
 
 fn operation_id(method: &Method, path: &str) -> String {
@@ -92,7 +111,8 @@ fn operation_id(method: &Method, path: &str) -> String {
 
 fn build() -> Value {
     let mut paths: Map<String, Value> = Map::new();
-    let operations = ROUTES.iter().filter_map(of_route).chain(of_tools()).chain(of_accounts());
+    let operations =
+        ROUTES.iter().filter_map(of_route).chain(of_tools()).chain(openapi_accounts::operations());
     for operation in operations {
         let entry = paths.entry(operation.path.clone()).or_insert_with(|| json!({}));
         let method = operation.method.as_str().to_lowercase();
@@ -111,6 +131,19 @@ fn build() -> Value {
             },
         } },
     });
+    let book_error = json!({
+        "type": "object",
+        "required": ["error", "message", "path"],
+        "properties": {
+            "error": { "type": "string", "enum": book_error_names() },
+            "message": { "type": "string" },
+            "path": { "type": "string", "description": "What the error is about, below books/" },
+            "current_hash": {
+                "anyOf": [{ "type": "string" }, { "type": "null" }],
+                "description": "SHA-256 of the content that is there, after a conflict",
+            },
+        },
+    });
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -121,7 +154,7 @@ fn build() -> Value {
         },
         "paths": paths,
         "components": {
-            "schemas": { "Error": error },
+            "schemas": { "Error": error, "BookError": book_error },
             "securitySchemes": { "bearer": { "type": "http", "scheme": "bearer" } },
         },
         "security": [{ "bearer": [] }],
@@ -150,9 +183,7 @@ fn of_route(route: &Route) -> Option<Operation> {
     if route.has_body() {
         let inner: Map<String, Value> = rest.map(|(name, value)| (name.clone(), value.clone())).collect();
         let needed: Vec<&&str> = required.iter().filter(|name| Some(**name) != route.id).collect();
-        let object = json!({
-            "type": "object", "properties": inner, "required": needed, "additionalProperties": false,
-        });
+        let object = json!({ "type": "object", "properties": inner, "required": needed });
         body = (route.id.is_none() || route.method != Method::POST).then_some(object);
     } else {
         parameters.extend(rest.map(|(name, value)| {
@@ -170,6 +201,7 @@ fn of_route(route: &Route) -> Option<Operation> {
         status: route.status.as_u16(),
         reply: Value::Object(tool.output_schema()),
         is_open: false,
+        is_of_books: tool.family == Family::Books,
     })
 }
 
@@ -186,109 +218,8 @@ fn of_tools() -> impl Iterator<Item = Operation> {
         status: 200,
         reply: Value::Object(tool.output_schema()),
         is_open: false,
+        is_of_books: tool.family == Family::Books,
     })
-}
-
-fn of_accounts() -> impl Iterator<Item = Operation> {
-    let message = || json!({ "type": "object", "properties": { "message": { "type": "string" } } });
-    let id = || json!({ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } });
-    let tokens = json!({ "type": "array", "items": schema_of::<PersonalToken>() });
-    let tools = json!({ "type": "object", "properties": { "tools": { "type": "array" } } });
-    let usage = json!({ "type": "object", "additionalProperties": { "type": "integer" } });
-    let operation = |method, path: &str, summary: &str, body, status, reply, is_open| Operation {
-        method,
-        path: format!("/api/v1{path}"),
-        tag: "auth",
-        summary: summary.to_owned(),
-        description: String::new(),
-        parameters: if path.contains("{id}") { vec![id()] } else { Vec::new() },
-        body,
-        status,
-        reply,
-        is_open,
-    };
-    let (get, post) = (Method::GET, Method::POST);
-    vec![
-        operation(
-            post.clone(),
-            "/auth/register",
-            "Make an account",
-            Some(schema_of::<Register>()),
-            201,
-            schema_of::<User>(),
-            true,
-        ),
-        operation(
-            post.clone(),
-            "/auth/login",
-            "Log in",
-            Some(schema_of::<LogIn>()),
-            200,
-            schema_of::<Session>(),
-            true,
-        ),
-        operation(
-            post.clone(),
-            "/auth/refresh",
-            "Go on with a session",
-            Some(schema_of::<Refresh>()),
-            200,
-            schema_of::<Session>(),
-            true,
-        ),
-        operation(post.clone(), "/auth/logout", "End the session", None, 200, message(), false),
-        operation(
-            get.clone(),
-            "/auth/profile",
-            "The caller's account",
-            None,
-            200,
-            schema_of::<User>(),
-            false,
-        ),
-        operation(
-            post.clone(),
-            "/auth/pat",
-            "Make a personal token",
-            Some(schema_of::<CreateToken>()),
-            201,
-            schema_of::<PersonalToken>(),
-            false,
-        ),
-        operation(get.clone(), "/auth/pat", "List personal tokens", None, 200, tokens, false),
-        operation(Method::DELETE, "/auth/pat/{id}", "Revoke a personal token", None, 200, message(), false),
-        operation(
-            post.clone(),
-            "/auth/password",
-            "Change the password; all sessions end",
-            Some(schema_of::<ChangePassword>()),
-            200,
-            message(),
-            false,
-        ),
-        operation(
-            get.clone(),
-            "/auth/sessions",
-            "Where the caller is signed in",
-            None,
-            200,
-            json!({ "type": "array", "items": schema_of::<SessionView>() }),
-            false,
-        ),
-        operation(Method::DELETE, "/auth/sessions/{id}", "End a session", None, 200, message(), false),
-        operation(
-            post,
-            "/auth/pat/{id}/rotate",
-            "Replace a personal token",
-            None,
-            200,
-            schema_of::<PersonalToken>(),
-            false,
-        ),
-        operation(get.clone(), "/tools", "The tools that the caller may call", None, 200, tools, false),
-        operation(get, "/usage", "How much the caller uses", None, 200, usage, false),
-    ]
-    .into_iter()
 }
 
 /// The same as a page that needs no script.

@@ -8,10 +8,10 @@ use axum::{
     extract::{Path, State, rejection::BytesRejection},
     response::{IntoResponse, Response},
 };
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderValue, StatusCode, Uri, header};
 use serde_json::{Map, Value, json};
 use shelf_base::{Kind, bounds::REQUEST_BYTES};
-use shelf_tools::{ErrorReply, Family, verbatim};
+use shelf_tools::{ErrorReply, Family, Tool, verbatim};
 
 use super::{Shared, routes};
 use crate::{app::Work, mcp::Admitted};
@@ -72,17 +72,31 @@ pub(super) async fn call(
     } else {
         match with_text_kept(tool.name, &body, &[]) {
             Ok(Value::Object(arguments)) => arguments,
-            Ok(_) => return error(Kind::Invalid, "the body must be a JSON object of arguments", &[]),
-            Err(fault) => return error(Kind::Invalid, &format!("the body is not valid JSON: {fault}"), &[]),
+            Ok(_) => {
+                return refused(
+                    tool,
+                    &shelf_tools::invalid(tool, "the body must be a JSON object of arguments"),
+                );
+            }
+            Err(fault) => {
+                return refused(
+                    tool,
+                    &shelf_tools::invalid(tool, &format!("the body is not valid JSON: {fault}")),
+                );
+            }
         }
     };
     let Admitted { caller, selection } = admitted;
     let call = shared.app.new_call();
     match shared.app.run(tool, selection, caller, call, arguments, routes::answered).await {
         Ok(response) => response,
-        Err(failure) if tool.family == Family::Books => of_family(&failure),
-        Err(failure) => failed(&failure),
+        Err(failure) => refused(tool, &failure),
     }
+}
+
+/// The answer to a call that failed, as the routes of the tool's family give it.
+pub(super) fn refused(tool: &Tool, failure: &ErrorReply) -> Response {
+    if tool.family == Family::Books { of_family(failure) } else { failed(failure) }
 }
 
 /// The answer to a call that failed, in the words of the tool's own family.
@@ -106,7 +120,7 @@ pub(super) fn json(value: &Value) -> Response {
 }
 
 /// The answer to a call that failed.
-pub(super) fn failed(failure: &ErrorReply) -> Response {
+fn failed(failure: &ErrorReply) -> Response {
     let mut response = error(failure.kind, &failure.message, &failure.hints);
     if let Some(seconds) = failure.retry_after {
         response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
@@ -153,9 +167,14 @@ pub(super) async fn nothing_here() -> Response {
 }
 
 /// A known path with the wrong method.
-pub(super) async fn wrong_method() -> Response {
-    let mut response =
-        error(Kind::Invalid, "this path does not take this method", &["tools are called with POST".into()]);
+pub(super) async fn wrong_method(uri: Uri) -> Response {
+    let is_tool = uri.path().starts_with("/api/v1/tools/") || uri.path().starts_with("/tools");
+    let hint = if is_tool {
+        "tools are called with POST"
+    } else {
+        "the header Allow names the methods that it takes"
+    };
+    let mut response = error(Kind::Invalid, "this path does not take this method", &[hint.into()]);
     *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
     response
 }

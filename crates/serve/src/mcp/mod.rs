@@ -442,12 +442,18 @@ impl ServerHandler for Handler {
             &["initialize", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
         let method = request.method.as_str();
         if KNOWN.contains(&method) || (OF_OLDER_REVISIONS.contains(&method) && !is_modern(&context)) {
-            let message = format!("the parameters of {} are not of the right form", request.method);
+            let message = match method {
+                "logging/setLevel" => LEVELS.to_owned(),
+                method => format!("the parameters of {method} are not of the right form"),
+            };
             return Err(ErrorData::invalid_params(message, None));
         }
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None))
     }
 }
+
+const LEVELS: &str =
+    "level must be one of debug, info, notice, warning, error, critical, alert and emergency";
 
 fn undone(why: BlockingError) -> ErrorData {
     let text = match why {

@@ -20,6 +20,7 @@ mod many;
 mod moving;
 mod older;
 mod one_engine;
+mod rest;
 mod stdio;
 mod storm;
 mod subscriptions;
