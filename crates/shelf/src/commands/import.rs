@@ -145,7 +145,9 @@ fn check_numbers(line: &str) -> Result<(), &'static str> {
     let described = serde_json::from_str::<Described<'_>>(line).ok();
     let metadata = described.and_then(|line| line.metadata);
     if metadata.is_some_and(|metadata| verbatim::has_wide_integer(metadata.get())) {
-        return Err("metadata holds an integer beyond 64 bits, which cannot be kept exactly: write it as text");
+        return Err(
+            "metadata holds an integer beyond 64 bits, which cannot be kept exactly: write it as text",
+        );
     }
     Ok(())
 }

@@ -89,11 +89,15 @@ fn metadata_keeps_every_number_or_refuses_it() {
         let (status, _, reply) = server.request("POST", "/api/v1/documents", &[], &body);
         (status, serde_json::from_str::<Value>(&reply).unwrap())
     };
-    let (status, stored) = store("a", r#"{"x": 6.02214076e23, "y": [1e30], "z": 18446744073709551615}"#);
+    let (status, stored) = store(
+        "a",
+        r#"{"x": 6.02214076e23, "y": [1e30, 2.7715077941825975e-163], "z": 18446744073709551615}"#,
+    );
     assert_eq!(status, 201, "{stored}");
     let path = format!("/api/v1/documents/{}", stored["document_id"].as_str().unwrap());
-    let (_, got) = server.rest("GET", &path, None, &Value::Null);
-    assert_eq!(got["metadata"], json!({ "x": 6.02214076e23, "y": [1e30], "z": u64::MAX }));
+    let (_, _, got) = server.request("GET", &path, &[], "");
+    let numbers = r#"{"x":6.02214076e+23,"y":[1e+30,2.7715077941825975e-163],"z":18446744073709551615}"#;
+    assert!(got.contains(numbers), "{got}");
     let (status, refused) = store("b", r#"{"deep": [{"n": 123456789012345678901234567890}]}"#);
     let message = refused["error"]["message"].as_str().unwrap().to_owned();
     assert_eq!(status, 400, "{refused}");

@@ -205,8 +205,7 @@ fn a_note_says_what_became_of_content_and_metadata() {
 #[test]
 fn large_fractions_are_metadata_like_any_other() {
     let library = TestLibrary::new();
-    let metadata =
-        json!({ "avogadro": 6.02214076e23, "big": 1e30, "huge": 1.5e300, "tiny": -2.5e19, "n": u64::MAX });
+    let metadata = json!({ "avogadro": 6.02214076e23, "big": 1e30, "huge": 1.5e300, "negative": -2.5e19, "exact": 2.7715077941825975e-163, "n": u64::MAX });
     let arguments = json!({ "title": "Constants", "content": "text", "doc_metadata": metadata });
     let id = library.ok("store_document_tool", arguments)["document_id"].clone();
     assert_eq!(library.ok("get_document_tool", json!({ "document_id": id }))["metadata"], metadata);
