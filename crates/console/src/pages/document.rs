@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 use shelf_base::Kind;
+use shelf_tools::verbatim::has_wide_integer;
 
 use super::{Answer, around, ask, deleted, invalid, now, reading, versions};
 use crate::{Host, Reply, Request, fields::Fields, frame, links, words};
@@ -233,8 +234,9 @@ fn metadata_from(request: &Request, before: &Value) -> serde_json::Map<String, V
         let old = before.get(key).filter(|old| !old.is_string());
         let value = match old {
             Some(old) if text_of(old) == text => old.clone(),
-            Some(_) => serde_json::from_str(text).unwrap_or_else(|_| json!(text)),
-            None => json!(text),
+            // An integer that is too large for a number stays the text that it is.
+            Some(_) if !has_wide_integer(text) => serde_json::from_str(text).unwrap_or_else(|_| json!(text)),
+            _ => json!(text),
         };
         (key.trim().to_owned(), value)
     })

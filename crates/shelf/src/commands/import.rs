@@ -7,11 +7,16 @@ use std::{
 };
 
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value, json, value::RawValue};
 use shelf_base::{CallContext, Kind, Moment};
+<<<<<<< HEAD
 use shelf_engine::{
     BookChange, BookStatus, Caller, ImportContent, ImportItem, ImportReply, Library, text_path,
 };
+=======
+use shelf_engine::{Caller, ImportContent, ImportItem, ImportReply, Library, text_path};
+use shelf_tools::verbatim;
+>>>>>>> fix-docs
 
 use super::{
     books, cite,
@@ -157,6 +162,23 @@ fn bad_json(error: &serde_json::Error) -> String {
     }
 }
 
+/// Refuses metadata with an integer that would become a fraction close to it.
+fn check_numbers(line: &str) -> Result<(), &'static str> {
+    #[derive(Deserialize)]
+    struct Described<'a> {
+        #[serde(borrow)]
+        metadata: Option<&'a RawValue>,
+    }
+    let described = serde_json::from_str::<Described<'_>>(line).ok();
+    let metadata = described.and_then(|line| line.metadata);
+    if metadata.is_some_and(|metadata| verbatim::has_wide_integer(metadata.get())) {
+        return Err(
+            "metadata holds an integer beyond 64 bits, which cannot be kept exactly: write it as text",
+        );
+    }
+    Ok(())
+}
+
 /// One line of a file of documents.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -211,9 +233,15 @@ fn each_document(
         if line.trim().is_empty() {
             continue;
         }
+<<<<<<< HEAD
         let line: Line =
             serde_json::from_str(&line).map_err(|error| bad_line(file, number, bad_json(&error)))?;
         let target = line.collection.clone();
+=======
+        check_numbers(&line).map_err(|what| bad_line(file, number, what))?;
+        let line: Line = serde_json::from_str(&line).map_err(|error| bad_line(file, number, error))?;
+        let target = line.collection.clone().unwrap_or_else(|| collection.to_owned());
+>>>>>>> fix-docs
         let item = document(line, now).map_err(|what| bad_line(file, number, what))?;
         item.check(target.as_deref()).map_err(|error| bad_line(file, number, error))?;
         take(target, item)?;
@@ -338,8 +366,14 @@ fn export(folder: &Path, collection: Option<&str>, library: &Library, output: &O
     let mut importer = Importer::new(library, output);
     for (at, line) in lines.enumerate() {
         let number = at + 2;
+<<<<<<< HEAD
         let row: Row = serde_json::from_str(&line.map_err(|error| bad_line(&manifest, number, error))?)
             .map_err(|error| bad_line(&manifest, number, bad_json(&error)))?;
+=======
+        let line = line.map_err(|error| bad_line(&manifest, number, error))?;
+        check_numbers(&line).map_err(|what| bad_line(&manifest, number, what))?;
+        let row: Row = serde_json::from_str(&line).map_err(|error| bad_line(&manifest, number, error))?;
+>>>>>>> fix-docs
         let item = exported(row, folder).map_err(|what| bad_line(&manifest, number, what))?;
         importer.put(collection, item)?;
     }

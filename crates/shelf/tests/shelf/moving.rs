@@ -80,6 +80,10 @@ fn lines_of_json_become_documents() {
     let (code, _, err) = shelf(&library, &["import", "jsonl", file.to_str().unwrap()]);
     assert_eq!(code, 2);
     assert!(err.contains("line 1: a document needs text"), "{err}");
+    fs::write(&file, "{\"title\": \"t\", \"text\": \"x\", \"metadata\": {\"n\": 18446744073709551616}}\n")
+        .unwrap();
+    let (code, _, err) = shelf(&library, &["import", "jsonl", file.to_str().unwrap()]);
+    assert!(code == 2 && err.contains("line 1: metadata holds an integer beyond 64 bits"), "{err}");
 }
 
 #[test]

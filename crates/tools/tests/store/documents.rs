@@ -160,7 +160,8 @@ fn base64_comes_back_as_it_was_spelt() {
         assert_eq!(described["document_type"], "pdf");
         // The bytes are those of the file, however they came.
         assert_eq!(got["hash"], library.ok("get_document_tool", json!({ "document_id": id }))["hash"]);
-        library.ok("update_document_tool", json!({ "document_id": id, "document_type": "pdf", "title": "New" }));
+        library
+            .ok("update_document_tool", json!({ "document_id": id, "document_type": "pdf", "title": "New" }));
         assert_eq!(library.ok("get_document_tool", json!({ "document_id": id }))["content"], json!(content));
         library.ok("update_document_tool", json!({ "document_id": id, "content": plain }));
         assert_eq!(library.ok("get_document_tool", json!({ "document_id": id }))["content"], json!(plain));
@@ -204,7 +205,7 @@ fn a_note_says_what_became_of_content_and_metadata() {
 #[test]
 fn large_fractions_are_metadata_like_any_other() {
     let library = TestLibrary::new();
-    let metadata = json!({ "avogadro": 6.02214076e23, "big": 1e30, "huge": 1.5e300, "tiny": -2.5e19, "n": u64::MAX });
+    let metadata = json!({ "avogadro": 6.02214076e23, "big": 1e30, "huge": 1.5e300, "negative": -2.5e19, "exact": 2.7715077941825975e-163, "n": u64::MAX });
     let arguments = json!({ "title": "Constants", "content": "text", "doc_metadata": metadata });
     let id = library.ok("store_document_tool", arguments)["document_id"].clone();
     assert_eq!(library.ok("get_document_tool", json!({ "document_id": id }))["metadata"], metadata);
@@ -409,14 +410,8 @@ fn wrong_arguments_are_refused_in_bare_sentences() {
     assert_eq!(says("search_documents_tool", json!({ "query": " " })), "query must not be empty");
     let nowhere = json!({ "title": "t", "content": "x", "collection_id": "nowhere" });
     assert_eq!(says("store_document_tool", nowhere), "Collection not found");
-    for number in 0..2 {
-        store(&library, &format!("T{number}"), "text");
-    }
-    let page = library.page("list_documents_tool", json!({ "limit": 1 }));
-    let cursor = page.about["nextCursor"].clone();
-    library.ok("list_documents_tool", json!({ "cursor": cursor, "offset": 0 }));
     for tool in ["list_documents_tool", "list_users_tool", "list"] {
-        let refused = says(tool, json!({ "cursor": cursor, "offset": 1 }));
+        let refused = says(tool, json!({ "cursor": "x", "offset": 1 }));
         assert!(refused.contains("give cursor or offset, not both"), "{tool}: {refused}");
     }
 }
