@@ -164,12 +164,34 @@ impl Library {
         Ok(Book { id, title, created_at, status, is_public })
     }
 
-    /// Makes a book, or changes what is known of one.
+    /// Makes a book, or changes what is known of one. A new title goes into its `book.yaml` too.
     pub fn set_book(
         &self,
         caller: &Caller,
         book: &str,
         change: &BookChange,
+        call: &CallContext,
+    ) -> Answer<Book> {
+        self.set_as_told(caller, book, change, true, call)
+    }
+
+    /// The same for a book that was imported, whose files stay as they came.
+    pub fn set_imported_book(
+        &self,
+        caller: &Caller,
+        book: &str,
+        change: &BookChange,
+        call: &CallContext,
+    ) -> Answer<Book> {
+        self.set_as_told(caller, book, change, false, call)
+    }
+
+    fn set_as_told(
+        &self,
+        caller: &Caller,
+        book: &str,
+        change: &BookChange,
+        is_written: bool,
         call: &CallContext,
     ) -> Answer<Book> {
         check_book_id(book)?;
@@ -180,7 +202,7 @@ impl Library {
         let set = || -> Result<Book> {
             caller.must_write()?;
             // A change that closes the book comes after the title in its file, one that opens it comes before.
-            let is_told = self.retitle_file(caller, book, change, call)?;
+            let is_told = !is_written || self.retitle_file(caller, book, change, call)?;
             let set = self.catalog.set_book(caller.pass.actor(), book, change, self.now())?;
             if !is_told && !self.retitle_file(caller, book, change, call)? {
                 tracing::warn!(book, "book.yaml keeps its former title; change it there too");

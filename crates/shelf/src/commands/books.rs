@@ -121,7 +121,7 @@ fn import(command: &cli::Import, library: &Library, output: &Output) -> Outcome 
     let tally = library.import_book(&caller, &command.book, &command.folder, &call)?;
     if command.title.is_some() {
         let change = BookChange { title: command.title.clone(), ..BookChange::default() };
-        library.set_book(&caller, &command.book, &change, &call)?;
+        library.set_imported_book(&caller, &command.book, &change, &call)?;
     }
     drop(call);
     if output.json {
@@ -201,7 +201,7 @@ pub(super) fn import_storage(folder: &Path, library: &Library, output: &Output) 
                 .and_then(|text| Moment::parse(text, library.now()).ok()),
             is_public: None,
         };
-        library.set_book(&caller, name, &change, &call)?;
+        library.set_imported_book(&caller, name, &change, &call)?;
         for (path, reason) in &tally.skipped {
             output.say(Tone::Warning, &format!("skipped {name}/{path}: {reason}"));
         }
