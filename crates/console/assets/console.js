@@ -369,9 +369,9 @@ function palette() {
   if ($('dialog[open]')) return;
   // Links are gone to and buttons are pressed; what folds out is opened.
   const act = (target) => { if (target.href) location.href = target.href; else if (target.matches('summary')) { target.parentElement.open = true; target.focus(); } else target.click(); };
-  const seen = (target) => target.getClientRects().length || target.closest('.side, .menu');
+  const seen = (target) => target.getClientRects().length || target.closest('.side, .menu, [data-places]');
   const names = new Set();
-  const places = all('.side a, .side button, .tabs a, main .actions a, main .actions button, main [data-act], main summary, main form:not(.filters) > button, main p > button, .side [data-places] a').filter(seen)
+  const places = all('.side a, .side button, .tabs a, main .actions a, main .actions button, main [data-act], main summary, main form:not(.filters) > button, main p > button, [data-places] a').filter(seen)
     .map((target) => [(target.getAttribute('aria-label') ?? target.innerText ?? '').trim() || target.textContent.trim(), target])
     .filter(([name, target]) => name && !target.disabled && !names.has(name) && names.add(name));
   const input = element('input', { type: 'search', placeholder: 'Go to, or search for' });

@@ -60,6 +60,7 @@ pub(crate) fn with_status(
                     }
                 }
             }
+            (places(host))
         },
     );
     Reply::html(status, markup)
@@ -111,7 +112,6 @@ fn menu(host: &dyn Host, here: &str) -> Markup {
         }
         div.who {
             p { (words::plain(&visitor.name)) br; span.note { (visitor.kind) @if !visitor.may_write { ", read only" } } }
-            (places(host))
             div.links {
                 button.link type="button" data-theme-switch="" hidden { "Light or dark" }
                 button.link type="button" data-shortcuts="" hidden { "Shortcuts" kbd { "?" } }
