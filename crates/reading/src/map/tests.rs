@@ -101,7 +101,9 @@ fn tables_lie_in_those_that_their_names_go_on_from() {
         shown(&map)
     };
     assert_eq!(
-        map("title = \"t\"\n[build-system]\nrequires = [\n  \"a\", # [no]\n]\n\n# x\n[tool.poetry]\nname = \"n\"\n[tool.poetry.deps]\na = 1\n"),
+        map(
+            "title = \"t\"\n[build-system]\nrequires = [\n  \"a\", # [no]\n]\n\n# x\n[tool.poetry]\nname = \"n\"\n[tool.poetry.deps]\na = 1\n"
+        ),
         [
             "title 1",
             "build_system 2-5",

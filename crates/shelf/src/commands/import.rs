@@ -9,14 +9,10 @@ use std::{
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
 use shelf_base::{CallContext, Kind, Moment};
-<<<<<<< HEAD
 use shelf_engine::{
     BookChange, BookStatus, Caller, ImportContent, ImportItem, ImportReply, Library, text_path,
 };
-=======
-use shelf_engine::{Caller, ImportContent, ImportItem, ImportReply, Library, text_path};
 use shelf_tools::verbatim;
->>>>>>> fix-docs
 
 use super::{
     books, cite,
@@ -233,15 +229,10 @@ fn each_document(
         if line.trim().is_empty() {
             continue;
         }
-<<<<<<< HEAD
+        check_numbers(&line).map_err(|what| bad_line(file, number, what))?;
         let line: Line =
             serde_json::from_str(&line).map_err(|error| bad_line(file, number, bad_json(&error)))?;
         let target = line.collection.clone();
-=======
-        check_numbers(&line).map_err(|what| bad_line(file, number, what))?;
-        let line: Line = serde_json::from_str(&line).map_err(|error| bad_line(file, number, error))?;
-        let target = line.collection.clone().unwrap_or_else(|| collection.to_owned());
->>>>>>> fix-docs
         let item = document(line, now).map_err(|what| bad_line(file, number, what))?;
         item.check(target.as_deref()).map_err(|error| bad_line(file, number, error))?;
         take(target, item)?;
@@ -366,14 +357,10 @@ fn export(folder: &Path, collection: Option<&str>, library: &Library, output: &O
     let mut importer = Importer::new(library, output);
     for (at, line) in lines.enumerate() {
         let number = at + 2;
-<<<<<<< HEAD
-        let row: Row = serde_json::from_str(&line.map_err(|error| bad_line(&manifest, number, error))?)
-            .map_err(|error| bad_line(&manifest, number, bad_json(&error)))?;
-=======
         let line = line.map_err(|error| bad_line(&manifest, number, error))?;
         check_numbers(&line).map_err(|what| bad_line(&manifest, number, what))?;
-        let row: Row = serde_json::from_str(&line).map_err(|error| bad_line(&manifest, number, error))?;
->>>>>>> fix-docs
+        let row: Row =
+            serde_json::from_str(&line).map_err(|error| bad_line(&manifest, number, bad_json(&error)))?;
         let item = exported(row, folder).map_err(|what| bad_line(&manifest, number, what))?;
         importer.put(collection, item)?;
     }
