@@ -265,11 +265,6 @@ pub fn defect(tool: &Tool) -> ErrorReply {
     tool.family.shape(&ToolError::Defect)
 }
 
-/// The error for a call whose arguments cannot be read at all.
-pub fn invalid(tool: &Tool, message: &str) -> ErrorReply {
-    tool.family.shape(&ToolError::argument(message))
-}
-
 /// The error for a call that waited too long for its turn.
 pub fn busy(tool: &Tool, seconds: u64) -> ErrorReply {
     let message =
