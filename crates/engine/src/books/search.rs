@@ -142,6 +142,8 @@ impl Library {
             }
         }
         sought.sort_by(|one, other| one.path.cmp(&other.path));
+        // The index holds a large file in several parts.
+        sought.dedup_by(|one, other| one.path == other.path);
         Ok(sought)
     }
 

@@ -45,6 +45,19 @@ fn every_markdown_file_is_searched_and_shown_as_it_is() {
 }
 
 #[test]
+fn a_line_of_a_large_file_is_found_once() {
+    let library = TestLibrary::new();
+    let mut text = "some words of a very long lesson\n".repeat(600_000);
+    text.push_str("needle at the end\n");
+    library.write("site/lessons/large.md", text);
+    let (caller, call) = (shelf_engine::Caller::owner(), shelf_base::CallContext::new());
+    library.library.import_book(&caller, BOOK, &library.path("site"), &call).unwrap();
+    for pattern in ["needle", "needle.*end$"] {
+        assert_eq!(found(&library, pattern), ["large.md:600001:needle at the end"]);
+    }
+}
+
+#[test]
 fn a_wrong_pattern_is_shown_as_it_was_given() {
     let library = TestLibrary::new();
     let refused = error_of(library.call("grep_search", json!({ "book_id": BOOK, "pattern": "(open" })));
