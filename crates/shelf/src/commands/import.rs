@@ -200,7 +200,10 @@ fn jsonl(file: &Path, collection: &str, library: &Library, output: &Output) -> O
     let now = library.now();
     // What can be read twice is checked to its end first, so that a mistake in it imports nothing.
     if file.is_file() {
-        each_document(file, now, |_, _| Ok(()))?;
+        each_document(file, now, |_, _| Ok(())).map_err(|error| CliError {
+            message: format!("{}; nothing was imported", error.message),
+            ..error
+        })?;
     }
     let mut importer = Importer::new(library, output);
     let imported =

@@ -108,7 +108,7 @@ fn everything_works_with_packs_in_a_bucket() {
     // Without a setting the library knows where its packs are; with another, nothing begins there.
     let plain = Place::new(place.library.clone(), server.address(), None);
     fs::remove_dir_all(place.library.join("cache")).unwrap();
-    plain.ok(&["get", "large.bin", "-o", copy.to_str().unwrap()]);
+    plain.ok(&["get", "large.bin", "-o", copy.to_str().unwrap(), "--overwrite"]);
     assert!(fs::read(&copy).unwrap() == fs::read(tree.join("large.bin")).unwrap());
     for other in ["s3://library/two", "folder"] {
         let elsewhere = Place::new(place.library.clone(), server.address(), Some(other));

@@ -71,7 +71,7 @@ fn a_full_file_system_is_said_and_nothing_is_lost() {
     assert_sound(&library);
     for (file, hash) in &kept {
         let copy = folder.path().join("copy");
-        let (code, _, err) = shelf(&library, &["get", hash, "-o", copy.to_str().unwrap()]);
+        let (code, _, err) = shelf(&library, &["get", hash, "-o", copy.to_str().unwrap(), "--overwrite"]);
         assert_eq!(code, 0, "{err}");
         assert_eq!(std::fs::read(file).unwrap(), std::fs::read(&copy).unwrap());
     }
