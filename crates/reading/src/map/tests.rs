@@ -63,6 +63,14 @@ fn markdown_by_headings() {
 }
 
 #[test]
+fn headings_of_markdown_that_are_none() {
+    let text = "+++\n# no\ntitle = 1\n+++\n# R&amp;D\n\n<!--\n# no\n-->\n## Two\n";
+    let map = map_of("a.md", "text/markdown", text);
+    assert_eq!(shown(&map), ["r_d 5-10", "r_d.two 10"]);
+    assert_eq!(map.nodes[0].title, "R&D");
+}
+
+#[test]
 fn other_markup_languages() {
     let rst = "=====\nTitle\n=====\n\nPart\n----\ntext\n\nSub\n~~~\n\nOther\n-----\nlist::\n\n   x\n";
     assert_eq!(
@@ -101,7 +109,9 @@ fn tables_lie_in_those_that_their_names_go_on_from() {
         shown(&map)
     };
     assert_eq!(
-        map("title = \"t\"\n[build-system]\nrequires = [\n  \"a\", # [no]\n]\n\n# x\n[tool.poetry]\nname = \"n\"\n[tool.poetry.deps]\na = 1\n"),
+        map(
+            "title = \"t\"\n[build-system]\nrequires = [\n  \"a\", # [no]\n]\n\n# x\n[tool.poetry]\nname = \"n\"\n[tool.poetry.deps]\na = 1\n"
+        ),
         [
             "title 1",
             "build_system 2-5",

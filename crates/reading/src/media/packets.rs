@@ -107,7 +107,8 @@ mod tests {
 
     /// A list of packets of 40 ms at these times of the picture, and of 20 ms of sound.
     fn copied(frames: &[i64], sound: &[i64]) -> Copied {
-        let mut list = String::from("#software: Lavf59.27.100\n#tb 0: 1/1000\n#media_type 0: video\n#tb 1: 1/50\n");
+        let mut list =
+            String::from("#software: Lavf59.27.100\n#tb 0: 1/1000\n#media_type 0: video\n#tb 1: 1/50\n");
         for frame in frames {
             list.push_str(&format!("0, {frame}, {frame}, 40, 33193, 0xd3a9a9b5, F=0x0\n"));
         }
@@ -121,7 +122,10 @@ mod tests {
     fn lists_of_packets_are_read() {
         let packet = |start, length| Packet { start, length };
         let found = copied(&[40, 0], &[1]);
-        assert_eq!(found.streams, [vec![packet(0, 40_000), packet(40_000, 40_000)], vec![packet(20_000, 20_000)]]);
+        assert_eq!(
+            found.streams,
+            [vec![packet(0, 40_000), packet(40_000, 40_000)], vec![packet(20_000, 20_000)]]
+        );
         assert_eq!(Copied::read(""), Some(Copied::default()));
         assert!(!Copied::default().is_film(1, false, true) && !Copied::default().is_sound(1));
         for wrong in ["#tb 0: 1/0\n0, 0, 0, 512, 1, 0x0\n", "0, 0, 0, 512, 1, 0x0\n", "#tb 7: 1/2\n"] {
@@ -142,7 +146,10 @@ mod tests {
         assert!(!copied(&whole, &sound[3..]).is_film(200_000, true, true), "the sound begins late");
         assert!(!copied(&[0, 40, 80, 160], &sound).is_film(200_000, true, true), "a hole");
         assert!(!copied(&[0, 40, 80, 120], &sound).is_film(200_000, true, true), "the last frame is missing");
-        assert!(!copied(&[0, 40, 80, 120, 160, 200], &sound).is_film(200_000, true, true), "a frame too many");
+        assert!(
+            !copied(&[0, 40, 80, 120, 160, 200], &sound).is_film(200_000, true, true),
+            "a frame too many"
+        );
         assert!(!copied(&[-40, 0, 40, 80, 120, 160], &sound).is_film(200_000, true, true), "hidden footage");
         let shifted: Vec<i64> = whole.iter().map(|frame| frame - 10).collect();
         assert!(copied(&shifted, &sound).is_film(200_000, true, false));

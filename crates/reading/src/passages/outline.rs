@@ -264,7 +264,8 @@ mod tests {
 
     #[test]
     fn comments_and_front_matter_hide_headings() {
-        let text = "# A\n<!-- x\n# no\n```\n-->\n# B\n<!-- one line -->\n---\ntext <!--\n# C\n```\n<!--\n```\n# D\n";
+        let text =
+            "# A\n<!-- x\n# no\n```\n-->\n# B\n<!-- one line -->\n---\ntext <!--\n# C\n```\n<!--\n```\n# D\n";
         assert_eq!(headings(text), ["# A", "# B", "# C", "# D"]);
         assert_eq!(headings("+++\n\n# no\ntitle = 1\n+++\n# Real\n"), ["# Real"]);
         assert_eq!(headings("+++\n# Open\n"), ["# Open"]);
