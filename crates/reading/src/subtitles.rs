@@ -97,7 +97,7 @@ fn without_marks(line: &str) -> String {
             None => out.push(each),
         }
     }
-    out.trim().to_owned()
+    crate::html::resolved(out.trim()).into_owned()
 }
 
 #[cfg(test)]
@@ -116,6 +116,8 @@ mod tests {
         let subrip = "1\r\n00:00:01,000 --> 00:00:02,500\r\n<i>Hello</i>\r\nthere\r\n\r\n2\r\n00:00:03,000 --> 00:00:02,000\r\nback\r\n";
         let hello = Cue { start: 1_000, end: 2_500, text: "Hello there".into() };
         assert_eq!(cues(subrip), [hello]);
+        let marked = "1\n00:00:01,000 --> 00:00:02,000\nFish &amp; chips &lt;3&nbsp;A&B\n";
+        assert_eq!(cues(marked)[0].text, "Fish & chips <3\u{a0}A&B");
         let web = "WEBVTT - title\n\nNOTE x\n\nid\n01:02.5 --> 01:00:03.250 align:start\n<v Ann>Yes\n\n00:00.000 --> 00:01.000\nNo";
         let found = cues(web);
         assert_eq!(found.iter().map(|cue| cue.text.as_str()).collect::<Vec<_>>(), ["No", "Yes"]);

@@ -3,7 +3,7 @@
 use shelf_base::{ErrorInfo, Kind, NotAnAddress};
 use shelf_reading::{CutError, Unreadable, media::MediaError};
 
-use crate::Error;
+use crate::{Caller, Error};
 
 /// Problems of a map that one message lists.
 const SHOWN: usize = 20;
@@ -80,6 +80,20 @@ impl CitationError {
         match source {
             MediaError::Stopped(stopped) => Self::Engine(stopped.into()),
             source => Self::Media { path: path.to_owned(), source },
+        }
+    }
+
+    /// The error as a caller may see it: without the paths of the server's own files.
+    pub(super) fn seen_by(self, caller: &Caller) -> Self {
+        let seen = |path: String| super::visible_path(caller, &path);
+        match self {
+            Self::NotCitable { path, mime } => Self::NotCitable { path: seen(path), mime },
+            Self::Unreadable { path, source } => Self::Unreadable { path: seen(path), source },
+            Self::Media { path, source } => Self::Media { path: seen(path), source },
+            Self::Engine(Error::TooLarge { what, limit }) => {
+                Self::Engine(Error::TooLarge { what: seen(what), limit })
+            }
+            other => other,
         }
     }
 

@@ -18,7 +18,9 @@ use shelf_reading::{
 
 use super::{
     Answer, CitationError, Opened, Source, address_of,
+    lines::cut_lines,
     mapped::{Extent, Mapped},
+    targets::{leads_on, names_no_node},
     wire::{self, NodeJson},
 };
 use crate::{
@@ -27,7 +29,7 @@ use crate::{
 };
 
 /// Changes whenever other evidence is cut out of the same place.
-const RESOLVER: u32 = 2;
+const RESOLVER: u32 = 3;
 /// Bytes of text that come with a reply.
 const TEXT_BYTES: u64 = 1 << 20;
 /// Bytes of an image or clip that come with a reply.
@@ -127,27 +129,28 @@ impl Library {
     /// Resolves a node or an address.
     pub fn resolve(&self, caller: &Caller, request: &ResolveRequest, call: &CallContext) -> Answer<Resolved> {
         caller.must_read()?;
+        self.resolved(caller, request, call).map_err(|error| error.seen_by(caller))
+    }
+
+    fn resolved(&self, caller: &Caller, request: &ResolveRequest, call: &CallContext) -> Answer<Resolved> {
         let (id, wanted) = wanted(request)?;
         let source = self.cited(caller, &id)?.ok_or_else(|| CitationError::NoResource(id.clone()))?;
         let opened = self.opened(caller, source, call)?;
         let resource_id = opened.source.id();
         let source_changed = opened.source_changed;
-        let (node, address, place) = match wanted {
+        let (node, address, place, name) = match wanted {
             Wanted::Node(node_id) => {
                 let node = opened.mapped.node(&node_id).ok_or(CitationError::NoNode(node_id))?.clone();
                 let address = address_of(&resource_id, &node)?;
-                (node.clone(), address, node.location)
+                (node.clone(), address, node.location, node.id)
             }
             Wanted::Place(place) => {
                 let place = opened.mapped.extent.within(&place)?;
                 let address = Address::new(resource_id.as_str(), place.clone())?;
                 let node = around(&opened.mapped, &place, &opened.source.document.title);
-                (node, address, Location::Here(place))
+                let name = fragment(&address);
+                (node, address, Location::Here(place), name)
             }
-        };
-        let name = match request.node_id.as_deref() {
-            Some(_) => node.id.clone(),
-            None => fragment(&address),
         };
         let piece = match place {
             Location::Here(place) => {
@@ -188,7 +191,7 @@ impl Library {
         caller.must_read()?;
         // The path inside the data directory is the same for everyone; only what is shown of it differs.
         let local = Caller { file_access: FileAccess::OperatingSystem, ..caller.clone() };
-        let resolved = self.resolve(&local, &request, call)?;
+        let resolved = self.resolved(&local, &request, call).map_err(|error| error.seen_by(caller))?;
         let (Some(path), Some(content)) = (resolved.output_path, resolved.content) else {
             return Err(CitationError::NoPlace("there is nothing to read".into()));
         };
@@ -212,11 +215,7 @@ impl Library {
                 let node = node.ok_or_else(|| CitationError::NoNode(node_id.as_str().to_owned()))?;
                 match &node.location {
                     Location::Here(place) => place.clone(),
-                    Location::Elsewhere(_) => {
-                        return Err(CitationError::NoPlace(format!(
-                            "the node leads to '{target}', which leads on to another; only one step is followed"
-                        )));
-                    }
+                    Location::Elsewhere(_) => return Err(leads_on(target)),
                 }
             }
             Place::Virtual(None) => return Err(names_no_node(target)),
@@ -321,9 +320,9 @@ impl Library {
     fn lines_of(&self, source: &Source, lines: Lines, call: &CallContext) -> Answer<Vec<u8>> {
         if keeps_lines(source) {
             let whole = self.whole(source, SOURCE_BYTES, call)?;
-            return Ok(cut_lines(&whole, lines));
+            return Ok(cut_lines(&whole, lines).to_vec());
         }
-        self.with_text(source, call, |text| Ok(cut_lines(text.text.as_bytes(), lines)))
+        self.with_text(source, call, |text| Ok(cut_lines(text.text.as_bytes(), lines).to_vec()))
     }
 
     fn content_of(
@@ -343,9 +342,16 @@ impl Library {
             ..EvidenceContent::default()
         };
         match &piece.place {
-            Place::Text(_) if size <= TEXT_BYTES => {
+            Place::Text(Some(lines)) if size <= TEXT_BYTES => {
                 let bytes = fs::read(&cut.path).map_err(reading)?;
-                content.text = String::from_utf8(bytes).ok();
+                content.text = match String::from_utf8(bytes) {
+                    // Every second byte of UTF-16 may be none.
+                    Ok(text) if !text.contains('\0') => Some(text),
+                    _ => Some(self.with_text(&piece.opened.source, call, |text| {
+                        let cut = cut_lines(text.text.as_bytes(), *lines);
+                        Ok(String::from_utf8_lossy(cut).into_owned())
+                    })?),
+                };
             }
             Place::Document(Some(pages)) => {
                 let text = self.with_text(&piece.opened.source, call, |text| {
@@ -380,10 +386,6 @@ fn wanted(request: &ResolveRequest) -> Answer<(String, Wanted)> {
         }
         _ => Err(CitationError::NoPlace("provide resource_id and node_id, or address alone".into())),
     }
-}
-
-fn names_no_node(address: &Address) -> CitationError {
-    CitationError::NoPlace(format!("'{address}' names no node: write its id after '#'"))
 }
 
 /// The smallest node around a place, or one for the place itself when no node contains it.
@@ -436,7 +438,7 @@ fn form_of(source: &Source, extent: &Extent, place: &Place) -> (String, String) 
         (Extent::Picture, Place::Image(Some(region))) if !is_everything(region) => {
             (".png".into(), "image/png".into())
         }
-        (Extent::Picture, _) => (own, document.mime.clone()),
+        (Extent::Picture | Extent::Elsewhere, _) => (own, document.mime.clone()),
         (Extent::Recording(facts), _) => {
             let extension = media::extension_of_clip(&own, facts.recording);
             let mime = match (extension, facts.recording) {
@@ -472,65 +474,9 @@ fn milliseconds(clip: Clip, duration: u64) -> (u64, u64) {
     (clip.start().hundredths() * 10, end.min(duration))
 }
 
-/// Lines with their bytes, in whatever encoding they are. What is cut out of UTF-16 begins with the same mark, or nobody
-/// could tell what it is.
-fn cut_lines(bytes: &[u8], lines: Lines) -> Vec<u8> {
-    // The line break of UTF-16, in the order of bytes that the mark tells.
-    let wide: Option<[u8; 2]> = match bytes {
-        [0xFF, 0xFE, ..] => Some([b'\n', 0]),
-        [0xFE, 0xFF, ..] => Some([0, b'\n']),
-        _ => None,
-    };
-    let (first, last) = (u64::from(lines.first()), u64::from(lines.last()));
-    let (mut line, mut start, mut end) = (1, if first == 1 { Some(0) } else { None }, bytes.len());
-    let mut passed = |after: usize| {
-        line += 1;
-        if line == first {
-            start = Some(after);
-        }
-        if line == last + 1 {
-            end = after;
-        }
-        line > last
-    };
-    if let Some(line_break) = wide {
-        for (at, unit) in bytes.chunks_exact(2).enumerate() {
-            if unit == line_break && passed(2 * at + 2) {
-                break;
-            }
-        }
-    } else {
-        for at in memchr::memchr_iter(b'\n', bytes) {
-            if passed(at + 1) {
-                break;
-            }
-        }
-    }
-    let cut = bytes.get(start.unwrap_or(bytes.len())..end).unwrap_or_default();
-    match wide {
-        Some(_) if first > 1 => [&bytes[..2], cut].concat(),
-        _ => cut.to_vec(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lines_keep_their_bytes() {
-        let cut = |bytes: &[u8], first, last| cut_lines(bytes, Lines::new(first, last).unwrap());
-        let text = b"one\r\ntwo\n\nfour";
-        assert_eq!(cut(text, 1, 1), b"one\r\n");
-        assert_eq!(cut(text, 2, 3), b"two\n\n");
-        assert_eq!(cut(text, 4, 4), b"four");
-        assert_eq!(cut(text, 1, 4), text);
-        assert_eq!(cut(b"caf\xe9\nx\n", 1, 1), b"caf\xe9\n");
-        let wide = [0xFF, 0xFE, b'a', 0, b'\n', 0, 0x0A, 0x0A, b'\n', 0, b'c', 0];
-        assert_eq!(cut(&wide, 2, 2), [0xFF, 0xFE, 0x0A, 0x0A, b'\n', 0]);
-        assert_eq!(cut(&wide, 1, 1), [0xFF, 0xFE, b'a', 0, b'\n', 0]);
-        assert_eq!(cut(&wide, 3, 3), [0xFF, 0xFE, b'c', 0]);
-    }
 
     #[test]
     fn names_end_as_the_contract_shows() {

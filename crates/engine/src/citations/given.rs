@@ -1,15 +1,18 @@
 //! Maps that people and models give: checked against the real document, kept with the content they fit.
 
-use std::{collections::HashSet, path::Path, sync::Arc};
+use std::{collections::HashSet, path::PathBuf, sync::Arc};
 
 use serde_json::Value;
-use shelf_base::{CallContext, Digest, address::Place};
+use shelf_base::{
+    CallContext, Digest,
+    address::{Modality, Place},
+};
 use shelf_catalog::NewMap;
 use shelf_reading::map::{Location, MOST_NODES, Map, contains, hull};
 
 use super::{
     Answer, CitationError, Opened, Source,
-    mapped::{self, MapKey, Mapped},
+    mapped::{self, About, Extent, MapKey, Mapped},
     wire::{self, NodeJson},
 };
 use crate::{AddRequest, Caller, Error, Library, What};
@@ -21,7 +24,11 @@ const ID_CHARS: usize = 256;
 /// How deep the nodes may be.
 const MOST_DEPTH: usize = 64;
 /// Problems that are looked for before the check ends.
-const MOST_PROBLEMS: usize = 200;
+pub(super) const MOST_PROBLEMS: usize = 200;
+/// Characters of the title of a map.
+const TITLE_CHARS: usize = 1_000;
+/// What `getStructure` says in the metadata itself.
+const OWN_METADATA: [&str; 5] = ["source_hash", "source_size", "map_origin", "map_version", "source_changed"];
 
 /// A map that was kept.
 #[derive(Clone, Debug)]
@@ -58,7 +65,20 @@ impl Library {
     ) -> Answer<GivenMapReply> {
         caller.must_write()?;
         let source = self.cited(caller, id)?.ok_or_else(|| CitationError::NoResource(id.to_owned()))?;
-        self.keep_map(caller, &source, nodes_of(&parsed(json)?)?, origin, call)
+        let given = GivenMap::read(parsed(json)?)?;
+        if let Some(other) = given.resource_id.as_deref().filter(|other| !is_named(&source, other)) {
+            return Err(bad(&format!("it is the map of '{other}', not of '{}'", source.id())));
+        }
+        let present = self.opened_given(caller, &source, call)?;
+        let is_virtual = present.is_some_and(|present| present.mapped.extent == Extent::Elsewhere);
+        let extent = if given.is_virtual && is_virtual {
+            Extent::Elsewhere
+        } else {
+            self.made_map(caller, &source, call)?.extent.clone()
+        };
+        let names = [source.id(), source.document.id.to_string()];
+        let mapped = self.fitting_map(caller, given, extent, &names, call)?;
+        self.keep_map(caller, &source, &mapped, origin)
     }
 
     /// Goes back to the map that is made of the document.
@@ -71,63 +91,141 @@ impl Library {
         Ok(())
     }
 
-    /// Imports one file of `.resource_maps/`: finds or adds the document that it maps, names it, and keeps the map.
-    pub fn import_map(&self, caller: &Caller, json: &str, call: &CallContext) -> Answer<ImportedMap> {
+    /// Imports one file of `.resource_maps/`: finds or adds the document that it maps, names it, and keeps the map. The
+    /// file of a relative `source_path` is looked for in `folders` first. Nothing is added for a map that does not fit.
+    pub fn import_map(
+        &self,
+        caller: &Caller,
+        json: &str,
+        folders: &[PathBuf],
+        call: &CallContext,
+    ) -> Answer<ImportedMap> {
         caller.must_write()?;
-        let value = parsed(json)?;
-        let text = |name: &str| value.get(name).and_then(Value::as_str);
-        let id = text("resource_id").ok_or_else(|| bad("it has no resource_id"))?;
-        crate::validate::resource_id(id)?;
-        let path = text("source_path").ok_or_else(|| bad("it has no source_path"))?;
-        let nodes = nodes_of(&value)?;
+        let given = GivenMap::read(parsed(json)?)?;
+        let id = given.resource_id.clone().ok_or_else(|| bad("it has no resource_id"))?;
+        crate::validate::resource_id(&id)?;
+        // The content of a resource that is only its map is the map itself.
+        let hash = given.source_hash.filter(|_| !given.is_virtual);
+        let (source, mapped, added) = if given.is_virtual {
+            self.import_virtual(caller, &id, json, given, call)?
+        } else {
+            self.import_source(caller, &id, given, folders, call)?
+        };
+        let hash_differs = hash.is_some_and(|hash| hash != source.version.hash);
+        let kept = self.keep_map(caller, &source, &mapped, "import")?;
+        Ok(ImportedMap { kept, added, hash_differs })
+    }
+
+    /// The document of a map, which is added if there is none.
+    fn import_source(
+        &self,
+        caller: &Caller,
+        id: &str,
+        given: GivenMap,
+        folders: &[PathBuf],
+        call: &CallContext,
+    ) -> Answer<(Source, Mapped, bool)> {
+        let path = given.source_path.clone().ok_or_else(|| bad("it has no source_path"))?;
+        let file = located(&path, folders);
         let known = match self.cited(caller, id)? {
             Some(known) => Some(known),
-            None => {
-                let found = self.catalog.named(caller.pass.scope(), None, path, 2)?;
-                found.into_iter().find(|found| found.path == path).map(super::present)
-            }
+            None => self.at_path(caller, &file.to_string_lossy())?.or(self.at_path(caller, &path)?),
         };
-        let (source, added) = match known {
-            Some(known) => (known, false),
-            None => {
-                let mut request = AddRequest::new(What::Path(Path::new(path).to_owned()));
-                request.resource_id = Some(id.to_owned());
-                self.add(caller, &request, call)?;
-                let found = self.cited(caller, id)?;
-                (found.ok_or_else(|| CitationError::NoResource(id.to_owned()))?, true)
-            }
+        let Some(mut known) = known else {
+            let extent = self.extent_of_file(caller, &file, call)?;
+            let mapped = self.fitting_map(caller, given, extent, &[id.to_owned()], call)?;
+            let mut request = AddRequest::new(What::Path(file));
+            request.resource_id = Some(id.to_owned());
+            self.add(caller, &request, call)?;
+            let found = self.cited(caller, id)?;
+            let source = found.ok_or_else(|| CitationError::NoResource(id.to_owned()))?;
+            return Ok((source, mapped, true));
         };
-        if source.document.resource_id.is_none() {
-            self.name_resource(caller, source.document.id, id)?;
+        let names = [id.to_owned(), known.id(), known.document.id.to_string()];
+        if let Some(present) = known.document.resource_id.as_deref().filter(|present| *present != id) {
+            return Err(bad(&format!(
+                "its document '{path}' is the resource '{present}'; a document has one resource_id and one map"
+            )));
         }
-        let hash = value.pointer("/metadata/source_hash").and_then(Value::as_str);
-        let hash_differs =
-            hash.and_then(|hash| hash.parse::<Digest>().ok()).is_some_and(|hash| hash != source.version.hash);
-        let kept = self.keep_map(caller, &source, nodes, "import", call)?;
-        Ok(ImportedMap { kept, added, hash_differs })
+        let extent = self.made_map(caller, &known, call)?.extent.clone();
+        let mapped = self.fitting_map(caller, given, extent, &names, call)?;
+        if known.document.resource_id.is_none() {
+            self.name_resource(caller, known.document.id, id)?;
+            known.document.resource_id = Some(id.to_owned());
+        }
+        Ok((known, mapped, false))
+    }
+
+    /// A resource of virtual nodes only, which has no document but its own map.
+    fn import_virtual(
+        &self,
+        caller: &Caller,
+        id: &str,
+        json: &str,
+        given: GivenMap,
+        call: &CallContext,
+    ) -> Answer<(Source, Mapped, bool)> {
+        let known = self.cited(caller, id)?;
+        if let Some(known) = &known {
+            let present = self.opened_given(caller, known, call)?;
+            if present.is_none_or(|present| present.mapped.extent != Extent::Elsewhere) {
+                return Err(bad(&format!(
+                    "'{id}' is a document already; a virtual map needs an ID of its own"
+                )));
+            }
+        }
+        let mapped = self.fitting_map(caller, given, Extent::Elsewhere, &[id.to_owned()], call)?;
+        let (name, collection) = match &known {
+            Some(known) => (known.document.path.clone(), Some(known.document.collection_name.clone())),
+            None => (format!(".resource_maps/{id}.json"), None),
+        };
+        let mut request = AddRequest::new(What::Content { name, bytes: json.as_bytes().to_vec() });
+        request.resource_id = Some(id.to_owned());
+        request.collection = collection;
+        self.add(caller, &request, call)?;
+        let source = self.cited(caller, id)?.ok_or_else(|| CitationError::NoResource(id.to_owned()))?;
+        Ok((source, mapped, known.is_none()))
+    }
+
+    /// The document at exactly this path.
+    fn at_path(&self, caller: &Caller, path: &str) -> Answer<Option<Source>> {
+        let found = self.catalog.named(caller.pass.scope(), None, path, 2)?;
+        Ok(found.into_iter().find(|found| found.path == path).map(super::present))
+    }
+
+    /// The map that was given, if it fits a resource of this extent with these names.
+    fn fitting_map(
+        &self,
+        caller: &Caller,
+        given: GivenMap,
+        extent: Extent,
+        names: &[String],
+        call: &CallContext,
+    ) -> Answer<Mapped> {
+        let (map, mut problems) = checked(given.nodes, &extent);
+        if problems.is_empty() {
+            problems = self.check_targets(caller, &map, &extent, names, call)?;
+        }
+        if !problems.is_empty() {
+            problems.truncate(MOST_PROBLEMS);
+            return Err(CitationError::BadMap { problems });
+        }
+        Ok(Mapped { about: given.about, ..Mapped::new(map, extent) })
     }
 
     fn keep_map(
         &self,
         caller: &Caller,
         source: &Source,
-        nodes: Vec<NodeJson>,
+        mapped: &Mapped,
         origin: &str,
-        call: &CallContext,
     ) -> Answer<GivenMapReply> {
-        let made = self.made_map(caller, source, call)?;
-        let (map, problems) = checked(nodes, &made);
-        if !problems.is_empty() {
-            return Err(CitationError::BadMap { problems });
-        }
-        let count = map.nodes.len();
-        let encoded = mapped::encode(&Mapped::new(map, made.extent.clone()));
-        let map = encoded.ok_or_else(|| bad("it cannot be kept"))?;
+        let map = mapped::encode(mapped).ok_or_else(|| bad("it cannot be kept"))?;
         let new = NewMap { source: source.version.hash, origin: origin.to_owned(), map };
         let (actor, scope) = (caller.pass.actor(), caller.pass.scope());
         let number = self.catalog.set_map(actor, scope, source.document.id, new, self.now())?;
         let number = number.ok_or_else(|| CitationError::NoResource(source.id()))?;
-        Ok(GivenMapReply { resource_id: source.id(), number, nodes: count })
+        Ok(GivenMapReply { resource_id: source.id(), number, nodes: mapped.map.nodes.len() })
     }
 
     /// The map that somebody gave a document, with the version that it fits.
@@ -150,7 +248,7 @@ impl Library {
                 }
                 let Some(mut mapped) = mapped::decode(&given.map) else {
                     return Err(Error::Unavailable {
-                        what: format!("the map that was given to '{}' is damaged", source.document.path),
+                        what: format!("the map that was given to '{}' is damaged", source.id()),
                         hint: "give it again, or run `shelf check`".into(),
                     }
                     .into());
@@ -188,15 +286,59 @@ fn parsed(json: &str) -> Answer<Value> {
     serde_json::from_str(json).map_err(|error| bad(&format!("it is not valid JSON: {error}")))
 }
 
-fn nodes_of(value: &Value) -> Answer<Vec<NodeJson>> {
-    let nodes =
-        if value.is_array() { value } else { value.get("nodes").ok_or_else(|| bad("it has no nodes"))? };
-    serde_json::from_value(nodes.clone()).map_err(|error| bad(&format!("its nodes cannot be read: {error}")))
+/// Whether an address with this name means the document.
+fn is_named(source: &Source, name: &str) -> bool {
+    source.id() == name || source.document.id.to_string() == name || source.version.hash.to_string() == name
+}
+
+/// The file that a map was made of: beside the map if it is there, otherwise where the path says.
+fn located(path: &str, folders: &[PathBuf]) -> PathBuf {
+    let beside = folders.iter().map(|folder| folder.join(path)).find(|file| file.is_file());
+    beside.and_then(|file| std::path::absolute(file).ok()).unwrap_or_else(|| PathBuf::from(path))
+}
+
+/// A map as it was given.
+struct GivenMap {
+    resource_id: Option<String>,
+    source_path: Option<String>,
+    source_hash: Option<Digest>,
+    is_virtual: bool,
+    about: About,
+    nodes: Vec<NodeJson>,
+}
+
+impl GivenMap {
+    fn read(mut value: Value) -> Answer<Self> {
+        let nodes = match &mut value {
+            Value::Array(nodes) => Value::Array(std::mem::take(nodes)),
+            map => map.get_mut("nodes").map(Value::take).ok_or_else(|| bad("it has no nodes"))?,
+        };
+        let nodes = serde_json::from_value(nodes)
+            .map_err(|error| bad(&format!("its nodes cannot be read: {error}")))?;
+        let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+        let hash = value.pointer("/metadata/source_hash").and_then(Value::as_str);
+        Ok(Self {
+            resource_id: text("resource_id"),
+            source_path: text("source_path"),
+            source_hash: hash.and_then(|hash| hash.parse().ok()),
+            is_virtual: text("type").as_deref() == Some(Modality::Virtual.name()),
+            about: about(&value),
+            nodes,
+        })
+    }
+}
+
+/// The title and what else a map says, without what the library itself knows of its document.
+fn about(value: &Value) -> About {
+    let title = value.get("title").and_then(Value::as_str).map(str::trim).filter(|title| !title.is_empty());
+    let mut metadata = value.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
+    metadata.retain(|name, _| !OWN_METADATA.contains(&name.as_str()));
+    About { title: title.map(|title| title.chars().take(TITLE_CHARS).collect()), metadata }
 }
 
 /// The map that nodes mean in a document, and all that is wrong with it.
-fn checked(nodes: Vec<NodeJson>, made: &Mapped) -> (Map, Vec<String>) {
-    let (mut map, mut problems) = wire::map_of(nodes, made.extent.modality());
+fn checked(nodes: Vec<NodeJson>, extent: &Extent) -> (Map, Vec<String>) {
+    let (mut map, mut problems) = wire::map_of(nodes, extent.modality());
     if map.nodes.is_empty() && problems.is_empty() {
         problems.push("it has no nodes".into());
     }
@@ -229,15 +371,20 @@ fn checked(nodes: Vec<NodeJson>, made: &Mapped) -> (Map, Vec<String>) {
         if depth >= MOST_DEPTH {
             wrong(format!("it is nested more than {MOST_DEPTH} levels deep"));
         }
+        let parent = node.parent.map(|parent| &map.nodes[parent as usize]);
+        if let Some(parent) = parent
+            && node.id.strip_prefix(&parent.id).is_none_or(|part| part.len() < 2 || !part.starts_with('.'))
+        {
+            wrong(format!("its id must be that of its parent '{}', a dot, and its own part", parent.id));
+        }
         let Location::Here(place) = &node.location else { continue };
-        let within = match made.extent.within(place) {
+        let within = match extent.within(place) {
             Ok(within) => within,
             Err(error) => {
                 wrong(error.to_string());
                 continue;
             }
         };
-        let parent = node.parent.map(|parent| &map.nodes[parent as usize]);
         if let Some(Location::Here(outer)) = parent.map(|parent| &parent.location)
             && !lies_within(outer, &within)
         {

@@ -1,6 +1,6 @@
 //! Makes the map of a content, once, and keeps it as derived data.
 
-use std::{path::Path, sync::Arc};
+use std::{io::Read, path::Path, sync::Arc};
 
 use shelf_base::CallContext;
 use shelf_index::DerivedKey;
@@ -16,11 +16,12 @@ use super::{
 };
 use crate::{
     Caller, Error, Library,
+    ingest::Source as OpenSource,
     readings::{EXTRACTED_BYTES, Origin},
 };
 
 /// Changes whenever another map is made of the same bytes.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Bytes of a text that is mapped at most.
 const TEXT_BYTES: u64 = 256 << 20;
 /// Bytes of a file with subtitles that are read.
@@ -36,14 +37,17 @@ pub(super) enum Sort {
 
 pub(super) fn sort_of(source: &Source) -> Answer<Sort> {
     let document = &source.document;
-    let mime = document.mime.as_str();
-    if document.is_text || shelf_reading::is_extracted(mime) {
+    sort_of_type(&document.path, &document.mime, document.is_text)
+}
+
+fn sort_of_type(path: &str, mime: &str, is_text: bool) -> Answer<Sort> {
+    if is_text || shelf_reading::is_extracted(mime) {
         return Ok(Sort::Text);
     }
     match mime.split('/').next() {
         Some("image") => Ok(Sort::Picture),
         Some("video" | "audio") => Ok(Sort::Recording),
-        _ => Err(CitationError::NotCitable { path: document.path.clone(), mime: document.mime.clone() }),
+        _ => Err(CitationError::NotCitable { path: path.to_owned(), mime: mime.to_owned() }),
     }
 }
 
@@ -130,14 +134,45 @@ impl Library {
         }
     }
 
+    /// How large the resource would be that a file makes, before it is added.
+    pub(super) fn extent_of_file(&self, caller: &Caller, path: &Path, call: &CallContext) -> Answer<Extent> {
+        let source = OpenSource::open(self, caller.file_access, path)?;
+        let name = path.display().to_string();
+        let reading = |error| CitationError::Engine(Error::reading(name.clone(), error));
+        if source.is_folder() {
+            return Err(CitationError::BadMap { problems: vec![format!("'{name}' is a folder")] });
+        }
+        let (file, facts) = source.open_file(&source.path).map_err(reading)?;
+        let mut bytes = Vec::new();
+        (&file).take(shelf_reading::SAMPLE as u64).read_to_end(&mut bytes).map_err(reading)?;
+        let shelf_reading::Detected { mime, is_text } = shelf_reading::detect(&name, &bytes);
+        match sort_of_type(&name, &mime, is_text)? {
+            Sort::Picture => Ok(Extent::Picture),
+            Sort::Recording => {
+                let failed = |error| CitationError::media(&name, error);
+                Ok(Extent::Recording(media::probe(&source.path, call).map_err(failed)?))
+            }
+            Sort::Text => {
+                let limit = if is_text { TEXT_BYTES } else { EXTRACTED_BYTES };
+                if facts.size > limit {
+                    let too_large = Unreadable::TooLarge { what: "bytes", limit };
+                    return Err(CitationError::unreadable(&name, too_large));
+                }
+                let _share = self.budget.take(facts.size, call)?;
+                (&file).take(limit).read_to_end(&mut bytes).map_err(reading)?;
+                match shelf_reading::text_of(&name, &mime, is_text, &bytes) {
+                    Ok(Some(text)) => Ok(extent_of(&text)),
+                    Ok(None) => Err(CitationError::NotCitable { path: name, mime }),
+                    Err(error) => Err(CitationError::unreadable(&name, error)),
+                }
+            }
+        }
+    }
+
     fn text_map(&self, source: &Source, call: &CallContext) -> Answer<Mapped> {
         self.with_text(source, call, |text| {
             let map = map::text_map(&source.document.path, &source.document.mime, text);
-            let extent = match text.pages.len() {
-                0 => Extent::Lines(map::line_count(&text.text)),
-                pages => Extent::Pages(pages as u32),
-            };
-            Ok(Mapped::new(map, extent))
+            Ok(Mapped::new(map, extent_of(text)))
         })
     }
 
@@ -212,6 +247,13 @@ impl Library {
             })?;
             Ok(())
         })
+    }
+}
+
+fn extent_of(text: &Text<'_>) -> Extent {
+    match text.pages.len() {
+        0 => Extent::Lines(map::line_count(&text.text)),
+        pages => Extent::Pages(pages as u32),
     }
 }
 

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use shelf_base::{
     Digest,
-    address::{Clip, Modality, Place, Seconds},
+    address::{Clip, Modality, Place, Region, Seconds},
     ids::DocumentId,
 };
 use shelf_reading::{
@@ -36,6 +36,8 @@ pub(super) enum Extent {
     Pages(u32),
     Picture,
     Recording(MediaFacts),
+    /// None of its own: every node leads to another resource.
+    Elsewhere,
 }
 
 impl Extent {
@@ -48,6 +50,7 @@ impl Extent {
                 Recording::Video => Modality::Video,
                 Recording::Audio => Modality::Audio,
             },
+            Self::Elsewhere => Modality::Virtual,
         }
     }
 
@@ -70,7 +73,10 @@ impl Extent {
                 }
                 None => Ok(Place::Document(Some(shelf_base::address::Pages::range(1, *count)?))),
             },
-            (Self::Picture, Place::Image(region)) => Ok(Place::Image(*region)),
+            (Self::Picture, Place::Image(Some(region))) => Ok(Place::Image(Some(*region))),
+            (Self::Picture, Place::Image(None)) => {
+                Ok(Place::Image(Some(Region::from_millionths([0, 0, 1_000_000, 1_000_000])?)))
+            }
             (Self::Recording(facts), Place::Video(clip) | Place::Audio(clip)) => {
                 let clip = clip_within(facts, *clip)?;
                 Ok(match facts.recording {
@@ -112,6 +118,17 @@ fn clip_within(facts: &MediaFacts, clip: Option<Clip>) -> Result<Clip, CitationE
     Ok(Clip::new(clip.start(), end)?)
 }
 
+/// What a map that was given says of its resource.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct About {
+    /// The title that it gives the resource.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What else it says; never what the library itself knows.
+    #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
+    pub metadata: serde_json::Map<String, serde_json::Value>,
+}
+
 /// A map that is ready to be used.
 #[derive(Debug)]
 pub(super) struct Mapped {
@@ -119,13 +136,15 @@ pub(super) struct Mapped {
     pub extent: Extent,
     /// Who gave it, and for which content; `None` for one that was made.
     pub given: Option<(String, Digest)>,
+    /// What it came with.
+    pub about: About,
     index: HashMap<String, u32>,
 }
 
 impl Mapped {
     pub(super) fn new(map: Map, extent: Extent) -> Self {
         let index = map.nodes.iter().enumerate().map(|(at, node)| (node.id.clone(), at as u32)).collect();
-        Self { map, extent, given: None, index }
+        Self { map, extent, given: None, about: About::default(), index }
     }
 
     pub(super) fn node(&self, id: &str) -> Option<&MapNode> {
@@ -199,6 +218,8 @@ impl MapCache {
 struct Kept {
     extent: KeptExtent,
     nodes: Vec<NodeJson>,
+    #[serde(default)]
+    about: About,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -216,6 +237,7 @@ enum KeptExtent {
         clock: u64,
         key_frames: Vec<u64>,
     },
+    Elsewhere,
 }
 
 pub(super) fn encode(mapped: &Mapped) -> Option<Vec<u8>> {
@@ -233,8 +255,10 @@ pub(super) fn encode(mapped: &Mapped) -> Option<Vec<u8>> {
             clock: facts.clock,
             key_frames: facts.key_frames.clone(),
         },
+        Extent::Elsewhere => KeptExtent::Elsewhere,
     };
-    let json = serde_json::to_vec(&Kept { extent, nodes: wire::tree_json(&mapped.map) }).ok()?;
+    let (nodes, about) = (wire::tree_json(&mapped.map), mapped.about.clone());
+    let json = serde_json::to_vec(&Kept { extent, nodes, about }).ok()?;
     zstd::bulk::compress(&json, 3).ok()
 }
 
@@ -265,7 +289,8 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Mapped> {
             clock,
             key_frames,
         }),
+        KeptExtent::Elsewhere => Extent::Elsewhere,
     };
     let (map, problems) = wire::map_of(kept.nodes, extent.modality());
-    problems.is_empty().then(|| Mapped::new(map, extent))
+    problems.is_empty().then(|| Mapped { about: kept.about, ..Mapped::new(map, extent) })
 }

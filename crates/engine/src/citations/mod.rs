@@ -9,9 +9,11 @@ mod check;
 mod error;
 mod evidence;
 mod given;
+mod lines;
 mod making;
 mod mapped;
 mod store;
+mod targets;
 mod wire;
 
 use std::sync::Arc;
@@ -33,7 +35,7 @@ use mapped::Mapped;
 pub(crate) use store::EvidenceStore;
 pub use wire::{LocationJson, NodeJson, location_json};
 
-use crate::{Caller, FileAccess, Library};
+use crate::{Caller, Error, FileAccess, Library};
 
 /// Resource ids that one call lists.
 pub const MOST_RESOURCES: usize = 100_000;
@@ -85,6 +87,8 @@ pub struct Structure {
     pub given: Option<(String, u32)>,
     /// Whether the document has other content by now.
     pub source_changed: bool,
+    /// What else the map says of the resource.
+    pub metadata: serde_json::Map<String, serde_json::Value>,
     /// When the mapped version was stored.
     pub created_at: Moment,
 }
@@ -121,12 +125,14 @@ impl Library {
     pub fn structure(&self, caller: &Caller, id: &str, call: &CallContext) -> Answer<Structure> {
         caller.must_read()?;
         let source = self.cited(caller, id)?.ok_or_else(|| CitationError::NoMap(id.to_owned()))?;
-        let opened = self.opened(caller, source, call)?;
+        let opened = self.opened(caller, source, call).map_err(|error| error.seen_by(caller))?;
         let Source { document, version } = &opened.source;
+        let about = &opened.mapped.about;
         Ok(Structure {
             resource_id: opened.source.id(),
             modality: opened.mapped.extent.modality(),
-            title: document.title.clone(),
+            title: about.title.clone().unwrap_or_else(|| document.title.clone()),
+            metadata: about.metadata.clone(),
             source_path: source_path(caller, document),
             nodes: wire::tree_json(&opened.mapped.map),
             source_hash: version.hash,
@@ -141,7 +147,7 @@ impl Library {
     pub fn node(&self, caller: &Caller, id: &str, node_id: &str, call: &CallContext) -> Answer<NodeReply> {
         caller.must_read()?;
         let source = self.cited(caller, id)?.ok_or_else(|| CitationError::NoResource(id.to_owned()))?;
-        let opened = self.opened(caller, source, call)?;
+        let opened = self.opened(caller, source, call).map_err(|error| error.seen_by(caller))?;
         let map = &opened.mapped.map;
         let node = opened.mapped.node(node_id).ok_or_else(|| CitationError::NoNode(node_id.to_owned()))?;
         let children = node.children.iter().filter_map(|child| map.nodes.get(*child as usize));
@@ -151,12 +157,28 @@ impl Library {
         })
     }
 
-    /// Gives a document a resource id.
+    /// Gives a document a resource id. One that it has stays: addresses name it.
     pub fn name_resource(&self, caller: &Caller, document: DocumentId, resource_id: &str) -> Answer<bool> {
         caller.must_write()?;
         crate::validate::resource_id(resource_id)?;
         let (actor, scope) = (caller.pass.actor(), caller.pass.scope());
+        if let Some(known) = self.catalog.document(scope, document)? {
+            self.keeps_its_name(&known, resource_id)?;
+        }
         Ok(self.catalog.name_resource(actor, scope, document, resource_id, self.now())?)
+    }
+
+    /// Fails for a document that has another resource id.
+    pub(crate) fn keeps_its_name(&self, document: &Document, resource_id: &str) -> crate::Result<()> {
+        match document.resource_id.as_deref() {
+            Some(present) if present != resource_id => Err(Error::invalid(
+                "resource_id",
+                format!(
+                    "must be '{present}': the document is cited by this ID, and addresses with it would break"
+                ),
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// The resource id that a document has, or one that it can be given: the stem of its file's name, made safe and
@@ -231,12 +253,16 @@ fn present(document: Document) -> Source {
 
 /// Where a document came from, as the caller may see it: paths of the server's own files are not shown over HTTP.
 fn source_path(caller: &Caller, document: &Document) -> String {
+    visible_path(caller, &document.path)
+}
+
+fn visible_path(caller: &Caller, path: &str) -> String {
     match caller.file_access {
-        FileAccess::OperatingSystem => document.path.clone(),
-        FileAccess::Configured if document.path.starts_with('/') => {
-            document.path.rsplit('/').next().unwrap_or_default().to_owned()
+        FileAccess::OperatingSystem => path.to_owned(),
+        FileAccess::Configured if path.starts_with('/') => {
+            path.rsplit('/').next().unwrap_or_default().to_owned()
         }
-        FileAccess::Configured => document.path.clone(),
+        FileAccess::Configured => path.to_owned(),
     }
 }
 

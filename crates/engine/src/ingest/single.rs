@@ -84,6 +84,12 @@ impl Library {
         call: &CallContext,
     ) -> Result<AddReply> {
         let path = file.path.clone();
+        if let Some(id) = &options.resource_id {
+            let known = self.catalog.named(caller.pass.scope(), Some(&options.name), &path, 2)?;
+            if let Some(known) = known.iter().find(|known| known.path == path) {
+                self.keeps_its_name(known, id)?;
+            }
+        }
         let draft = AddDraft { actor: caller.pass.actor(), options, file, beside };
         let added = self.commit(draft, call)?;
         let (mut files_added, mut files_updated, mut files_unchanged) = (0, 0, 0);

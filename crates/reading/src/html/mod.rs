@@ -9,6 +9,7 @@ mod tags;
 mod writer;
 
 pub(crate) use links::{inline_links, links};
+pub(crate) use tags::resolve as resolved;
 use tags::{Tags, Token};
 use writer::{Gap, Writer};
 

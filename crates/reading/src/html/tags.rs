@@ -188,7 +188,8 @@ pub(super) fn attribute(tag: &str, wanted: &str) -> Option<String> {
 /// Maximum length of the name of a reference.
 const LONGEST: usize = 32;
 
-fn resolve(text: &str) -> Cow<'_, str> {
+/// The text with the meaning of its references, such as `&amp;`.
+pub(crate) fn resolve(text: &str) -> Cow<'_, str> {
     let Some(first) = text.find('&') else { return text.into() };
     let mut resolved = String::with_capacity(text.len());
     resolved.push_str(&text[..first]);

@@ -13,19 +13,21 @@ fn heading(level: usize, title: &str, first: u32, heading: u32) -> Mark {
 /// Markdown, by the same scan that keeps passages from crossing headings.
 pub(super) fn markdown(text: &str, lines: &TextLines<'_>) -> Vec<Mark> {
     let outline = Outline::of(text, crate::Markup::Markdown);
-    let mark = |start: &u32| {
-        let first = lines.line_of(*start);
-        let line = lines.line(first).trim();
-        let level = line.bytes().take_while(|byte| *byte == b'#').count();
-        if level > 0 {
-            let title = line[level..].trim();
-            let closed = title.trim_end_matches('#');
-            let title = if closed.is_empty() || closed.ends_with([' ', '\t']) { closed } else { title };
-            return heading(level, title, first, 1);
-        }
-        underlined(lines, first)
-    };
-    outline.headings().iter().map(mark).collect()
+    let marks = outline.headings().iter().map(|start| heading_at(lines, *start));
+    marks.map(|mark| Mark { title: crate::html::resolved(&mark.title).into_owned(), ..mark }).collect()
+}
+
+fn heading_at(lines: &TextLines<'_>, start: u32) -> Mark {
+    let first = lines.line_of(start);
+    let line = lines.line(first).trim();
+    let level = line.bytes().take_while(|byte| *byte == b'#').count();
+    if level > 0 {
+        let title = line[level..].trim();
+        let closed = title.trim_end_matches('#');
+        let title = if closed.is_empty() || closed.ends_with([' ', '\t']) { closed } else { title };
+        return heading(level, title, first, 1);
+    }
+    underlined(lines, first)
 }
 
 /// A heading of one or more lines above a row of `=` or `-`.

@@ -63,6 +63,14 @@ fn markdown_by_headings() {
 }
 
 #[test]
+fn headings_of_markdown_that_are_none() {
+    let text = "+++\n# no\ntitle = 1\n+++\n# R&amp;D\n\n<!--\n# no\n-->\n## Two\n";
+    let map = map_of("a.md", "text/markdown", text);
+    assert_eq!(shown(&map), ["r_d 5-10", "r_d.two 10"]);
+    assert_eq!(map.nodes[0].title, "R&D");
+}
+
+#[test]
 fn other_markup_languages() {
     let rst = "=====\nTitle\n=====\n\nPart\n----\ntext\n\nSub\n~~~\n\nOther\n-----\nlist::\n\n   x\n";
     assert_eq!(

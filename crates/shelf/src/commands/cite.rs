@@ -148,16 +148,20 @@ fn count(node: &Value) -> usize {
 
 /// A location in a few characters.
 fn place_of(location: &Value) -> String {
-    let numbers = |name: &str, separator: &str| {
-        let list = location[name].as_array()?;
-        let mut parts: Vec<String> = list.iter().map(Value::to_string).collect();
-        parts.dedup();
-        Some(parts.join(separator))
+    let numbers = |name: &str| -> Option<Vec<String>> {
+        Some(location[name].as_array()?.iter().map(Value::to_string).collect())
     };
-    numbers("lines", "-")
+    // Two numbers are a range, which may be one of a single line or page; more pages are a list.
+    let range = |name: &str| {
+        let mut numbers = numbers(name)?;
+        let separator = if numbers.len() > 2 { "," } else { "-" };
+        numbers.dedup();
+        Some(numbers.join(separator))
+    };
+    range("lines")
         .map(|lines| format!("lines {lines}"))
-        .or_else(|| numbers("pages", "-").map(|pages| format!("pages {pages}")))
-        .or_else(|| numbers("bbox", ",").map(|bbox| format!("bbox {bbox}")))
+        .or_else(|| range("pages").map(|pages| format!("pages {pages}")))
+        .or_else(|| numbers("bbox").map(|bbox| format!("bbox {}", bbox.join(","))))
         .or_else(|| location["start"].as_f64().map(|start| format!("{start}-{} s", location["end"])))
         .unwrap_or_else(|| text(location, "virtual_address"))
 }
@@ -294,15 +298,10 @@ fn check(files: &[PathBuf], library: &Library, output: &Output) -> Outcome {
 
 pub(super) fn import(folder: &Path, library: &Library, output: &Output) -> Outcome {
     let call = progress::call(output);
-    let entries = fs::read_dir(folder).map_err(|error| {
-        CliError::new(Kind::of_io(&error), format!("cannot read {}: {}", folder.display(), reason(&error)))
-    })?;
-    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    files.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
-    files.sort();
+    let Maps { files, folders } = Maps::below(folder)?;
     let (mut replies, mut failed) = (Vec::new(), 0);
     for file in &files {
-        match library.import_map(&Caller::owner(), &read_text(file)?, &call) {
+        match library.import_map(&Caller::owner(), &read_text(file)?, &folders, &call) {
             Ok(imported) => {
                 let kept = &imported.kept;
                 if imported.hash_differs {
@@ -349,6 +348,39 @@ pub(super) fn import(folder: &Path, library: &Library, output: &Output) -> Outco
     }
 }
 
+/// The maps of a folder, and where their sources may be.
+struct Maps {
+    files: Vec<PathBuf>,
+    folders: Vec<PathBuf>,
+}
+
+impl Maps {
+    /// The maps in a folder, or in `.resource_maps` below it.
+    fn below(folder: &Path) -> Outcome<Self> {
+        let inner = folder.join(".resource_maps");
+        let place = if inner.is_dir() { &inner } else { folder };
+        let cannot_read = |error: std::io::Error| {
+            CliError::new(Kind::of_io(&error), format!("cannot read {}: {error}", place.display()))
+        };
+        let entries = fs::read_dir(place).map_err(cannot_read)?;
+        let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        files.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+        if files.is_empty() {
+            let message = format!("there are no maps in {}", place.display());
+            let hint = "name the folder .resource_maps, which holds one .json file per resource, or the one above it";
+            return Err(CliError::new(Kind::NotFound, message).hint(hint));
+        }
+        // What leads to other resources comes after them.
+        files.sort_by_cached_key(|file| {
+            let leads_on = fs::read_to_string(file).is_ok_and(|map| map.contains("\"virtual_address\""));
+            (leads_on, file.clone())
+        });
+        let place = std::path::absolute(place).map_err(cannot_read)?;
+        let folders = place.parent().into_iter().chain([place.as_path()]).map(Path::to_owned).collect();
+        Ok(Self { files, folders })
+    }
+}
+
 fn export(command: &Export, library: &Library, output: &Output) -> Outcome {
     let call = progress::call(output);
     let resources: Vec<String> = match &command.resource {
@@ -361,6 +393,10 @@ fn export(command: &Export, library: &Library, output: &Output) -> Outcome {
             drop(call);
             return output.print_json(&map);
         };
+        if map["nodes"].as_array().is_none_or(Vec::is_empty) {
+            output.say(Tone::Warning, &format!("{resource} is left out: it has no nodes"));
+            continue;
+        }
         fs::create_dir_all(folder)?;
         let path = folder.join(format!("{}.json", text(&map, "resource_id")));
         let json = serde_json::to_string_pretty(&map).map_err(|error| anyhow::anyhow!(error))?;

@@ -77,6 +77,61 @@ fn resources_are_added_shown_checked_and_moved() {
     assert_sound(&other);
 }
 
+#[test]
+fn maps_of_a_project_are_imported_and_ids_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("library");
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let guide = write("project/docs/guide.md", "# Guide\n\nText.\n");
+    let node =
+        |id: &str, location: Value| json!({ "id": id, "title": id, "type": "section", "location": location });
+    let lines = json!({ "modality": "text", "lines": [1, 3] });
+    let map = |id: &str| json!({ "resource_id": id, "type": "text", "source_path": "docs/guide.md", "nodes": [node("all", lines.clone())] });
+    let elsewhere = json!({ "modality": "virtual", "virtual_address": "virtual://guide#all" });
+    let tour = json!({ "resource_id": "a_tour", "type": "virtual", "source_path": "", "nodes": [node("stop", elsewhere)] });
+    write("project/.resource_maps/a_tour.json", &tour.to_string());
+    write("project/.resource_maps/guide.json", &map("guide").to_string());
+    write("project/.resource_maps/guide_2.json", &map("guide_2").to_string());
+    let project = folder.path().join("project");
+    let (code, out, err) = shelf(&library, &["cite", "import", project.to_str().unwrap()]);
+    assert_eq!((code, out.as_str()), (1, "guide  1 nodes\na_tour  1 nodes\n"), "{err}");
+    assert!(
+        err.contains("guide_2.json: its document") && err.contains("1 of 3 maps were not imported"),
+        "{err}"
+    );
+    assert_eq!(shelf(&library, &["cite", "list"]).1, "a_tour\nguide\n");
+    assert_eq!(shelf(&library, &["cite", "show", "virtual://a_tour#stop"]).0, 0);
+    fs::create_dir(folder.path().join("empty")).unwrap();
+    let empty = folder.path().join("empty");
+    for command in [["cite", "import"], ["import", "citekit"]] {
+        let (code, _, err) = shelf(&library, &[command[0], command[1], empty.to_str().unwrap()]);
+        assert!(code != 0 && err.contains(&format!("there are no maps in {}", empty.display())), "{err}");
+    }
+    // A file keeps the id by which it is cited.
+    let (code, _, err) = shelf(&library, &["cite", "add", &guide, "--id", "two"]);
+    assert!(code != 0 && err.contains("resource_id must be 'guide'"), "{err}");
+    // What has no nodes is not exported; a picture is shown with all four corners.
+    let nothing = write("nothing.md", "");
+    let picture = write("pic.png", "\u{89}");
+    fs::write(&picture, b"\x89PNG\r\n\x1a\n and nothing else").unwrap();
+    let (_, out, err) = shelf(&library, &["cite", "add", &nothing, &picture]);
+    assert!(out.contains("  image  bbox 0.0,0.0,1.0,1.0  Image"), "{out}{err}");
+    let maps = folder.path().join("maps");
+    let (code, out, err) = shelf(&library, &["cite", "export", "-o", maps.to_str().unwrap()]);
+    assert_eq!((code, out.lines().count()), (0, 3), "{out}{err}");
+    assert!(err.contains("nothing is left out"), "{err}");
+    let other = folder.path().join("other");
+    let (code, out, err) = shelf(&other, &["cite", "import", maps.to_str().unwrap()]);
+    assert_eq!((code, out.lines().count()), (0, 3), "{out}{err}");
+    assert_sound(&library);
+    assert_sound(&other);
+}
+
 /// Calls that wait for another program give their slot to others, and are refused when too many wait.
 #[test]
 fn other_calls_go_on_while_recordings_wait_for_ffmpeg() {

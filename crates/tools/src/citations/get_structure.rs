@@ -28,10 +28,9 @@ pub(crate) const TOOL: Tool = Tool {
     run: |context, arguments| {
         let Arguments { resource_id } = arguments::read(arguments)?;
         let found = context.library.structure(context.caller, &resource_id, context.call)?;
-        let mut metadata = json!({
-            "source_hash": found.source_hash.to_string(),
-            "source_size": found.source_size,
-        });
+        let mut metadata = Value::Object(found.metadata);
+        metadata["source_hash"] = json!(found.source_hash.to_string());
+        metadata["source_size"] = json!(found.source_size);
         if let Some((origin, number)) = found.given {
             metadata["map_origin"] = json!(origin);
             metadata["map_version"] = json!(number);
