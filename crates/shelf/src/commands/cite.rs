@@ -360,7 +360,7 @@ impl Maps {
         let inner = folder.join(".resource_maps");
         let place = if inner.is_dir() { &inner } else { folder };
         let cannot_read = |error: std::io::Error| {
-            CliError::new(Kind::of_io(&error), format!("cannot read {}: {error}", place.display()))
+            CliError::new(Kind::of_io(&error), format!("cannot read {}: {}", place.display(), reason(&error)))
         };
         let entries = fs::read_dir(place).map_err(cannot_read)?;
         let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
