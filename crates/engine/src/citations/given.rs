@@ -210,7 +210,9 @@ impl Library {
             problems.truncate(MOST_PROBLEMS);
             return Err(CitationError::BadMap { problems });
         }
-        Ok(Mapped { about: given.about, ..Mapped::new(map, extent) })
+        let mut mapped = Mapped::new(map, extent);
+        mapped.about = given.about;
+        Ok(mapped)
     }
 
     fn keep_map(
