@@ -41,7 +41,7 @@ impl Spelling {
             width: body.find(line_end).unwrap_or(0),
             has_carriage_returns,
             ends: (rest.len() - body.len()) / line_end.len(),
-            is_unpadded: compact.len() % 4 != 0,
+            is_unpadded: !compact.len().is_multiple_of(4),
         };
         let decoded =
             if spelling.is_unpadded { STANDARD_NO_PAD.decode(&compact) } else { STANDARD.decode(&compact) };
