@@ -79,8 +79,8 @@ async fn one(parts: &Parts, message: &RawValue, next: Next, room: usize) -> Opti
 
 /// The reply at the end of a stream of events, whose notifications have no place in a batch.
 fn last_reply(events: &str) -> Option<String> {
-    let data = events.lines().filter_map(|line| line.strip_prefix("data:").map(str::trim));
-    data.rev().find(|data| is_reply(data)).map(str::to_owned)
+    let mut data = events.lines().filter_map(|line| line.strip_prefix("data:").map(str::trim));
+    data.rfind(|data| is_reply(data)).map(str::to_owned)
 }
 
 fn is_reply(text: &str) -> bool {

@@ -243,7 +243,7 @@ fn targets_that_meet_are_told_and_a_preview_agrees() {
 fn a_folder_that_is_reached_through_a_link_is_restored_whole() {
     let library = TestLibrary::new();
     library.write("real/a.txt", "a");
-    std::os::unix::fs::symlink(library.path("real"), library.path("link")).unwrap();
+    symlink(library.path("real"), library.path("link")).unwrap();
     let added = library.ok("add", json!({ "path": library.path("link") }));
     assert_eq!((&added["files_added"], &added["links"]), (&json!(1), &json!(0)), "{added}");
     let restored = library.ok(
