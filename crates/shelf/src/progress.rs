@@ -1,7 +1,7 @@
 //! Progress bars, and Ctrl-C to cancel the work rather than kill the process.
 
 use std::{
-    io::IsTerminal,
+    io::{IsTerminal, Write},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -70,7 +70,7 @@ fn cancel_on_interrupt(call: CallContext) {
         let Ok(runtime) = runtime else { return };
         while runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
             if call.check().is_err() || IS_ASKING.load(Ordering::SeqCst) {
-                eprintln!();
+                let _ = writeln!(std::io::stderr());
                 std::process::exit(INTERRUPTED);
             }
             call.cancel();

@@ -1,5 +1,7 @@
 //! What is said when the command line cannot be understood.
 
+use std::io::Write;
+
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use serde_json::json;
 use shelf_base::Kind;
@@ -28,7 +30,8 @@ pub(super) fn exit(mut error: Error) -> ! {
     let text = error.render().to_string();
     let (message, hints) = in_parts(&text);
     let row = Kind::Invalid.row();
-    eprintln!("{}", json!({ "error": { "code": row.code, "message": message, "hints": hints } }));
+    let whole = json!({ "error": { "code": row.code, "message": message, "hints": hints } });
+    let _ = writeln!(std::io::stderr(), "{whole}");
     std::process::exit(error.exit_code());
 }
 
