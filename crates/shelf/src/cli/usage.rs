@@ -30,8 +30,8 @@ pub(super) fn exit(mut error: Error) -> ! {
     let text = error.render().to_string();
     let (message, hints) = in_parts(&text);
     let row = Kind::Invalid.row();
-    let value = json!({ "error": { "code": row.code, "message": message, "hints": hints } });
-    let _ = writeln!(std::io::stderr(), "{value}");
+    let whole = json!({ "error": { "code": row.code, "message": message, "hints": hints } });
+    let _ = writeln!(std::io::stderr(), "{whole}");
     std::process::exit(error.exit_code());
 }
 
