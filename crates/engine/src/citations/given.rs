@@ -373,12 +373,8 @@ fn checked(nodes: Vec<NodeJson>, extent: &Extent) -> (Map, Vec<String>) {
         if depth >= MOST_DEPTH {
             wrong(format!("it is nested more than {MOST_DEPTH} levels deep"));
         }
+        // Ids of our own maps begin with their parent's; those of people and models need only be different.
         let parent = node.parent.map(|parent| &map.nodes[parent as usize]);
-        if let Some(parent) = parent
-            && node.id.strip_prefix(&parent.id).is_none_or(|part| part.len() < 2 || !part.starts_with('.'))
-        {
-            wrong(format!("its id must be that of its parent '{}', a dot, and its own part", parent.id));
-        }
         let Location::Here(place) = &node.location else { continue };
         let within = match extent.within(place) {
             Ok(within) => within,

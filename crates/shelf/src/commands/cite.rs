@@ -299,9 +299,13 @@ fn check(files: &[PathBuf], library: &Library, output: &Output) -> Outcome {
 pub(super) fn import(folder: &Path, library: &Library, output: &Output) -> Outcome {
     let call = progress::call(output);
     let Maps { files, folders } = Maps::below(folder)?;
+    let texts = files.iter().map(|file| Ok((file, read_text(file)?))).collect::<Outcome<Vec<_>>>()?;
+    // Nodes that lead to other resources come after those.
+    let (leading, plain): (Vec<_>, Vec<_>) =
+        texts.into_iter().partition(|(_, text)| text.contains("\"virtual_address\""));
     let (mut replies, mut failed) = (Vec::new(), 0);
-    for file in &files {
-        match library.import_map(&Caller::owner(), &read_text(file)?, &folders, &call) {
+    for (file, text) in plain.into_iter().chain(leading) {
+        match library.import_map(&Caller::owner(), &text, &folders, &call) {
             Ok(imported) => {
                 let kept = &imported.kept;
                 if imported.hash_differs {
