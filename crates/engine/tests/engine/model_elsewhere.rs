@@ -94,7 +94,7 @@ fn a_collection_remembers_its_model_and_falls_back_to_the_built_in_one() {
     add(&library, "one", "xxxx is all there is");
     add(&library, "two", "zzzz is all there is");
     add(&library, "three", "yyyy is all there is");
-    let (_, model, note) = search(&library, "zz");
+    let (_, model, note) = search(&library, "there is all");
     assert_eq!((model.as_str(), note), ("shelf-static-384-1", None), "not asked for yet");
     assert_eq!(server.asked.load(Ordering::Relaxed), 0);
 

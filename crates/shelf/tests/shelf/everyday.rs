@@ -407,7 +407,7 @@ fn commands_say_what_they_did_and_what_they_did_not() {
     check(&restore, 0, &["--overwrite"]);
     check(&["gc", "--plan"], 0, &["0 packs would be deleted"]);
     check(&["graph", "a.tx"], 4, &["did you mean"]);
-    check(&["graph", "a.txt", "--relation", "NOPE"], 2, &["--relation must be one of"]);
+    check(&["graph", "a.txt", "--relation", "NOPE"], 2, &["--relation 'NOPE' must be one of"]);
     check(&["update", "a.txt", "-c", "oter", "--tag", "x"], 4, &["hint"]);
     check(&["delete", "a.txt", "-c", "oter"], 4, &["did you mean other?"]);
     check(&["cite", "show", "nothing"], 4, &["shelf cite list"]);
