@@ -77,6 +77,7 @@ pub(super) fn revive(
     if other.exists(params![place.row, path])? {
         return Err(Error::ContentChanged { current: None });
     }
+    books::must_have_room(turn, &place, &[&path])?;
     // An id that another document has by now stays with that one.
     let resource_id = match &resource_id {
         Some(own) => match claim_resource_id(turn, &place, own, Some(row)) {
