@@ -66,7 +66,13 @@ pub(super) fn revive(
     let mut query = turn.connection.prepare_cached(&find)?;
     let found = collect(query.query(&conditions.parameters())?, |row| {
         let resource_id: Option<String> = row.get(4)?;
-        Ok((row.get::<i64>(0)?, row.get(1)?, digest(row, 2)?, rows::collection_id(row, 3)?, resource_id))
+        Ok((
+            row.get::<i64>(0)?,
+            row.get::<String>(1)?,
+            digest(row, 2)?,
+            rows::collection_id(row, 3)?,
+            resource_id,
+        ))
     })?;
     let Some((row, path, hash, collection, resource_id)) = found.into_iter().next() else { return Ok(None) };
     books::must_be_open(turn, "SELECT collection FROM documents WHERE id = ?1", row)?;
