@@ -69,7 +69,10 @@ impl Samples {
             for (name, samples) in NAMES.iter().zip(samples) {
                 report.samples(&what, name, unit, samples, Target::None);
             }
-            report.single(&format!("{what}, now / before"), "ratio", "times", ratio, Target::None);
+            // Processor time is counted in ticks, of which a quick call may take none.
+            if ratio.is_finite() {
+                report.single(&format!("{what}, now / before"), "ratio", "times", ratio, Target::None);
+            }
         }
     }
 }
