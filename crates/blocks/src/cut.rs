@@ -8,7 +8,7 @@ use std::io::Read;
 use fastcdc::v2020;
 use shelf_base::{Digest, DigestWriter};
 
-use crate::{BlockId, BlockRef, Error, Manifest};
+use crate::{BlockId, BlockRef, Error, Manifest, Piece};
 
 /// The minimum block length; only the last block of a blob may be shorter.
 pub const MIN: usize = 4 * 1_024;
@@ -31,51 +31,34 @@ pub struct Cut {
     pub manifest: Manifest,
 }
 
-/// Block length limits.
-#[derive(Clone, Copy, Debug)]
-struct Sizes {
-    min: usize,
-    average: usize,
-    max: usize,
-}
-
-const USUAL: Sizes = Sizes { min: MIN, average: AVERAGE, max: MAX };
-/// For lists of many small records of which only a few change: short blocks, so that most of them stay the same.
-const FINE: Sizes = Sizes { min: 512, average: 2 * 1_024, max: 8 * 1_024 };
-
 /// Returns the end of the first block of `bytes`.
-fn first_cut(bytes: &[u8], sizes: Sizes) -> usize {
-    let Sizes { min, average, max } = sizes;
-    if bytes.len() <= min {
+fn first_cut(bytes: &[u8]) -> usize {
+    if bytes.len() <= MIN {
         return bytes.len();
     }
-    let (short, long) = v2020::select_masks(average, v2020::Normalization::Level1);
-    v2020::cut(bytes, min, average, max, short, long, short << 1, long << 1).1
+    let (short, long) = v2020::select_masks(AVERAGE, v2020::Normalization::Level1);
+    v2020::cut(bytes, MIN, AVERAGE, MAX, short, long, short << 1, long << 1).1
 }
 
 /// Cuts bytes that are in memory and passes each block to `take`.
 pub fn slice<E>(bytes: &[u8], take: impl FnMut(BlockRef, &[u8]) -> Result<(), E>) -> Result<Cut, E> {
-    slice_by(bytes, USUAL, take)
+    let manifest = blocks(bytes, take)?;
+    Ok(Cut { hash: Digest::of(bytes), size: bytes.len() as u64, manifest })
 }
 
-/// Cuts a list of small records into short blocks.
-pub fn records<E>(bytes: &[u8], take: impl FnMut(BlockRef, &[u8]) -> Result<(), E>) -> Result<Cut, E> {
-    slice_by(bytes, FINE, take)
-}
-
-fn slice_by<E>(
+/// The same without the hash of all.
+pub(crate) fn blocks<E>(
     bytes: &[u8],
-    sizes: Sizes,
     mut take: impl FnMut(BlockRef, &[u8]) -> Result<(), E>,
-) -> Result<Cut, E> {
+) -> Result<Manifest, E> {
     let mut manifest = Manifest::default();
     let mut rest = bytes;
     while !rest.is_empty() {
-        let (block, after) = rest.split_at(first_cut(rest, sizes));
+        let (block, after) = rest.split_at(first_cut(rest));
         take_block(&mut manifest, block, &mut take)?;
         rest = after;
     }
-    Ok(Cut { hash: Digest::of(bytes), size: bytes.len() as u64, manifest })
+    Ok(manifest)
 }
 
 /// Cuts a stream of any length using a few megabytes of memory; the cuts are the same as those of [`slice()`].
@@ -103,7 +86,7 @@ pub fn stream<E: From<Error>>(
         let mut start = 0;
         // A cut is final only if the window held a maximum-length block or the end of the stream.
         while start < filled && (at_end || filled - start >= MAX) {
-            let end = start + first_cut(&window[start..filled], USUAL);
+            let end = start + first_cut(&window[start..filled]);
             take_block(&mut manifest, &window[start..end], &mut take)?;
             start = end;
         }
@@ -122,6 +105,6 @@ fn take_block<E>(
 ) -> Result<(), E> {
     let reference = BlockRef { id: BlockId::of(block), length: block.len() as u32 };
     take(reference, block)?;
-    manifest.blocks.push(reference);
+    manifest.pieces.push(Piece::whole(reference));
     Ok(())
 }

@@ -1,14 +1,16 @@
 //! Compression dictionaries: what the documents of a batch have in common, stored in each of its packs.
 //!
-//! A dictionary is raw content: excerpts from the first documents of a batch, used as a prefix when compressing a
-//! frame. It is not trained: training would cost more processor time than a write can spare, to save 2 % of space.
+//! A dictionary is raw content, used as a prefix when compressing a frame: excerpts from the first documents of a batch, or,
+//! where much is written at once, what zstd finds most useful in samples of all of it. Choosing takes some 40 ms of processor
+//! time and saves 3 % of space.
 
 use std::{io, sync::Arc};
 
 use zstd::{bulk::Compressor, zstd_safe::CParameter};
 
-/// Approximate size of a dictionary in bytes. Doubling it would save 1 % of space but exceed the L1 cache.
-const LENGTH: usize = 32 * 1_024;
+/// Approximate size of a dictionary in bytes. Half of it takes 1 % more space, twice as much saves another 1 % but is stored
+/// twice in every pack, which a small pack does not make up for.
+const LENGTH: usize = 64 * 1_024;
 /// The size of a wide dictionary: the part of a large document that its later parts are compressed with.
 pub(crate) const WIDE: usize = 512 * 1_024;
 const LEVEL: i32 = 3;
@@ -32,6 +34,17 @@ impl Dictionary {
             raw.extend_from_slice(&text[start..start + share]);
         }
         Self::from_raw(raw)
+    }
+
+    /// What is most useful in samples of what will be compressed; `None` if zstd cannot tell.
+    pub(crate) fn chosen(samples: &[Vec<u8>]) -> io::Result<Option<Self>> {
+        let sizes: Vec<usize> = samples.iter().map(Vec::len).collect();
+        let Ok(mut trained) = zstd::dict::from_continuous(&samples.concat(), &sizes, LENGTH) else {
+            return Ok(None);
+        };
+        // Readers use dictionaries as plain content. The few tables after the number do no harm there.
+        trained.drain(..TRAINED.len());
+        Self::from_raw(trained).map(Some)
     }
 
     /// A dictionary of exactly these bytes.
@@ -65,7 +78,7 @@ mod tests {
         let texts = [vec![b'a'; 60_000], vec![b'b'; 30_000], vec![b'c'; 6_000]];
         let dictionary = Dictionary::of(texts.iter().map(Vec::as_slice)).unwrap();
         let count = |letter: u8| dictionary.raw().iter().filter(|byte| **byte == letter).count();
-        assert_eq!((count(b'a'), count(b'b'), count(b'c')), (20_480, 10_240, 2_048));
+        assert_eq!((count(b'a'), count(b'b'), count(b'c')), (40_960, 20_480, 4_096));
     }
 
     #[test]

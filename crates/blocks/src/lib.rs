@@ -22,6 +22,7 @@ mod loose;
 mod manifest;
 pub mod objects;
 pub mod pack;
+pub mod patch;
 mod presence;
 mod reader;
 mod store;
@@ -29,7 +30,7 @@ mod writing;
 
 pub use error::Error;
 pub use loose::Loose;
-pub use manifest::{BlockId, BlockRef, Manifest};
+pub use manifest::{BlockId, BlockRef, Manifest, Piece};
 pub use presence::{Presence, Trust};
 pub use reader::{Place, Reader};
 pub use store::{Problem, Store, Usage};

@@ -1,6 +1,6 @@
 //! The list of blocks that make up one blob.
 
-use std::fmt;
+use std::{collections::HashMap, fmt};
 
 use shelf_base::hex;
 
@@ -45,7 +45,7 @@ impl fmt::Debug for BlockId {
     }
 }
 
-/// One block of a blob and its length.
+/// A block and its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockRef {
     /// The block's id.
@@ -54,50 +54,158 @@ pub struct BlockRef {
     pub length: u32,
 }
 
-/// The blocks of a blob, in order.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Manifest {
-    /// The blocks.
-    pub blocks: Vec<BlockRef>,
+/// A part of a block, most often all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Piece {
+    /// The block.
+    pub block: BlockRef,
+    /// Where in the block the part begins.
+    pub from: u32,
+    /// The length of the part in bytes.
+    pub length: u32,
 }
 
-const VERSION: u8 = 1;
-const ENTRY: usize = 36;
+impl Piece {
+    /// All of a block.
+    pub const fn whole(block: BlockRef) -> Self {
+        Self { block, from: 0, length: block.length }
+    }
+
+    /// Whether it is all of its block.
+    pub const fn is_whole(&self) -> bool {
+        self.length == self.block.length
+    }
+
+    /// The part of the block's bytes.
+    pub fn of<'b>(&self, block: &'b [u8]) -> Result<&'b [u8], Error> {
+        let part = block.get(self.from as usize..).and_then(|rest| rest.get(..self.length as usize));
+        part.ok_or_else(|| {
+            Error::damaged("a manifest", format!("block {} is shorter than it says", self.block.id))
+        })
+    }
+}
+
+/// What a blob consists of: blocks and parts of blocks, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Manifest {
+    /// The blocks and parts of blocks.
+    pub pieces: Vec<Piece>,
+}
+
+/// The version in which every piece is a whole block.
+const WHOLE: u8 = 1;
+/// The version in which a piece may be a part of a block.
+const PARTS: u8 = 2;
+const BLOCK: usize = 36;
 
 impl Manifest {
     /// The length of the blob.
     pub fn size(&self) -> u64 {
-        self.blocks.iter().map(|block| u64::from(block.length)).sum()
+        self.pieces.iter().map(|piece| u64::from(piece.length)).sum()
     }
 
-    /// Encodes the manifest: one version byte, then 36 bytes per block.
+    /// The blocks that are needed; a block occurs as often as the blob contains it.
+    pub fn blocks(&self) -> impl Iterator<Item = BlockRef> {
+        self.pieces.iter().map(|piece| piece.block)
+    }
+
+    /// Encodes the manifest. `FORMAT.md` has the bytes.
     pub fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(1 + self.blocks.len() * ENTRY);
-        bytes.push(VERSION);
-        for block in &self.blocks {
-            bytes.extend_from_slice(block.id.as_bytes());
-            bytes.extend_from_slice(&block.length.to_le_bytes());
+        if !self.pieces.iter().all(Piece::is_whole) {
+            return self.encode_parts();
         }
+        let mut bytes = Vec::with_capacity(1 + self.pieces.len() * BLOCK);
+        bytes.push(WHOLE);
+        self.blocks().for_each(|block| push_block(&mut bytes, &block));
+        bytes
+    }
+
+    fn encode_parts(&self) -> Vec<u8> {
+        let mut places: HashMap<BlockRef, u64> = HashMap::new();
+        let (mut blocks, mut pieces) = (Vec::new(), Vec::new());
+        for piece in &self.pieces {
+            let next = places.len() as u64;
+            let place = *places.entry(piece.block).or_insert_with(|| {
+                push_block(&mut blocks, &piece.block);
+                next
+            });
+            push_number(&mut pieces, place);
+            push_number(&mut pieces, piece.from.into());
+            push_number(&mut pieces, piece.length.into());
+        }
+        let mut bytes = vec![PARTS];
+        push_number(&mut bytes, places.len() as u64);
+        bytes.append(&mut blocks);
+        bytes.append(&mut pieces);
         bytes
     }
 
     /// Decodes the output of [`Manifest::encode`].
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
-        let (version, entries) =
-            bytes.split_first().ok_or_else(|| Error::damaged("a manifest", "it is empty"))?;
-        if *version != VERSION {
-            return Err(Error::damaged("a manifest", format!("version {version} is unknown")));
+        let damaged = |what: &str| Error::damaged("a manifest", what);
+        let (version, entries) = bytes.split_first().ok_or_else(|| damaged("it is empty"))?;
+        match *version {
+            WHOLE => {
+                let (blocks, []) = entries.as_chunks::<BLOCK>() else {
+                    return Err(damaged("its length is not a whole number of entries"));
+                };
+                Ok(Self { pieces: blocks.iter().map(block).map(Piece::whole).collect() })
+            }
+            PARTS => decode_parts(entries).ok_or_else(|| damaged("its pieces do not fit its blocks")),
+            unknown => Err(damaged(&format!("version {unknown} is unknown"))),
         }
-        if !entries.len().is_multiple_of(ENTRY) {
-            return Err(Error::damaged("a manifest", "its length is not a whole number of entries"));
-        }
-        Ok(Self { blocks: entries.as_chunks::<ENTRY>().0.iter().map(entry).collect() })
     }
 }
 
-fn entry(bytes: &[u8; ENTRY]) -> BlockRef {
+/// `None` if the bytes end early, or a piece is empty or not within a block of the manifest.
+fn decode_parts(mut rest: &[u8]) -> Option<Manifest> {
+    let count = usize::try_from(take_number(&mut rest)?).ok()?;
+    let (blocks, mut rest) = rest.split_at_checked(count.checked_mul(BLOCK)?)?;
+    let blocks = blocks.as_chunks::<BLOCK>().0;
+    let mut pieces = Vec::new();
+    while !rest.is_empty() {
+        let place = usize::try_from(take_number(&mut rest)?).ok()?;
+        let block = block(blocks.get(place)?);
+        let from = u32::try_from(take_number(&mut rest)?).ok()?;
+        let length = u32::try_from(take_number(&mut rest)?).ok()?;
+        if length == 0 || from.checked_add(length)? > block.length {
+            return None;
+        }
+        pieces.push(Piece { block, from, length });
+    }
+    Some(Manifest { pieces })
+}
+
+fn push_block(bytes: &mut Vec<u8>, block: &BlockRef) {
+    bytes.extend_from_slice(block.id.as_bytes());
+    bytes.extend_from_slice(&block.length.to_le_bytes());
+}
+
+fn block(bytes: &[u8; BLOCK]) -> BlockRef {
     let mut id = [0; 32];
     id.copy_from_slice(&bytes[..32]);
     let length = u32::from_le_bytes([bytes[32], bytes[33], bytes[34], bytes[35]]);
     BlockRef { id: BlockId(id), length }
+}
+
+/// Seven bits a byte, the lowest first; all bytes but the last have the highest bit.
+fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+fn take_number(rest: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..35).step_by(7) {
+        let (byte, after) = rest.split_first()?;
+        *rest = after;
+        number |= u64::from(byte & 0x7F) << shift;
+        if byte & 0x80 == 0 {
+            return Some(number);
+        }
+    }
+    None
 }

@@ -15,6 +15,8 @@ use crate::{
 
 /// The minimum number of documents for a dictionary: fewer have little in common.
 const DOCUMENTS: usize = 4;
+/// The minimum number of samples from which a dictionary is chosen.
+const SAMPLES: usize = 16;
 
 /// A document that is longer than this is tested for repetition over long distances. The test takes a few milliseconds.
 const LARGE: u64 = 8 << 20;
@@ -58,11 +60,33 @@ impl<'a> Batch<'a> {
         Ok(PackWriter { batch: self, packer, raw, blocks, ends, lookback })
     }
 
+    /// Makes a dictionary for the batch of samples of what will be written, if they are compressible. Without this, the
+    /// first documents serve as samples; this is worth its time for a batch of tens of megabytes.
+    pub fn learn(&self, samples: &[Vec<u8>]) -> Result<(), Error> {
+        let mut packer = Packer::new().map_err(compressing)?;
+        let mut useful = Vec::with_capacity(samples.len());
+        for sample in samples.iter().filter(|sample| !sample.is_empty()) {
+            if packer.shrinks(sample).map_err(compressing)? {
+                useful.push(sample.clone());
+            }
+        }
+        if useful.len() < SAMPLES {
+            return Ok(());
+        }
+        *self.dictionary.lock() = Dictionary::chosen(&useful).map_err(compressing)?.map(Arc::new);
+        Ok(())
+    }
+
     /// Writes the remaining data and makes it durable. All writers must have been finished.
     pub fn seal(&self) -> Result<Sealed, Error> {
         let builder = std::mem::take(&mut *self.open.lock());
         self.write(builder)?;
         Ok(Sealed(()))
+    }
+
+    /// Whether a pack that currently exists contains the block, so that what is written may refer to it.
+    pub fn holds(&self, id: &BlockId) -> Result<bool, Error> {
+        self.presence.holds(id)
     }
 
     /// The packs written so far. One of them may have the name of an older pack that was going to be deleted.

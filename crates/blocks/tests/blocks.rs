@@ -5,10 +5,11 @@ use std::{collections::HashSet, convert::Infallible, path::Path, sync::Arc};
 use proptest::prelude::*;
 use shelf_base::{Digest, ErrorInfo, Kind};
 use shelf_blocks::{
-    BlockId, BlockRef, Loose, Manifest, Store, Trust,
+    BlockId, BlockRef, Loose, Manifest, Piece, Store, Trust,
     cut::{self, Cut},
     gc,
     objects::{self, ByteRange, Folder, LIST_PAGE, Listed, Memory, Objects, forgetful::Forgetful},
+    patch,
 };
 
 fn cut_slice(bytes: &[u8]) -> (Cut, Vec<Vec<u8>>) {
@@ -51,19 +52,36 @@ fn store_all(store: &Store, contents: &[Vec<u8>]) -> Vec<Cut> {
 }
 
 fn read_all(store: &Store, cut: &Cut) -> Result<Vec<u8>, shelf_blocks::Error> {
-    let blocks =
-        cut.manifest.blocks.iter().map(|block| store.read(&block.id)).collect::<Result<Vec<_>, _>>()?;
-    Ok(blocks.concat())
+    let blocks = cut.manifest.blocks().map(|block| store.read(&block.id)).collect::<Result<Vec<_>, _>>()?;
+    let pieces = cut.manifest.pieces.iter().zip(&blocks);
+    Ok(pieces.flat_map(|(piece, block)| piece.of(block).unwrap()).copied().collect())
+}
+
+/// Stores a new version of a blob with the help of the earlier one, as folders are added again.
+fn store_patch(store: &Store, earlier: &Cut, earlier_bytes: &[u8], new: &[u8]) -> Cut {
+    let batch = store.batch(Trust::Pack);
+    assert!(earlier.manifest.blocks().all(|block| batch.holds(&block.id).unwrap()));
+    let mut writer = batch.writer().unwrap();
+    let parts = patch::around_an_edit(earlier_bytes, new);
+    let patched = patch::patch(&earlier.manifest, &parts, new, |block, bytes| writer.put(block, bytes));
+    let cut = match patched.unwrap() {
+        Some(cut) => cut,
+        None => cut::slice(new, |block, bytes| writer.put(block, bytes)).unwrap(),
+    };
+    writer.end_document().unwrap();
+    writer.finish().unwrap();
+    let _sealed = batch.seal().unwrap();
+    cut
 }
 
 /// Like `read_all`, but through a reader, as pattern searches read.
 fn read_places(store: &Store, cut: &Cut) -> Result<Vec<u8>, shelf_blocks::Error> {
-    let places = store.places(cut.manifest.blocks.iter().map(|block| block.id))?;
+    let places = store.places(cut.manifest.blocks().map(|block| block.id))?;
     let (mut reader, mut bytes) = (store.reader(), Vec::new());
     reader.expect(places.iter().copied().flatten());
-    for (block, place) in cut.manifest.blocks.iter().zip(places) {
-        let place = place.ok_or(shelf_blocks::Error::Missing(block.id))?;
-        bytes.extend_from_slice(reader.read(&block.id, place)?);
+    for (piece, place) in cut.manifest.pieces.iter().zip(places) {
+        let place = place.ok_or(shelf_blocks::Error::Missing(piece.block.id))?;
+        bytes.extend_from_slice(piece.of(reader.read(&piece.block.id, place)?).unwrap());
     }
     Ok(bytes)
 }
@@ -96,7 +114,8 @@ proptest! {
         for (at, block) in blocks.iter().enumerate() {
             let last = at + 1 == blocks.len();
             prop_assert!(block.len() <= cut::MAX && (last || block.len() >= cut::MIN));
-            prop_assert_eq!(cut.manifest.blocks[at], BlockRef { id: BlockId::of(block), length: block.len() as u32 });
+            let block = BlockRef { id: BlockId::of(block), length: block.len() as u32 };
+            prop_assert_eq!(cut.manifest.pieces[at], Piece::whole(block));
         }
     }
 
@@ -112,8 +131,8 @@ proptest! {
         let before = prose(seed, 1_000_000);
         let mut after = before.clone();
         after.splice(at..at, prose(!seed, inserted));
-        let known: HashSet<BlockId> = cut_slice(&before).0.manifest.blocks.iter().map(|block| block.id).collect();
-        let fresh: u64 = cut_slice(&after).0.manifest.blocks.iter()
+        let known: HashSet<BlockId> = cut_slice(&before).0.manifest.blocks().map(|block| block.id).collect();
+        let fresh: u64 = cut_slice(&after).0.manifest.blocks()
             .filter(|block| !known.contains(&block.id)).map(|block| u64::from(block.length)).sum();
         prop_assert!(fresh <= 4 * cut::MAX as u64 + inserted as u64, "{} new bytes", fresh);
     }
@@ -144,6 +163,45 @@ proptest! {
         // Noise is rejected or decoded to something; it never panics.
         let _ = Manifest::decode(&noise);
         let _ = Loose { id: BlockId::of(b""), bytes: noise }.decode();
+    }
+
+    #[test]
+    fn patched_versions_are_what_was_stored(
+        length in 0_usize..120_000,
+        edits in prop::collection::vec((any::<prop::sample::Index>(), 0_usize..3_000, 0_usize..3_000), 1..12),
+        noise: Vec<u8>,
+    ) {
+        let store = Store::new(Arc::new(Memory::default()));
+        let mut present = prose(length as u64, length);
+        let mut cut = store_all(&store, std::slice::from_ref(&present)).remove(0);
+        for (seed, (place, removed, inserted)) in edits.into_iter().enumerate() {
+            let mut new = present.clone();
+            let at = place.index(new.len() + 1);
+            let end = (at + removed).min(new.len());
+            new.splice(at..end, prose(seed as u64 + 900, inserted));
+            cut = store_patch(&store, &cut, &present, &new);
+            prop_assert_eq!(cut.hash, Digest::of(&new));
+            prop_assert_eq!(cut.manifest.size(), new.len() as u64);
+            let decoded = Manifest::decode(&cut.manifest.encode()).unwrap();
+            prop_assert_eq!(&decoded, &cut.manifest);
+            // A version costs at most twice its length to read, and an eighth of it to describe.
+            let blocks: HashSet<BlockRef> = decoded.blocks().collect();
+            let read: u64 = blocks.iter().map(|block| u64::from(block.length)).sum();
+            prop_assert!(read <= 2 * cut.size);
+            prop_assert!(cut.manifest.encode().len() <= new.len() / 8 + 1 + 36 * new.len().div_ceil(cut::MIN));
+            prop_assert_eq!(&read_all(&store, &cut).unwrap(), &new);
+            prop_assert_eq!(&read_places(&store, &cut).unwrap(), &new);
+            present = new;
+        }
+        // The same with a version that has parts, and its bytes damaged: rejected, or pieces within their blocks.
+        let mut bytes = cut.manifest.encode();
+        for (at, byte) in noise.into_iter().enumerate() {
+            let place = (at * 7 + byte as usize) % bytes.len();
+            bytes[place] ^= byte;
+            if let Ok(manifest) = Manifest::decode(&bytes) {
+                prop_assert!(manifest.pieces.iter().all(|piece| u64::from(piece.from) + u64::from(piece.length) <= u64::from(piece.block.length)));
+            }
+        }
     }
 
     #[test]
@@ -205,12 +263,11 @@ fn one_byte_at_the_front_shares_nearly_everything() {
     let before = prose(7, 20_000_000);
     let mut after = before.clone();
     after.insert(0, b'x');
-    let known: HashSet<BlockId> = cut_slice(&before).0.manifest.blocks.iter().map(|block| block.id).collect();
+    let known: HashSet<BlockId> = cut_slice(&before).0.manifest.blocks().map(|block| block.id).collect();
     let cut = cut_slice(&after).0;
     let shared: u64 = cut
         .manifest
-        .blocks
-        .iter()
+        .blocks()
         .filter(|block| known.contains(&block.id))
         .map(|block| u64::from(block.length))
         .sum();
@@ -246,7 +303,7 @@ fn a_collection_frees_the_dead_and_keeps_the_living() {
     let dead = store_all(&store, &[prose(5, 300_000)]);
     let live_cuts = [&kept[0], &kept[1], &mixed[1]];
     let live: HashSet<BlockId> =
-        live_cuts.iter().flat_map(|cut| cut.manifest.blocks.iter().map(|block| block.id)).collect();
+        live_cuts.iter().flat_map(|cut| cut.manifest.blocks().map(|block| block.id)).collect();
     let before = store.usage().unwrap();
     let plan = gc::Plan::make(&store, &live).unwrap();
     assert_eq!((plan.delete.len(), plan.rewrite.len(), plan.keep), (1, 1, 1));
@@ -290,7 +347,7 @@ fn damaged_blocks_are_stored_again() {
     std::fs::write(&pack, bytes).unwrap();
     let store = Store::new(Arc::new(Folder::new(folder.path())));
     let presence = store.presence(Trust::Bytes);
-    assert!(cuts[0].manifest.blocks.iter().any(|block| !presence.holds(&block.id).unwrap()));
+    assert!(cuts[0].manifest.blocks().any(|block| !presence.holds(&block.id).unwrap()));
     let batch = store.batch(Trust::Bytes);
     let mut writer = batch.writer().unwrap();
     cut::slice(&prose(1, 300_000), |block, bytes| writer.put(block, bytes)).unwrap();
@@ -311,7 +368,7 @@ fn blocks_are_copied_before_packs_are_deleted() {
     let contents: Vec<Vec<u8>> = (0..20).map(|seed| prose(seed, 100_000)).collect();
     let cuts = store_all(&store, &contents);
     let blocks = |which: &[usize]| -> HashSet<BlockId> {
-        which.iter().flat_map(|at| &cuts[*at].manifest.blocks).map(|block| block.id).collect()
+        which.iter().flat_map(|at| cuts[*at].manifest.blocks()).map(|block| block.id).collect()
     };
     let plan = gc::Plan::make(&store, &blocks(&[3])).unwrap();
     assert_eq!(plan.rewrite.len(), 1);
@@ -396,7 +453,7 @@ fn many_writers_fill_one_batch() {
         assert_eq!(&read_all(&store, cut).unwrap(), bytes);
     }
     let distinct: HashSet<BlockId> =
-        cuts.iter().flat_map(|cut| cut.manifest.blocks.iter().map(|block| block.id)).collect();
+        cuts.iter().flat_map(|cut| cut.manifest.blocks().map(|block| block.id)).collect();
     assert_eq!(store.usage().unwrap().blocks, distinct.len() as u64, "no block is stored twice");
 }
 
@@ -435,12 +492,12 @@ fn a_reader_goes_on_while_packs_are_rewritten() {
     let store = Store::new(Arc::new(memory));
     let contents = small_documents();
     let cuts = store_all(&store, &contents);
-    let first = cuts[0].manifest.blocks[0].id;
+    let first = cuts[0].manifest.pieces[0].block.id;
     let place = store.places(std::iter::once(first)).unwrap().remove(0).unwrap();
     let mut reader = store.reader();
     reader.read(&first, place).unwrap();
     let live: HashSet<BlockId> =
-        cuts[..20].iter().flat_map(|cut| cut.manifest.blocks.iter().map(|block| block.id)).collect();
+        cuts[..20].iter().flat_map(|cut| cut.manifest.blocks().map(|block| block.id)).collect();
     let plan = gc::Plan::make(&store, &live).unwrap();
     assert_eq!(plan.rewrite.len(), 1);
     plan.run(&store, &live).unwrap();
@@ -533,7 +590,7 @@ fn repetition_over_long_distances_is_found_in_large_documents() {
     // What precedes the test is stored as it is; the rest takes less than a quarter.
     assert!(stored < (8 << 20) + (16 << 20) / 4 + (2 << 20), "{stored}");
     // Rewriting packs keeps the content and the dictionary.
-    let live: Vec<&BlockRef> = cut.manifest.blocks.iter().step_by(2).collect();
+    let live: Vec<BlockRef> = cut.manifest.blocks().step_by(2).collect();
     let ids: HashSet<BlockId> = live.iter().map(|block| block.id).collect();
     gc::Plan::make(&fresh, &ids).unwrap().run(&fresh, &ids).unwrap();
     for block in &live {

@@ -1,14 +1,18 @@
 //! Reading blobs: from packs, from the catalog's loose blocks, always verified.
 
-use std::{collections::HashMap, ops::Range, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    ops::Range,
+    sync::Arc,
+};
 
 use shelf_base::{CallContext, Digest, DigestWriter};
-use shelf_blocks::{BlockId, BlockRef, Loose, Manifest, Reader, Store};
+use shelf_blocks::{BlockId, Loose, Manifest, Piece, Reader, Store};
 use shelf_catalog::Catalog;
 
 use crate::{
     Error, Result,
-    manifests::{Blocks, Manifests},
+    manifests::{Manifests, Pieces},
     readings::Readings,
     texts::{Breadth, Known, Texts},
 };
@@ -27,12 +31,14 @@ pub(crate) enum Given<'a> {
 /// What the catalog was asked for at once: manifests, and loose blocks.
 #[derive(Default)]
 pub(crate) struct Fetched {
-    manifests: HashMap<Digest, Blocks>,
+    manifests: HashMap<Digest, Pieces>,
     loose: HashMap<BlockId, Vec<u8>>,
 }
 
 /// Blocks that are read ahead at once: half a megabyte, on average.
 const AHEAD: usize = 32;
+/// Blocks that are held while a content is read: a content may go back and forth between parts of a few.
+const HELD: usize = 4;
 
 /// Bytes of all contents whose manifests are fetched together at most, and of those whose loose blocks are.
 const FETCHED_MANIFESTS: u64 = 256 << 20;
@@ -58,15 +64,16 @@ impl Blobs {
     ) -> Result<u64> {
         let mut digest = DigestWriter::new();
         let mut size = 0;
-        for blocks in self.manifest(hash)?.blocks.chunks(AHEAD) {
+        let mut held = Held::default();
+        for pieces in self.manifest(hash)?.pieces.chunks(AHEAD) {
             call.check()?;
-            self.blocks.read_ahead(&blocks.iter().map(|block| block.id).collect::<Vec<_>>());
-            for block in blocks {
+            self.blocks.read_ahead(&pieces.iter().map(|piece| piece.block.id).collect::<Vec<_>>());
+            for piece in pieces {
                 call.check()?;
-                let bytes = self.block(&block.id)?;
-                digest.update(&bytes);
+                let bytes = held.piece(piece, || self.block(&piece.block.id))?;
+                digest.update(bytes);
                 size += bytes.len() as u64;
-                take(&bytes)?;
+                take(bytes)?;
             }
         }
         if digest.finish() == *hash { Ok(size) } else { Err(Error::WrongHash(*hash)) }
@@ -84,18 +91,18 @@ impl Blobs {
 
     /// A range of the content: only the blocks under it are read, each verified.
     pub(crate) fn read_range(&self, call: &CallContext, hash: &Digest, range: Range<u64>) -> Result<Vec<u8>> {
-        self.read_blocks_under(call, &Fetched::default(), &self.manifest(hash)?.blocks, range)
+        self.read_pieces_under(call, &Fetched::default(), &self.manifest(hash)?.pieces, range)
     }
 
     /// Reads the next blocks ahead, as far as the bytes that are wanted of them go.
-    fn read_ahead(&self, blocks: &[BlockRef], mut wanted: u64) {
-        let mut is_wanted = |block: &&BlockRef| {
+    fn read_ahead(&self, pieces: &[Piece], mut wanted: u64) {
+        let mut is_wanted = |piece: &&Piece| {
             let is_wanted = wanted > 0;
-            wanted = wanted.saturating_sub(u64::from(block.length));
+            wanted = wanted.saturating_sub(u64::from(piece.length));
             is_wanted
         };
-        let next = blocks.iter().take(AHEAD).take_while(|block| is_wanted(block));
-        self.blocks.read_ahead(&next.map(|block| block.id).collect::<Vec<_>>());
+        let next = pieces.iter().take(AHEAD).take_while(|piece| is_wanted(piece));
+        self.blocks.read_ahead(&next.map(|piece| piece.block.id).collect::<Vec<_>>());
     }
 
     /// The same for one of several contents, for which the catalog was asked at once.
@@ -106,8 +113,8 @@ impl Blobs {
         hash: &Digest,
         range: Range<u64>,
     ) -> Result<Vec<u8>> {
-        if let Some(blocks) = fetched.manifests.get(hash) {
-            match self.read_blocks_under(call, fetched, blocks.all(), range.clone()) {
+        if let Some(pieces) = fetched.manifests.get(hash) {
+            match self.read_pieces_under(call, fetched, pieces.all(), range.clone()) {
                 // It may have been collected and stored anew, cut in another way.
                 Err(error) if !matches!(error, Error::Stopped(_)) => self.manifests.forget(hash),
                 read => return read,
@@ -120,11 +127,11 @@ impl Blobs {
     pub(crate) fn fetch(&self, contents: impl Iterator<Item = (Digest, u64)>) -> Result<Fetched> {
         let sizes: HashMap<Digest, u64> = contents.collect();
         let hashes = within(FETCHED_MANIFESTS, sizes.iter().map(|(hash, size)| (*hash, *size)));
-        let blocks = self.blocks_of(&hashes)?;
-        let known = hashes.into_iter().zip(blocks).filter_map(|(hash, blocks)| Some((hash, blocks?)));
-        let manifests: HashMap<Digest, Blocks> = known.collect();
+        let pieces = self.pieces_of(&hashes)?;
+        let known = hashes.into_iter().zip(pieces).filter_map(|(hash, pieces)| Some((hash, pieces?)));
+        let manifests: HashMap<Digest, Pieces> = known.collect();
         let small = within(FETCHED_LOOSE, manifests.keys().map(|hash| (*hash, sizes[hash])));
-        let blocks = small.iter().flat_map(|hash| manifests[hash].all()).map(|block| block.id);
+        let blocks = small.iter().flat_map(|hash| manifests[hash].all()).map(|piece| piece.block.id);
         let loose = self.fetch_loose(blocks.collect())?;
         Ok(Fetched { manifests, loose })
     }
@@ -141,26 +148,24 @@ impl Blobs {
         Ok(loose.filter_map(|loose| Some((*wanted.get(&loose.id)?, loose.bytes))).collect())
     }
 
-    fn read_blocks_under(
+    fn read_pieces_under(
         &self,
         call: &CallContext,
         fetched: &Fetched,
-        blocks: &[BlockRef],
+        pieces: &[Piece],
         range: Range<u64>,
     ) -> Result<Vec<u8>> {
-        let mut bytes = Vec::new();
+        let (mut bytes, mut held) = (Vec::new(), Held::default());
         let mut start = 0;
-        for (at, block) in blocks.iter().enumerate() {
-            let end = start + u64::from(block.length);
+        for (at, piece) in pieces.iter().enumerate() {
+            let end = start + u64::from(piece.length);
             if end > range.start && start < range.end {
                 call.check()?;
                 if bytes.is_empty() || at % AHEAD == 0 {
-                    self.read_ahead(&blocks[at..], range.end - start);
+                    self.read_ahead(&pieces[at..], range.end - start);
                 }
-                let content = match fetched.block(&block.id) {
-                    Some(content) => content,
-                    None => self.block(&block.id)?,
-                };
+                let id = &piece.block.id;
+                let content = held.piece(piece, || fetched.block(id).map_or_else(|| self.block(id), Ok))?;
                 let from = range.start.saturating_sub(start) as usize;
                 let to = (range.end.min(end) - start) as usize;
                 bytes.extend_from_slice(&content[from..to]);
@@ -211,50 +216,50 @@ impl Blobs {
         hashes: &[Digest],
         mut take: impl FnMut(usize, Result<Given<'_>>) -> Result<()>,
     ) -> Result<()> {
-        let manifests = self.blocks_of(hashes)?;
-        let blocks = |at: usize| manifests[at].as_ref().map_or(&[][..], Blocks::all);
-        let ids = (0..hashes.len()).flat_map(blocks).map(|block| block.id);
+        let manifests = self.pieces_of(hashes)?;
+        let pieces = |at: usize| manifests[at].as_ref().map_or(&[][..], Pieces::all);
+        let ids = (0..hashes.len()).flat_map(pieces).map(|piece| piece.block.id);
         let places = self.blocks.places(ids)?;
-        // Of each content, which of the places is its first block's.
+        // Of each content, which of the places is its first piece's.
         let mut order: Vec<(usize, usize)> = Vec::with_capacity(hashes.len());
         let mut first = 0;
         for at in 0..hashes.len() {
             order.push((first, at));
-            first += blocks(at).len();
+            first += pieces(at).len();
         }
         order.sort_by_key(|(first, _)| places.get(*first));
         // Few blocks are loose at any time: a few megabytes of them are folded into a pack.
-        let loose = (0..hashes.len()).flat_map(blocks).zip(&places).filter(|(_, place)| place.is_none());
-        let loose = self.fetch_loose(loose.map(|(block, _)| block.id).collect())?;
+        let loose = (0..hashes.len()).flat_map(pieces).zip(&places).filter(|(_, place)| place.is_none());
+        let loose = self.fetch_loose(loose.map(|(piece, _)| piece.block.id).collect())?;
         let fetched = Fetched { loose, ..Fetched::default() };
-        let size = |at: usize| blocks(at).iter().map(|block| u64::from(block.length)).sum::<u64>();
+        let size = |at: usize| pieces(at).iter().map(|piece| u64::from(piece.length)).sum::<u64>();
         let read = order.iter().filter(|(_, at)| size(*at) <= WHOLE);
         reader.expect(
-            read.flat_map(|(first, at)| places[*first..].iter().take(blocks(*at).len())).flatten().copied(),
+            read.flat_map(|(first, at)| places[*first..].iter().take(pieces(*at).len())).flatten().copied(),
         );
         let mut whole = Vec::new();
         for (first, at) in order {
             call.check()?;
-            let blocks = blocks(at);
+            let pieces = pieces(at);
             if size(at) > WHOLE {
                 take(at, Ok(Given::Large))?;
                 continue;
             }
-            if let ([block], Some(place)) = (blocks, places.get(first).copied().flatten())
-                && let Ok(bytes) = reader.read(&block.id, place)
+            if let ([piece], Some(place)) = (pieces, places.get(first).copied().flatten())
+                && let Ok(bytes) = reader.read(&piece.block.id, place)
             {
-                take(at, Ok(Given::Whole(bytes)))?;
+                take(at, piece.of(bytes).map(Given::Whole).map_err(Error::from))?;
                 continue;
             }
             whole.clear();
             let known = manifests[at].is_some()
-                && blocks.iter().zip(&places[first..]).all(|(block, place)| {
-                    if let Some(bytes) = place.and_then(|place| reader.read(&block.id, place).ok()) {
-                        whole.extend_from_slice(bytes);
-                        return true;
+                && pieces.iter().zip(&places[first..]).all(|(piece, place)| {
+                    let id = &piece.block.id;
+                    if let Some(bytes) = place.and_then(|place| reader.read(id, place).ok()) {
+                        return piece.of(bytes).map(|bytes| whole.extend_from_slice(bytes)).is_ok();
                     }
-                    let loose = fetched.block(&block.id);
-                    loose.map(|bytes| whole.extend_from_slice(&bytes)).is_some()
+                    let Some(loose) = fetched.block(id) else { return false };
+                    piece.of(&loose).map(|bytes| whole.extend_from_slice(bytes)).is_ok()
                 });
             let read = if known { Ok(true) } else { self.read_anew(call, &hashes[at], &mut whole) };
             take(at, read.map(|is_whole| if is_whole { Given::Whole(&whole) } else { Given::Large }))?;
@@ -276,8 +281,8 @@ impl Blobs {
 
     /// The content as a stream, verified block by block.
     pub(crate) fn open<'a>(&'a self, call: &'a CallContext, hash: &Digest) -> Result<BlobReader<'a>> {
-        let blocks = self.manifest(hash)?.blocks.into_iter();
-        Ok(BlobReader { blobs: self, call, blocks, block: Vec::new(), at: 0 })
+        let pieces = self.manifest(hash)?.pieces.into_iter();
+        Ok(BlobReader { blobs: self, call, pieces, held: Held::default(), present: None })
     }
 
     /// The whole content, verified block by block.
@@ -285,8 +290,33 @@ impl Blobs {
         self.read_range(call, hash, 0..size)
     }
 
-    /// The blocks of each content; `None` when the catalog does not say.
-    fn blocks_of(&self, hashes: &[Digest]) -> Result<Vec<Option<Blocks>>> {
+    /// An earlier version of what is to be stored, and what it consists of, so that the new one may refer to its blocks.
+    /// `None` if it has more than `most` bytes, cannot be read, or has a block of which `holds` does not know that it stays.
+    pub(crate) fn earlier(
+        &self,
+        call: &CallContext,
+        hash: &Digest,
+        most: u64,
+        holds: impl Fn(&BlockId) -> Result<bool, shelf_blocks::Error>,
+    ) -> Result<Option<(Manifest, Vec<u8>)>> {
+        let Ok(manifest) = self.manifest(hash) else { return Ok(None) };
+        if manifest.size() > most {
+            return Ok(None);
+        }
+        for block in manifest.blocks().collect::<HashSet<_>>() {
+            if !holds(&block.id)? {
+                return Ok(None);
+            }
+        }
+        match self.read_blocks(call, hash, manifest.size()) {
+            Ok(bytes) => Ok(Some((manifest, bytes))),
+            Err(Error::Stopped(stopped)) => Err(stopped.into()),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// The pieces of each content; `None` when the catalog does not say.
+    fn pieces_of(&self, hashes: &[Digest]) -> Result<Vec<Option<Pieces>>> {
         let mut found = self.manifests.get(hashes.iter());
         let unknown = hashes.iter().zip(&found).filter(|(_, found)| found.is_none());
         let unknown: Vec<Digest> = unknown.map(|(hash, _)| *hash).collect();
@@ -296,9 +326,9 @@ impl Blobs {
         let mut read = HashMap::with_capacity(unknown.len());
         for (hash, row) in self.catalog.blobs(&unknown)? {
             if let Ok(manifest) = Manifest::decode(&row.manifest) {
-                let blocks = Blocks::of(&manifest.blocks);
-                self.manifests.keep(hash, &blocks);
-                read.insert(hash, blocks);
+                let pieces = Pieces::of(&manifest.pieces);
+                self.manifests.keep(hash, &pieces);
+                read.insert(hash, pieces);
             }
         }
         for (found, hash) in found.iter_mut().zip(hashes).filter(|(found, _)| found.is_none()) {
@@ -307,7 +337,7 @@ impl Blobs {
         Ok(found)
     }
 
-    fn manifest(&self, hash: &Digest) -> Result<Manifest> {
+    pub(crate) fn manifest(&self, hash: &Digest) -> Result<Manifest> {
         let row = self.catalog.blob(hash)?.ok_or_else(|| Error::missing("content", hash.to_string()))?;
         Ok(Manifest::decode(&row.manifest)?)
     }
@@ -342,26 +372,49 @@ fn within(mut room: u64, contents: impl Iterator<Item = (Digest, u64)>) -> Vec<D
     contents.filter(|(_, size)| fits(*size)).map(|(hash, _)| hash).collect()
 }
 
-/// A content that is read from its beginning to its end, one block in memory at a time.
+/// Blocks that were read lately.
+#[derive(Default)]
+struct Held(VecDeque<(BlockId, Vec<u8>)>);
+
+impl Held {
+    /// The bytes of a piece; `read` reads its block if it is not held.
+    fn piece(&mut self, piece: &Piece, read: impl FnOnce() -> Result<Vec<u8>>) -> Result<&[u8]> {
+        let id = piece.block.id;
+        let at = match self.0.iter().position(|(held, _)| *held == id) {
+            Some(at) => at,
+            None => {
+                let bytes = read()?;
+                if self.0.len() == HELD {
+                    self.0.pop_front();
+                }
+                self.0.push_back((id, bytes));
+                self.0.len() - 1
+            }
+        };
+        Ok(piece.of(&self.0[at].1)?)
+    }
+}
+
+/// A content that is read from its beginning to its end, a few blocks in memory at a time.
 pub(crate) struct BlobReader<'a> {
     blobs: &'a Blobs,
     call: &'a CallContext,
-    blocks: std::vec::IntoIter<BlockRef>,
-    block: Vec<u8>,
-    at: usize,
+    pieces: std::vec::IntoIter<Piece>,
+    held: Held,
+    /// What is left of the piece that is being read.
+    present: Option<Piece>,
 }
 
 impl std::io::Read for BlobReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        if self.at == self.block.len() {
-            let Some(next) = self.blocks.next() else { return Ok(0) };
-            self.call.check().map_err(std::io::Error::other)?;
-            self.block = self.blobs.block(&next.id).map_err(std::io::Error::other)?;
-            self.at = 0;
-        }
-        let count = buffer.len().min(self.block.len() - self.at);
-        buffer[..count].copy_from_slice(&self.block[self.at..self.at + count]);
-        self.at += count;
+        let Some(piece) = self.present.take().or_else(|| self.pieces.next()) else { return Ok(0) };
+        self.call.check().map_err(std::io::Error::other)?;
+        let bytes = self.held.piece(&piece, || self.blobs.block(&piece.block.id));
+        let bytes = bytes.map_err(std::io::Error::other)?;
+        let count = buffer.len().min(bytes.len());
+        buffer[..count].copy_from_slice(&bytes[..count]);
+        let (from, length) = (piece.from + count as u32, piece.length - count as u32);
+        self.present = (length > 0).then_some(Piece { from, length, ..piece });
         Ok(count)
     }
 }

@@ -1,36 +1,36 @@
 //! Manifests that were read lately, in memory.
 //!
 //! A manifest belongs to a hash and does not change; asking the catalog for it costs as much as reading a small
-//! document. Kept are those of documents of a few blocks.
+//! document. Kept are those of documents of a few pieces.
 
 use std::sync::Arc;
 
 use shelf_base::{Digest, Recent};
-use shelf_blocks::BlockRef;
+use shelf_blocks::Piece;
 
-/// Manifests that are kept: they take about 15 MB.
+/// Manifests that are kept: they take about 17 MB.
 const KEPT: usize = 100_000;
-/// Blocks that a kept manifest has at most; a larger document takes long to read anyway.
-const BLOCKS: usize = 8;
+/// Pieces that a kept manifest has at most; a larger document takes long to read anyway.
+const PIECES: usize = 8;
 
-/// The blocks of a document.
+/// What a document consists of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Blocks {
+pub(crate) enum Pieces {
     /// A single one, as most documents have.
-    One(BlockRef),
+    One(Piece),
     /// None, or several.
-    Several(Arc<[BlockRef]>),
+    Several(Arc<[Piece]>),
 }
 
-impl Blocks {
-    pub(crate) fn of(blocks: &[BlockRef]) -> Self {
-        match blocks {
+impl Pieces {
+    pub(crate) fn of(pieces: &[Piece]) -> Self {
+        match pieces {
             [one] => Self::One(*one),
             several => Self::Several(several.into()),
         }
     }
 
-    pub(crate) fn all(&self) -> &[BlockRef] {
+    pub(crate) fn all(&self) -> &[Piece] {
         match self {
             Self::One(one) => std::slice::from_ref(one),
             Self::Several(several) => several,
@@ -39,7 +39,7 @@ impl Blocks {
 }
 
 /// Manifests by hash.
-pub(crate) struct Manifests(Recent<Digest, Blocks>);
+pub(crate) struct Manifests(Recent<Digest, Pieces>);
 
 impl Default for Manifests {
     fn default() -> Self {
@@ -49,7 +49,7 @@ impl Default for Manifests {
 
 impl Manifests {
     /// What is known of each of these.
-    pub(crate) fn get<'a>(&self, hashes: impl Iterator<Item = &'a Digest>) -> Vec<Option<Blocks>> {
+    pub(crate) fn get<'a>(&self, hashes: impl Iterator<Item = &'a Digest>) -> Vec<Option<Pieces>> {
         hashes.map(|hash| self.0.get(hash)).collect()
     }
 
@@ -58,9 +58,9 @@ impl Manifests {
         self.0.clear();
     }
 
-    pub(crate) fn keep(&self, hash: Digest, blocks: &Blocks) {
-        if blocks.all().len() <= BLOCKS {
-            self.0.keep(hash, blocks.clone(), 1);
+    pub(crate) fn keep(&self, hash: Digest, pieces: &Pieces) {
+        if pieces.all().len() <= PIECES {
+            self.0.keep(hash, pieces.clone(), 1);
         }
     }
 
@@ -72,13 +72,14 @@ impl Manifests {
 
 #[cfg(test)]
 mod tests {
-    use shelf_blocks::BlockId;
+    use shelf_blocks::{BlockId, BlockRef};
 
     use super::*;
 
-    fn number(number: u32) -> (Digest, Blocks) {
+    fn number(number: u32) -> (Digest, Pieces) {
         let bytes = number.to_le_bytes();
-        (Digest::of(&bytes), Blocks::One(BlockRef { id: BlockId::of(&bytes), length: number }))
+        let block = BlockRef { id: BlockId::of(&bytes), length: number };
+        (Digest::of(&bytes), Pieces::One(Piece::whole(block)))
     }
 
     #[test]
@@ -102,7 +103,8 @@ mod tests {
     fn long_ones_are_not_kept() {
         let manifests = Manifests::default();
         let hash = Digest::of(b"long");
-        manifests.keep(hash, &Blocks::of(&vec![BlockRef { id: BlockId::of(b""), length: 0 }; BLOCKS + 1]));
+        let piece = Piece::whole(BlockRef { id: BlockId::of(b""), length: 0 });
+        manifests.keep(hash, &Pieces::of(&vec![piece; PIECES + 1]));
         assert_eq!(manifests.get(std::iter::once(&hash)), [None]);
     }
 }

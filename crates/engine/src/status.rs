@@ -207,7 +207,7 @@ impl Counted {
     fn add(&mut self, row: &BlobRow) -> Result<()> {
         self.documents += 1;
         self.bytes += row.size;
-        for block in &Manifest::decode(&row.manifest)?.blocks {
+        for block in Manifest::decode(&row.manifest)?.blocks() {
             let uses = self.blocks.entry(block.id.short()).or_insert(0);
             if *uses == 0 {
                 self.unique_bytes += u64::from(block.length);
@@ -224,7 +224,7 @@ impl Counted {
         }
         self.documents -= 1;
         self.bytes -= row.size;
-        for block in &Manifest::decode(&row.manifest)?.blocks {
+        for block in Manifest::decode(&row.manifest)?.blocks() {
             let Entry::Occupied(mut uses) = self.blocks.entry(block.id.short()) else { return Ok(false) };
             *uses.get_mut() -= 1;
             if *uses.get() == 0 {

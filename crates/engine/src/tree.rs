@@ -1,13 +1,18 @@
 //! The listing of a snapshot: `(path → blob, mode, time)`, and the Merkle root of its tree. `FORMAT.md` has the bytes.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::Range};
 
 use shelf_base::{Digest, DigestWriter, Moment};
+use shelf_blocks::patch::Part;
 
 const FILES_ONLY: &[u8; 8] = b"SHELFTR1";
 const WITH_LINKS: &[u8; 8] = b"SHELFTR2";
 /// In place of the length of a link's target: the entry is a file.
 const NO_LINK: u32 = u32::MAX;
+/// Bytes before the first entry.
+const HEADER: usize = 16;
+/// Bytes of an entry between its path and its link.
+const FACTS: usize = 32 + 8 + 4 + 8;
 
 /// One file of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,6 +118,27 @@ impl Listing {
         if rest.is_empty() { Ok(Self { entries }) } else { Err("it is longer than it says") }
     }
 
+    /// A written listing as parts of an earlier one, and the entries that are not in it. `None` unless both are listings of
+    /// one version.
+    pub(crate) fn parts(earlier: &[u8], new: &[u8]) -> Option<Vec<Part>> {
+        if earlier.get(..8)? != new.get(..8)? {
+            return None;
+        }
+        let mut known = spans(earlier).ok()?.into_iter().peekable();
+        let mut parts = vec![Part::New(0..HEADER)];
+        for (path, span) in spans(new).ok()? {
+            while known.next_if(|(earlier, _)| *earlier < path).is_some() {}
+            let same = known.next_if(|(_, found)| earlier[found.clone()] == new[span.clone()]);
+            match (parts.last_mut(), same) {
+                (Some(Part::Kept(last)), Some((_, found))) if last.end == found.start => last.end = found.end,
+                (_, Some((_, found))) => parts.push(Part::Kept(found)),
+                (Some(Part::New(last)), None) => last.end = span.end,
+                (_, None) => parts.push(Part::New(span)),
+            }
+        }
+        Some(parts)
+    }
+
     /// The Merkle root: a folder's hash is over the sorted names, kinds and hashes of what it holds. Times and modes
     /// stay outside, so equal content has an equal root.
     pub fn merkle_root(&self) -> Digest {
@@ -158,6 +184,25 @@ impl Folder {
         }
         writer.finish()
     }
+}
+
+/// The path of each entry of a written listing, and its place in the bytes.
+fn spans(bytes: &[u8]) -> Result<Vec<(&str, Range<usize>)>, &'static str> {
+    let mut rest = bytes;
+    let has_links = take(&mut rest, 8)? == WITH_LINKS;
+    let count = u64::from_le_bytes(array(&mut rest)?);
+    let mut spans = Vec::new();
+    for _ in 0..count {
+        let start = bytes.len() - rest.len();
+        let length = u32::from_le_bytes(array(&mut rest)?) as usize;
+        let path = std::str::from_utf8(take(&mut rest, length)?).map_err(|_| "a path is no text")?;
+        take(&mut rest, FACTS)?;
+        if has_links {
+            read_link(&mut rest)?;
+        }
+        spans.push((path, start..bytes.len() - rest.len()));
+    }
+    Ok(spans)
 }
 
 fn read_link(rest: &mut &[u8]) -> Result<Option<String>, &'static str> {

@@ -15,8 +15,12 @@ use std::{
 
 use parking_lot::Mutex;
 use shelf_base::{CallContext, Digest, Fence};
-use shelf_blocks::{Batch, PackWriter, Store, Trust, cut};
-use shelf_catalog::{Actor, Put, PutDocument, PutResult, Snapshot, Source as Known};
+use shelf_blocks::{
+    Batch, BlockId, PackWriter, Trust,
+    cut::{self, Cut},
+    patch,
+};
+use shelf_catalog::{Actor, Put, PutDocument, PutResult, Scope, Snapshot, Source as Known};
 
 use super::{
     Draft, Writing,
@@ -35,6 +39,13 @@ const ROUND_BYTES: u64 = 96 * 1_024 * 1_024;
 const RUN: usize = 32;
 /// Files from this size on get packs of their own, which are compressed with an earlier part of the file where that helps.
 const OWN_PACKS: u64 = 8 << 20;
+/// Files up to this size are read whole, and compared with what the library has under their path.
+const WHOLE: u64 = 4 << 20;
+/// A round of at least so many bytes is compressed with a dictionary that is chosen from samples of its files: so many at most,
+/// and of each so many bytes.
+const SAMPLED: u64 = 16 << 20;
+const SAMPLES: usize = 128;
+const SAMPLE: usize = 16 << 10;
 /// A file whose inode changed this shortly before it was last stored may have changed again within the clock's
 /// resolution.
 const GRAIN_MICROS: i64 = 2_000_000;
@@ -44,11 +55,14 @@ pub(crate) struct Found {
     pub full: PathBuf,
     pub path: String,
     pub facts: Facts,
+    /// What the library has under this path, when it has something else.
+    pub earlier: Option<Digest>,
 }
 
 /// Adds the files of a folder and makes a snapshot of it.
 pub(crate) struct FolderDraft<'a> {
     pub actor: &'a Actor,
+    pub scope: &'a Scope,
     pub options: &'a AddOptions,
     pub source: &'a Source,
     /// The folder, as text.
@@ -106,7 +120,12 @@ impl Draft for FolderDraft<'_> {
         if self.only_changes && tally.added == 0 {
             return Ok(FolderReceipt { merkle: listing.merkle_root(), snapshot: None, tally });
         }
-        let mut snapshot = snapshot_of(writing, &listing, self.root, self.options.label.clone())?;
+        let library: &Library = writing.library;
+        let earlier = || match &self.options.collection {
+            Some(collection) => library.earlier_listing(self.scope, &collection.name, self.root),
+            None => Ok(None),
+        };
+        let mut snapshot = snapshot_of(writing, &listing, self.root, self.options.label.clone(), earlier)?;
         (snapshot.git_commit, snapshot.git_branch) = self.git;
         let merkle = snapshot.merkle;
         let put = writing.transaction(self.actor, self.options.shelf(), Vec::new(), Some(snapshot));
@@ -149,7 +168,7 @@ impl FolderDraft<'_> {
                         link: None,
                     });
                 }
-                _ => changed.push(found),
+                known => changed.push(Found { earlier: known.map(|known| known.hash), ..found }),
             }
         }
         Ok(changed)
@@ -234,7 +253,7 @@ impl FolderDraft<'_> {
     ) -> Result<Vec<PutDocument>> {
         let batch = library.blocks.batch(Trust::Pack);
         let round = Round {
-            blocks: &library.blocks,
+            library,
             options: self.options,
             source: self.source,
             files,
@@ -243,6 +262,9 @@ impl FolderDraft<'_> {
             done: Mutex::new(Vec::with_capacity(files.len())),
             failed: Mutex::default(),
         };
+        if files.iter().map(|found| found.facts.size).sum::<u64>() >= SAMPLED {
+            batch.learn(&round.samples())?;
+        }
         let threads =
             thread::available_parallelism().map_or(1, usize::from).min(files.len().div_ceil(RUN)).max(1);
         thread::scope(|scope| {
@@ -282,7 +304,7 @@ fn is_same(known: &Known, facts: &Facts) -> bool {
 
 /// What the threads of one round share.
 struct Round<'a> {
-    blocks: &'a Store,
+    library: &'a Library,
     options: &'a AddOptions,
     source: &'a Source,
     files: &'a [Found],
@@ -293,6 +315,19 @@ struct Round<'a> {
 }
 
 impl Round<'_> {
+    /// The beginnings of files from all over the round. What cannot be read is told when it is stored.
+    fn samples(&self) -> Vec<Vec<u8>> {
+        let step = self.files.len().div_ceil(SAMPLES).max(1);
+        let read = |found: &Found| -> Option<Vec<u8>> {
+            let (mut file, facts) = self.source.open_file(&found.full).ok()?;
+            let mut sample = Vec::new();
+            let wanted = (facts.size as usize).saturating_add(1).min(SAMPLE);
+            read_up_to(&mut file, wanted, &mut sample).ok()?;
+            Some(sample)
+        };
+        self.files.iter().step_by(step).filter_map(read).collect()
+    }
+
     /// One thread's work: runs of neighbouring files until none is left.
     fn store_runs(&self, batch: &Batch<'_>) -> Result<()> {
         let mut writer = batch.writer()?;
@@ -305,7 +340,7 @@ impl Round<'_> {
             let mut stored = Vec::with_capacity(RUN);
             for (at, found) in self.files.iter().enumerate().skip(start).take(RUN) {
                 self.call.check()?;
-                match self.store_file(found, &mut writer, &mut buffer) {
+                match self.store_file(found, batch, &mut writer, &mut buffer) {
                     Ok(document) => stored.push((at, document)),
                     Err(Error::File { source: reason, .. }) => {
                         let failed = FailedFile { path: found.path.clone(), reason: reason.to_string() };
@@ -321,6 +356,7 @@ impl Round<'_> {
     fn store_file(
         &self,
         found: &Found,
+        batch: &Batch<'_>,
         writer: &mut PackWriter<'_, '_>,
         buffer: &mut Vec<u8>,
     ) -> Result<PutDocument> {
@@ -328,7 +364,7 @@ impl Round<'_> {
         let failed = |error| Error::reading(found.path.clone(), error);
         let (mut file, facts) = self.source.open_file(&found.full).map_err(failed)?;
         // Large files are cut as they stream; the beginning is kept for telling the type.
-        let whole = facts.size <= 4 * 1_024 * 1_024;
+        let whole = facts.size <= WHOLE;
         let wanted = if whole { facts.size as usize + 1 } else { shelf_reading::SAMPLE };
         read_up_to(&mut file, wanted, buffer).map_err(failed)?;
         if whole && buffer.len() == wanted {
@@ -337,10 +373,13 @@ impl Round<'_> {
             (&mut file).take(rest).read_to_end(buffer).map_err(failed)?;
         }
         let cut = if whole {
-            cut::slice(buffer, |block, bytes| writer.put(block, bytes))?
+            match self.patched(found, buffer, batch, writer)? {
+                Some(cut) => cut,
+                None => cut::slice(buffer, |block, bytes| writer.put(block, bytes))?,
+            }
         } else {
-            let batch = (facts.size >= OWN_PACKS).then(|| self.blocks.batch(Trust::Pack));
-            let mut own = batch.as_ref().map(Batch::writer).transpose()?;
+            let own_batch = (facts.size >= OWN_PACKS).then(|| self.library.blocks.batch(Trust::Pack));
+            let mut own = own_batch.as_ref().map(Batch::writer).transpose()?;
             let rest = most_of(&facts).saturating_sub(buffer.len() as u64);
             let stream = std::io::Cursor::new(buffer.clone()).chain(file.take(rest));
             let cut = cut::stream::<Error>(stream, |block, bytes| {
@@ -354,7 +393,7 @@ impl Round<'_> {
                 Err(Error::Blocks(shelf_blocks::Error::Source(error))) => return Err(failed(error)),
                 other => other?,
             };
-            if let (Some(own), Some(batch)) = (own, &batch) {
+            if let (Some(own), Some(batch)) = (own, &own_batch) {
                 own.finish()?;
                 let _sealed = batch.seal()?;
             }
@@ -362,6 +401,23 @@ impl Round<'_> {
         };
         writer.end_document()?;
         Ok(document(self.options, found.path.clone(), &cut, buffer, &facts))
+    }
+
+    /// Stores a file as parts of what the library has under its path, when that saves most of it.
+    fn patched(
+        &self,
+        found: &Found,
+        bytes: &[u8],
+        batch: &Batch<'_>,
+        writer: &mut PackWriter<'_, '_>,
+    ) -> Result<Option<Cut>> {
+        let Some(hash) = &found.earlier else { return Ok(None) };
+        let holds = |id: &BlockId| batch.holds(id);
+        let Some((manifest, earlier)) = self.library.blobs.earlier(self.call, hash, WHOLE, holds)? else {
+            return Ok(None);
+        };
+        let parts = patch::around_an_edit(&earlier, bytes);
+        Ok(patch::patch(&manifest, &parts, bytes, |block, bytes| writer.put(block, bytes))?)
     }
 }
 

@@ -2,17 +2,21 @@
 
 use std::io::Read;
 
+use shelf_base::Digest;
 use shelf_blocks::{
-    Loose, Trust,
+    BlockId, BlockRef, Loose, Presence, Trust,
     cut::{self, Cut},
+    patch,
 };
 use shelf_catalog::LooseBlock;
 
 use super::Writing;
-use crate::{Error, Result};
+use crate::{Error, Listing, Result};
 
 /// Content up to this size is stored in the catalog at first.
 const SMALL: usize = 128 * 1_024;
+/// The size of an earlier listing that a new one may refer to, at most: some 250,000 files.
+const LISTING: u64 = 32 << 20;
 
 /// The content of a document that is to be stored.
 pub(crate) enum Content<'a> {
@@ -73,17 +77,32 @@ impl Writing<'_> {
         Ok(cut)
     }
 
-    /// Stores the listing of a snapshot. It is cut between its records, so that listings of similar folders share blocks.
-    pub(super) fn store_listing(&mut self, bytes: &[u8]) -> Result<Cut> {
-        if bytes.len() <= SMALL {
-            return self.store_inline(bytes);
-        }
-        let batch = self.blocks().batch(Trust::Bytes);
-        let mut writer = batch.writer()?;
-        let cut = cut::records(bytes, |block, bytes| writer.put(block, bytes))?;
-        writer.finish()?;
-        let _sealed = batch.seal()?;
-        Ok(cut)
+    /// Stores the listing of a snapshot: of one that is like an earlier one only the entries that are new.
+    pub(super) fn store_listing(&mut self, bytes: &[u8], earlier: Option<Digest>) -> Result<Cut> {
+        let batch = self.blocks().batch(Trust::Pack);
+        let known = match &earlier {
+            Some(hash) => {
+                let holds = |id: &BlockId| batch.holds(id);
+                self.library.blobs.earlier(self.call, hash, LISTING, holds)?
+            }
+            None => None,
+        };
+        let parts = known.as_ref().and_then(|(_, earlier)| Listing::parts(earlier, bytes));
+        let (Some((manifest, _)), Some(parts)) = (known, parts) else { return self.store_bytes(bytes) };
+        let patched = if bytes.len() <= SMALL {
+            let presence = self.library.blocks.presence(Trust::Bytes);
+            let inline = &mut self.inline;
+            patch::patch(&manifest, &parts, bytes, |block, bytes| {
+                keep_inline(&presence, inline, block, bytes)
+            })?
+        } else {
+            let mut writer = batch.writer()?;
+            let patched = patch::patch(&manifest, &parts, bytes, |block, bytes| writer.put(block, bytes))?;
+            writer.finish()?;
+            let _sealed = batch.seal()?;
+            patched
+        };
+        patched.map_or_else(|| self.store_bytes(bytes), Ok)
     }
 
     /// Cuts into inline blocks, without those that a pack holds. A single document may be sent again because its content
@@ -92,15 +111,7 @@ impl Writing<'_> {
     fn store_inline(&mut self, bytes: &[u8]) -> Result<Cut> {
         let presence = self.library.blocks.presence(Trust::Bytes);
         let inline = &mut self.inline;
-        cut::slice(bytes, |block, bytes| {
-            let known =
-                presence.holds(&block.id)? || inline.iter().any(|known| known.id == *block.id.as_bytes());
-            if !known {
-                let loose = Loose::encode(block.id, bytes)?;
-                inline.push(LooseBlock { id: *block.id.as_bytes(), bytes: loose.bytes });
-            }
-            Ok(())
-        })
+        cut::slice(bytes, |block, bytes| keep_inline(&presence, inline, block, bytes))
     }
 
     fn store_stream(&self, stream: impl Read, total: u64) -> Result<Cut> {
@@ -120,4 +131,19 @@ impl Writing<'_> {
         let _sealed = batch.seal()?;
         Ok(cut)
     }
+}
+
+/// Keeps a block for the next transaction, unless a pack or the transaction has it.
+fn keep_inline(
+    presence: &Presence<'_>,
+    inline: &mut Vec<LooseBlock>,
+    block: BlockRef,
+    bytes: &[u8],
+) -> Result<()> {
+    let known = presence.holds(&block.id)? || inline.iter().any(|known| known.id == *block.id.as_bytes());
+    if !known {
+        let loose = Loose::encode(block.id, bytes)?;
+        inline.push(LooseBlock { id: *block.id.as_bytes(), bytes: loose.bytes });
+    }
+    Ok(())
 }

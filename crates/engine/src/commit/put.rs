@@ -61,7 +61,7 @@ impl Draft for AddDraft<'_> {
         let (hash, path) = (main.hash, main.path.clone());
         documents.push(main);
         let listing = Listing::new(documents.iter().map(|document| entry(&document.path, document)));
-        let snapshot = snapshot_of(writing, &listing, "/", options.label.clone())?;
+        let snapshot = snapshot_of(writing, &listing, "/", options.label.clone(), || Ok(None))?;
         let put = writing.transaction(actor, options.shelf(), documents, Some(snapshot));
         let (mut beside, snapshot) = writing.put(put)?;
         let result = beside.pop().ok_or_else(|| Error::missing("document", path))?;
@@ -140,7 +140,8 @@ impl Draft for SnapshotCollectionDraft<'_> {
         let collection = Shelf::Known(collection.ok_or_else(missing)?.id);
         let listing = library.present_listing(self.caller, self.name)?;
         writing.call.check()?;
-        let snapshot = snapshot_of(writing, &listing, "/", self.label.map(str::to_owned))?;
+        let earlier = || library.earlier_listing(self.caller.pass.scope(), self.name, "/");
+        let snapshot = snapshot_of(writing, &listing, "/", self.label.map(str::to_owned), earlier)?;
         let put = writing.transaction(self.caller.pass.actor(), collection, Vec::new(), Some(snapshot));
         writing.put(put)?.1.ok_or_else(missing)
     }
@@ -188,9 +189,9 @@ pub(super) fn document(
     }
 }
 
-/// Short names and lengths of the blocks, for the account's own accounting.
+/// Short names of the blocks and what of each is used, for the account's own accounting.
 pub(super) fn blocks(cut: &Cut) -> Vec<(i64, u32)> {
-    cut.manifest.blocks.iter().map(|block| (block.id.short(), block.length)).collect()
+    cut.manifest.pieces.iter().map(|piece| (piece.block.id.short(), piece.length)).collect()
 }
 
 /// The entry of a snapshot for a document.
@@ -205,18 +206,20 @@ pub(super) fn entry(relative: &str, document: &PutDocument) -> Entry {
     }
 }
 
-/// Stores a listing and describes the snapshot of it.
+/// Stores a listing and describes the snapshot of it. `earlier` gives the listing of an earlier snapshot of the same files, if
+/// there is one.
 pub(super) fn snapshot_of(
     writing: &mut Writing<'_>,
     listing: &Listing,
     root: &str,
     label: Option<String>,
+    earlier: impl FnOnce() -> Result<Option<Digest>>,
 ) -> Result<SnapshotDraft> {
     let bytes = listing.encode();
     let (hash, stored) = if bytes.len() <= INLINE_LISTING {
         (Digest::of(&bytes), StoredListing::Inline(bytes))
     } else {
-        let cut = writing.store_listing(&bytes)?;
+        let cut = writing.store_listing(&bytes, earlier()?)?;
         (cut.hash, StoredListing::Blob { manifest: cut.manifest.encode(), size: cut.size })
     };
     Ok(SnapshotDraft {

@@ -68,7 +68,7 @@ impl Draft for UndeleteDraft<'_> {
         let facts = Facts::of_content(row.size, writing.now());
         let document = document(self.options, self.path.clone(), &cut, self.sample, &facts);
         let listing = Listing::new([entry(&document.path, &document)]);
-        let snapshot = snapshot_of(writing, &listing, "/", None)?;
+        let snapshot = snapshot_of(writing, &listing, "/", None, || Ok(None))?;
         let put = writing.transaction(self.actor, self.options.shelf(), vec![document], Some(snapshot));
         let (mut results, _) = writing.put(put)?;
         let result = results.pop().ok_or_else(|| Error::missing("document", self.path))?;

@@ -43,6 +43,7 @@ impl Library {
         let link_count = links.len() as u64;
         let draft = FolderDraft {
             actor: caller.pass.actor(),
+            scope: caller.pass.scope(),
             options,
             source,
             root: &root,
@@ -199,7 +200,7 @@ fn look(
     let text = path_text(path);
     validate::path("its path", &text).map_err(|error| error.to_string())?;
     let facts = Facts::of(&metadata.map_err(|error| error.to_string())?);
-    Ok(Found { full: path.to_owned(), path: text, facts })
+    Ok(Found { full: path.to_owned(), path: text, facts, earlier: None })
 }
 
 /// A symbolic link as an entry of the snapshot. It is not followed: where it leads is not part of the folder.

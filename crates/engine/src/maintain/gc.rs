@@ -131,7 +131,7 @@ impl Library {
                     }
                     // Deleting on the word of a catalog that cannot be read would turn one fault into many.
                     let manifest = Manifest::decode(&row.manifest)?;
-                    plan.live.extend(manifest.blocks.iter().map(|block| block.id));
+                    plan.live.extend(manifest.blocks().map(|block| block.id));
                 }
                 Ok::<_, Error>(())
             },

@@ -131,7 +131,7 @@ impl Library {
                 call.check()?;
                 for (hash, row) in blobs {
                     let manifest = Manifest::decode(&row.manifest)?;
-                    let ids: Vec<BlockId> = manifest.blocks.iter().map(|block| block.id).collect();
+                    let ids: Vec<BlockId> = manifest.blocks().map(|block| block.id).collect();
                     let places = arrived.places(ids.iter().copied())?;
                     let absent: Vec<[u8; 32]> = ids
                         .iter()

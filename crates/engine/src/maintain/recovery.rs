@@ -316,5 +316,5 @@ fn remove_leftovers(folder: &Path) {
 /// The short names of the blocks of a manifest, for the accounts' own blocks.
 pub(super) fn short_blocks(manifest: &[u8]) -> Vec<i64> {
     Manifest::decode(manifest)
-        .map_or_else(|_| Vec::new(), |manifest| manifest.blocks.iter().map(|b| b.id.short()).collect())
+        .map_or_else(|_| Vec::new(), |manifest| manifest.blocks().map(|b| b.id.short()).collect())
 }

@@ -10,3 +10,4 @@ mod passages;
 mod power;
 mod sharing;
 mod statements;
+mod versions;
