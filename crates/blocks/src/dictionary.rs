@@ -8,9 +8,11 @@ use std::{io, sync::Arc};
 
 use zstd::{bulk::Compressor, zstd_safe::CParameter};
 
-/// Approximate size of a dictionary in bytes. Half of it takes 1 % more space, twice as much saves another 1 % but is stored
-/// twice in every pack, which a small pack does not make up for.
-const LENGTH: usize = 64 * 1_024;
+/// Approximate size in bytes of a dictionary that is made of the first documents. It is stored twice in every pack, and twice
+/// as much would not pay in a small one.
+const LENGTH: usize = 32 * 1_024;
+/// The size of one that is chosen for much at once. Half of it takes 1 % more space; twice as much saves another 1 %.
+const CHOSEN: usize = 64 * 1_024;
 /// The size of a wide dictionary: the part of a large document that its later parts are compressed with.
 pub(crate) const WIDE: usize = 512 * 1_024;
 const LEVEL: i32 = 3;
@@ -21,6 +23,8 @@ const TRAINED: [u8; 4] = [0x37, 0xA4, 0x30, 0xEC];
 pub(crate) struct Dictionary {
     raw: Arc<Vec<u8>>,
     packed: Vec<u8>,
+    /// Whether long frames are compressed with it as well.
+    pub(crate) serves_long: bool,
 }
 
 impl Dictionary {
@@ -37,14 +41,14 @@ impl Dictionary {
     }
 
     /// What is most useful in samples of what will be compressed; `None` if zstd cannot tell.
-    pub(crate) fn chosen(samples: &[Vec<u8>]) -> io::Result<Option<Self>> {
+    pub(crate) fn chosen(samples: &[Vec<u8>], serves_long: bool) -> io::Result<Option<Self>> {
         let sizes: Vec<usize> = samples.iter().map(Vec::len).collect();
-        let Ok(mut trained) = zstd::dict::from_continuous(&samples.concat(), &sizes, LENGTH) else {
+        let Ok(mut trained) = zstd::dict::from_continuous(&samples.concat(), &sizes, CHOSEN) else {
             return Ok(None);
         };
         // Readers use dictionaries as plain content. The few tables after the number do no harm there.
         trained.drain(..TRAINED.len());
-        Self::from_raw(trained).map(Some)
+        Ok(Some(Self { serves_long, ..Self::from_raw(trained)? }))
     }
 
     /// A dictionary of exactly these bytes.
@@ -56,7 +60,7 @@ impl Dictionary {
         // A dictionary has no hash of its own, so the checksum tells a reader which of the two copies is intact.
         zstd.set_parameter(CParameter::ChecksumFlag(true))?;
         let packed = zstd.compress(&raw)?;
-        Ok(Self { raw: Arc::new(raw), packed })
+        Ok(Self { raw: Arc::new(raw), packed, serves_long: false })
     }
 
     pub(crate) fn raw(&self) -> &[u8] {
@@ -78,7 +82,7 @@ mod tests {
         let texts = [vec![b'a'; 60_000], vec![b'b'; 30_000], vec![b'c'; 6_000]];
         let dictionary = Dictionary::of(texts.iter().map(Vec::as_slice)).unwrap();
         let count = |letter: u8| dictionary.raw().iter().filter(|byte| **byte == letter).count();
-        assert_eq!((count(b'a'), count(b'b'), count(b'c')), (40_960, 20_480, 4_096));
+        assert_eq!((count(b'a'), count(b'b'), count(b'c')), (20_480, 10_240, 2_048));
     }
 
     #[test]

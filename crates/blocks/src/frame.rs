@@ -24,7 +24,8 @@ pub(crate) const DOCUMENT: usize = 2 * 1_024;
 /// Of frames with a dictionary, level 1 would take 4 % more space in two thirds of the time.
 const LEVEL: i32 = 3;
 const PROBE: usize = 8 * 1_024;
-/// Larger frames are compressed without the dictionary: they contain enough repetition themselves, and it is faster.
+/// Larger frames are compressed without a dictionary of other documents: they contain enough repetition themselves, and it is
+/// faster.
 const ALONE: usize = 32 * 1_024;
 
 /// How the bytes of a frame are stored.
@@ -57,17 +58,20 @@ pub(crate) struct Packer {
     worded: Option<Compressor<'static>>,
     /// Whether the dictionary is a part of the document itself, so that frames of any length profit from it.
     is_wide: bool,
+    /// The longest frame that is compressed with another dictionary.
+    longest: usize,
 }
 
 impl Packer {
     pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self { zstd: Compressor::new(LEVEL)?, worded: None, is_wide: false })
+        Ok(Self { zstd: Compressor::new(LEVEL)?, worded: None, is_wide: false, longest: ALONE })
     }
 
     /// Uses the dictionary from now on.
     pub(crate) fn learn(&mut self, dictionary: &Dictionary) -> io::Result<()> {
         if self.worded.is_none() {
             self.worded = Some(Compressor::with_dictionary(LEVEL, dictionary.raw())?);
+            self.longest = if dictionary.serves_long { RAW_MAX } else { ALONE };
         }
         Ok(())
     }
@@ -103,7 +107,7 @@ impl Packer {
             return Ok((Codec::Raw, raw.to_vec()));
         }
         let (codec, packed) = match &mut self.worded {
-            Some(worded) if raw.len() <= ALONE => (Codec::Worded, worded.compress(raw)?),
+            Some(worded) if raw.len() <= self.longest => (Codec::Worded, worded.compress(raw)?),
             _ => (Codec::Zstd, self.zstd.compress(raw)?),
         };
         if packed.len() < raw.len() { Ok((codec, packed)) } else { Ok((Codec::Raw, raw.to_vec())) }

@@ -34,4 +34,4 @@ pub use manifest::{BlockId, BlockRef, Manifest, Piece};
 pub use presence::{Presence, Trust};
 pub use reader::{Place, Reader};
 pub use store::{Problem, Store, Usage};
-pub use writing::{Batch, PackWriter, Sealed};
+pub use writing::{Batch, Chosen, PackWriter, Sealed};

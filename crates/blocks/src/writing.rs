@@ -28,6 +28,32 @@ const TEST_AGAIN: u64 = 64 << 20;
 #[must_use = "blocks may be referred to only after sealing"]
 pub struct Sealed(());
 
+/// A dictionary that was chosen from samples of what will be written. A batch that is not given one makes it of its first
+/// documents; choosing is worth its time for tens of megabytes.
+pub struct Chosen(Arc<Dictionary>);
+
+impl Chosen {
+    /// From samples of small documents; `None` if few of them are compressible.
+    pub fn for_documents(samples: Vec<Vec<u8>>) -> Result<Option<Self>, Error> {
+        Self::of(samples, false)
+    }
+
+    /// From samples of a large one.
+    pub fn for_large(samples: Vec<Vec<u8>>) -> Result<Option<Self>, Error> {
+        Self::of(samples, true)
+    }
+
+    fn of(mut samples: Vec<Vec<u8>>, serves_long: bool) -> Result<Option<Self>, Error> {
+        let mut packer = Packer::new().map_err(compressing)?;
+        samples.retain(|sample| !sample.is_empty() && packer.shrinks(sample).unwrap_or(false));
+        if samples.len() < SAMPLES {
+            return Ok(None);
+        }
+        let chosen = Dictionary::chosen(&samples, serves_long).map_err(compressing)?;
+        Ok(chosen.map(|chosen| Self(Arc::new(chosen))))
+    }
+}
+
 /// A batch of writes, shared by any number of [`PackWriter`]s.
 pub struct Batch<'a> {
     store: &'a Store,
@@ -60,21 +86,9 @@ impl<'a> Batch<'a> {
         Ok(PackWriter { batch: self, packer, raw, blocks, ends, lookback })
     }
 
-    /// Makes a dictionary for the batch of samples of what will be written, if they are compressible. Without this, the
-    /// first documents serve as samples; this is worth its time for a batch of tens of megabytes.
-    pub fn learn(&self, samples: &[Vec<u8>]) -> Result<(), Error> {
-        let mut packer = Packer::new().map_err(compressing)?;
-        let mut useful = Vec::with_capacity(samples.len());
-        for sample in samples.iter().filter(|sample| !sample.is_empty()) {
-            if packer.shrinks(sample).map_err(compressing)? {
-                useful.push(sample.clone());
-            }
-        }
-        if useful.len() < SAMPLES {
-            return Ok(());
-        }
-        *self.dictionary.lock() = Dictionary::chosen(&useful).map_err(compressing)?.map(Arc::new);
-        Ok(())
+    /// Compresses all documents of the batch with a dictionary.
+    pub fn use_dictionary(&self, chosen: &Chosen) {
+        *self.dictionary.lock() = Some(chosen.0.clone());
     }
 
     /// Writes the remaining data and makes it durable. All writers must have been finished.

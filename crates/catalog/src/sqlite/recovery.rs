@@ -27,9 +27,9 @@ const MAGIC_ALONE: &[u8; 8] = b"SHELFRN1";
 const HEADER: usize = 8 + 4 + 8 + 32;
 /// Matches are looked for this far back: a hash stands in several tables.
 const WINDOW_LOG: u32 = 24;
-/// A fifth smaller than level 3 with its own tables, at the same speed once the tables are that large.
-const LEVEL: i32 = 9;
-const SEEN_LOG: u32 = 22;
+const LEVEL: i32 = 3;
+/// Matches are remembered in tables of so many entries, as a power of two; those of the level itself are too small for them.
+const SEEN_LOG: u32 = 20;
 
 /// The tables that are copied, with their columns where not all are. Seals are left out: they follow from the rows. The
 /// blocks of accounts follow from the manifests.
@@ -195,9 +195,7 @@ fn compress(plain: &Path, target: &File, note: &CopyNote) -> io::Result<()> {
     target.write_all(&note.encode(MAGIC))?;
     let mut encoder = zstd::Encoder::new(target, LEVEL)?;
     encoder.include_checksum(true)?;
-    encoder.long_distance_matching(true)?;
     encoder.window_log(WINDOW_LOG)?;
-    // Large tables of what was seen: a hash stands in several tables, megabytes apart.
     encoder.set_parameter(CParameter::HashLog(SEEN_LOG))?;
     encoder.set_parameter(CParameter::ChainLog(SEEN_LOG))?;
     let mut plain = File::open(plain)?;

@@ -16,11 +16,12 @@ use std::{
 use parking_lot::Mutex;
 use shelf_base::{CallContext, Digest, Fence};
 use shelf_blocks::{
-    Batch, BlockId, PackWriter, Trust,
+    Batch, BlockId, Chosen, PackWriter, Trust,
     cut::{self, Cut},
     patch,
 };
 use shelf_catalog::{Actor, Put, PutDocument, PutResult, Scope, Snapshot, Source as Known};
+use shelf_reading::detect;
 
 use super::{
     Draft, Writing,
@@ -41,11 +42,14 @@ const RUN: usize = 32;
 const OWN_PACKS: u64 = 8 << 20;
 /// Files up to this size are read whole, and compared with what the library has under their path.
 const WHOLE: u64 = 4 << 20;
-/// A round of at least so many bytes is compressed with a dictionary that is chosen from samples of its files: so many at most,
-/// and of each so many bytes.
+/// Files of together at least so many bytes are compressed with a dictionary that is chosen from samples of them: of so many at
+/// most, and of each so many bytes.
 const SAMPLED: u64 = 16 << 20;
 const SAMPLES: usize = 128;
 const SAMPLE: usize = 16 << 10;
+/// Samples of one large text, and the length from which a part of the text itself may be its dictionary.
+const PARTS: u64 = 64;
+const LONG: u64 = 64 << 20;
 /// A file whose inode changed this shortly before it was last stored may have changed again within the clock's
 /// resolution.
 const GRAIN_MICROS: i64 = 2_000_000;
@@ -174,6 +178,23 @@ impl FolderDraft<'_> {
         Ok(changed)
     }
 
+    /// A dictionary for many files, chosen from the beginnings of some of them. What cannot be read is told when it is
+    /// stored.
+    fn dictionary(&self, files: &[Found]) -> Result<Option<Chosen>> {
+        if files.iter().map(|found| found.facts.size).sum::<u64>() < SAMPLED {
+            return Ok(None);
+        }
+        let read = |found: &Found| -> Option<Vec<u8>> {
+            let (mut file, facts) = self.source.open_file(&found.full).ok()?;
+            let mut sample = Vec::new();
+            let wanted = (facts.size as usize).saturating_add(1).min(SAMPLE);
+            read_up_to(&mut file, wanted, &mut sample).ok()?;
+            Some(sample)
+        };
+        let step = files.len().div_ceil(SAMPLES);
+        Ok(Chosen::for_documents(files.iter().step_by(step).filter_map(read).collect())?)
+    }
+
     fn store_rounds(
         &self,
         writing: &mut Writing<'_>,
@@ -183,6 +204,7 @@ impl FolderDraft<'_> {
     ) -> Result<()> {
         let (library, call) = (writing.library, writing.call);
         let fence = writing.fence.clone();
+        let dictionary = self.dictionary(files)?;
         let committed = Mutex::new(Vec::new());
         let outcome = thread::scope(|scope| {
             let (rounds, incoming) = mpsc::sync_channel::<Vec<PutDocument>>(1);
@@ -193,7 +215,8 @@ impl FolderDraft<'_> {
                     call.check()?;
                     let (round, after) = rest.split_at(round_length(rest));
                     rest = after;
-                    let documents = self.store_round(library, round, call, &mut tally.failed)?;
+                    let documents =
+                        self.store_round(library, round, dictionary.as_ref(), call, &mut tally.failed)?;
                     tally.entries.extend(
                         documents
                             .iter()
@@ -248,6 +271,7 @@ impl FolderDraft<'_> {
         &self,
         library: &Library,
         files: &[Found],
+        dictionary: Option<&Chosen>,
         call: &CallContext,
         failed: &mut Vec<FailedFile>,
     ) -> Result<Vec<PutDocument>> {
@@ -262,8 +286,8 @@ impl FolderDraft<'_> {
             done: Mutex::new(Vec::with_capacity(files.len())),
             failed: Mutex::default(),
         };
-        if files.iter().map(|found| found.facts.size).sum::<u64>() >= SAMPLED {
-            batch.learn(&round.samples())?;
+        if let Some(dictionary) = dictionary {
+            batch.use_dictionary(dictionary);
         }
         let threads =
             thread::available_parallelism().map_or(1, usize::from).min(files.len().div_ceil(RUN)).max(1);
@@ -315,19 +339,6 @@ struct Round<'a> {
 }
 
 impl Round<'_> {
-    /// The beginnings of files from all over the round. What cannot be read is told when it is stored.
-    fn samples(&self) -> Vec<Vec<u8>> {
-        let step = self.files.len().div_ceil(SAMPLES).max(1);
-        let read = |found: &Found| -> Option<Vec<u8>> {
-            let (mut file, facts) = self.source.open_file(&found.full).ok()?;
-            let mut sample = Vec::new();
-            let wanted = (facts.size as usize).saturating_add(1).min(SAMPLE);
-            read_up_to(&mut file, wanted, &mut sample).ok()?;
-            Some(sample)
-        };
-        self.files.iter().step_by(step).filter_map(read).collect()
-    }
-
     /// One thread's work: runs of neighbouring files until none is left.
     fn store_runs(&self, batch: &Batch<'_>) -> Result<()> {
         let mut writer = batch.writer()?;
@@ -379,6 +390,15 @@ impl Round<'_> {
             }
         } else {
             let own_batch = (facts.size >= OWN_PACKS).then(|| self.library.blocks.batch(Trust::Pack));
+            // A new version of a large file stores little, for which a dictionary would not pay.
+            if let Some(batch) = &own_batch
+                && found.earlier.is_none()
+                && facts.size < LONG
+                && detect(&found.path, buffer).is_text
+                && let Some(dictionary) = Chosen::for_large(parts(&file, facts.size))?
+            {
+                batch.use_dictionary(&dictionary);
+            }
             let mut own = own_batch.as_ref().map(Batch::writer).transpose()?;
             let rest = most_of(&facts).saturating_sub(buffer.len() as u64);
             let stream = std::io::Cursor::new(buffer.clone()).chain(file.take(rest));
@@ -419,6 +439,18 @@ impl Round<'_> {
         let parts = patch::around_an_edit(&earlier, bytes);
         Ok(patch::patch(&manifest, &parts, bytes, |block, bytes| writer.put(block, bytes))?)
     }
+}
+
+/// Samples from all over a large file.
+fn parts(file: &std::fs::File, size: u64) -> Vec<Vec<u8>> {
+    use std::os::unix::fs::FileExt as _;
+    let read = |part: u64| -> Option<Vec<u8>> {
+        let mut sample = vec![0; SAMPLE];
+        let count = file.read_at(&mut sample, size / PARTS * part).ok()?;
+        sample.truncate(count);
+        Some(sample)
+    };
+    (0..PARTS).filter_map(read).collect()
 }
 
 /// Reads up to `wanted` bytes, which for most files is one call: a short read is the end of a regular file.
