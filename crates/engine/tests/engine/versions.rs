@@ -92,6 +92,8 @@ fn a_changed_line_of_each_file_stores_little_and_every_version_reads_as_it_was()
     let names = (10..FILES).map(|number| files.path().join(format!("{number}.txt")).display().to_string());
     let request = DeleteRequest { names: names.collect(), ..DeleteRequest::default() };
     library.delete(&Caller::owner(), &request, &CallContext::new()).unwrap();
+    (10..FILES).for_each(|number| fs::remove_file(files.path().join(format!("{number}.txt"))).unwrap());
+    add(&library, files.path());
     library.gc(&keep, Duration::from_secs(5), &CallContext::new()).unwrap();
     assert!(packed(data.path()) < before, "the deleted documents are gone");
     drop(library);
