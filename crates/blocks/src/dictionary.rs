@@ -11,8 +11,10 @@ use zstd::{bulk::Compressor, zstd_safe::CParameter};
 /// Approximate size in bytes of a dictionary that is made of the first documents. It is stored twice in every pack, and twice
 /// as much would not pay in a small one.
 const LENGTH: usize = 32 * 1_024;
-/// The size of one that is chosen for much at once. Half of it takes 1 % more space; twice as much saves another 1 %.
+/// The size of one that is chosen for many documents. Half of it takes 1 % more space; twice as much saves less than that.
 const CHOSEN: usize = 64 * 1_024;
+/// The size of one that is chosen for a large document, whose frames are long.
+const CHOSEN_LONG: usize = 128 * 1_024;
 /// The size of a wide dictionary: the part of a large document that its later parts are compressed with.
 pub(crate) const WIDE: usize = 512 * 1_024;
 const LEVEL: i32 = 3;
@@ -43,7 +45,8 @@ impl Dictionary {
     /// What is most useful in samples of what will be compressed; `None` if zstd cannot tell.
     pub(crate) fn chosen(samples: &[Vec<u8>], serves_long: bool) -> io::Result<Option<Self>> {
         let sizes: Vec<usize> = samples.iter().map(Vec::len).collect();
-        let Ok(mut trained) = zstd::dict::from_continuous(&samples.concat(), &sizes, CHOSEN) else {
+        let length = if serves_long { CHOSEN_LONG } else { CHOSEN };
+        let Ok(mut trained) = zstd::dict::from_continuous(&samples.concat(), &sizes, length) else {
             return Ok(None);
         };
         // Readers use dictionaries as plain content. The few tables after the number do no harm there.

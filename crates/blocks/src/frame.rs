@@ -9,7 +9,10 @@
 
 use std::{cell::RefCell, io, sync::Arc};
 
-use zstd::{bulk::Compressor, zstd_safe::DCtx};
+use zstd::{
+    bulk::Compressor,
+    zstd_safe::{CParameter, DCtx},
+};
 
 use crate::dictionary::Dictionary;
 
@@ -23,6 +26,10 @@ pub(crate) const DOCUMENT: usize = 2 * 1_024;
 
 /// Of frames with a dictionary, level 1 would take 4 % more space in two thirds of the time.
 const LEVEL: i32 = 3;
+/// Entries of the tables of matches for a large text, as a power of two, and the shortest match. What the level has for
+/// dictionaries of this length makes frames 5 % longer and saves a tenth of the time.
+const LONG_SEEN_LOG: u32 = 17;
+const LONG_MATCH: u32 = 5;
 const PROBE: usize = 8 * 1_024;
 /// Larger frames are compressed without a dictionary of other documents: they contain enough repetition themselves, and it is
 /// faster.
@@ -70,8 +77,14 @@ impl Packer {
     /// Uses the dictionary from now on.
     pub(crate) fn learn(&mut self, dictionary: &Dictionary) -> io::Result<()> {
         if self.worded.is_none() {
-            self.worded = Some(Compressor::with_dictionary(LEVEL, dictionary.raw())?);
-            self.longest = if dictionary.serves_long { RAW_MAX } else { ALONE };
+            let mut worded = Compressor::with_dictionary(LEVEL, dictionary.raw())?;
+            if dictionary.serves_long {
+                worded.set_parameter(CParameter::HashLog(LONG_SEEN_LOG))?;
+                worded.set_parameter(CParameter::ChainLog(LONG_SEEN_LOG))?;
+                worded.set_parameter(CParameter::MinMatch(LONG_MATCH))?;
+                self.longest = RAW_MAX;
+            }
+            self.worded = Some(worded);
         }
         Ok(())
     }

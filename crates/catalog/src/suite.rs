@@ -187,17 +187,21 @@ fn bytes_are_counted_for_the_account(catalog: &dyn Catalog) {
 
 fn names_and_hashes_find(catalog: &dyn Catalog) {
     let collection = default_collection(catalog);
-    let mut titled = sample("documents/1", "one");
-    titled.title = "A Title".into();
+    let with_title = |path: &str, title: &str| PutDocument { title: title.into(), ..sample(path, "one") };
     put(
         catalog,
         collection,
         1,
         vec![
-            titled,
+            with_title("documents/1", "A Title"),
             sample("/src/lib.rs", "two"),
             sample("/deep/src/lib.rs", "two"),
             sample("ü/lib.rs", "x"),
+            with_title("notes/herons.md", "herons.md"),
+            with_title("old/herons.md", "Herons"),
+            with_title("new/herons.md", "new/herons.md"),
+            with_title("white-herons.md", "herons.md"),
+            with_title("herons.md/more", "herons.md"),
         ],
     );
     let paths = |name: &str| -> Vec<String> {
@@ -211,6 +215,13 @@ fn names_and_hashes_find(catalog: &dyn Catalog) {
     assert_eq!(paths("/src/lib.rs"), ["/src/lib.rs"], "the whole path wins");
     assert_eq!(paths("src/lib.rs"), ["/deep/src/lib.rs", "/src/lib.rs"]);
     assert_eq!(paths("A Title"), ["documents/1"]);
+    let herons = ["new/herons.md", "notes/herons.md", "old/herons.md"];
+    assert_eq!(paths("herons.md"), herons, "by the end of the path, whatever the title");
+    assert_eq!(paths("/herons.md"), herons);
+    let most = |most: usize| catalog.named(&scope(), None, "herons.md", most).expect("a read");
+    assert_eq!(most(2).iter().map(|found| found.path.as_str()).collect::<Vec<_>>(), herons[..2]);
+    assert_eq!(paths("Herons"), ["old/herons.md"]);
+    assert_eq!(paths("new/herons.md"), ["new/herons.md"]);
     assert_eq!(paths("ib.rs"), Vec::<String>::new());
     assert_eq!(paths("%"), Vec::<String>::new());
     let prefix = &Digest::of(b"two").to_string()[..8];

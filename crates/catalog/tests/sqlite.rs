@@ -156,6 +156,48 @@ fn a_lost_catalog_comes_back_from_its_copy() {
     assert!(left.is_empty(), "{left:?}");
 }
 
+/// What earlier programs wrote: the tables in an SQLite database.
+#[test]
+fn an_earlier_copy_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("catalog.copy");
+    let plain = folder.path().join("plain.db");
+    let catalog = SqliteCatalog::open(folder.path()).unwrap();
+    suite::furnish(&catalog);
+    let before = catalog.list(&Scope::Library, &Filter::default(), &page()).unwrap();
+    let note = catalog.write_copy(&copy).unwrap();
+    let mut head = std::fs::read(&copy).unwrap()[..52].to_vec();
+    head[..8].copy_from_slice(b"SHELFRC1");
+    let connection = rusqlite::Connection::open(folder.path().join("catalog.db")).unwrap();
+    connection.execute("ATTACH DATABASE ?1 AS copy", [plain.display().to_string()]).unwrap();
+    let journal = "sequence, at, account, token, operation, collection, document, path, previous, new, state";
+    for table in
+        ["secrets", "accounts", "collections", "tokens", "sessions", "blobs", "documents", "versions", "tags"]
+    {
+        connection
+            .execute_batch(&format!("CREATE TABLE copy.{table} AS SELECT * FROM main.{table}"))
+            .unwrap();
+    }
+    connection
+        .execute_batch(&format!(
+            "CREATE TABLE copy.loose_blocks AS SELECT * FROM main.loose_blocks;
+             CREATE TABLE copy.snapshots AS SELECT * FROM main.snapshots;
+             CREATE TABLE copy.journal AS SELECT {journal} FROM main.journal;
+             CREATE TABLE copy.counters AS SELECT name, seq FROM main.sqlite_sequence;
+             DETACH copy"
+        ))
+        .unwrap();
+    head.extend(zstd::encode_all(std::fs::File::open(&plain).unwrap(), 3).unwrap());
+    std::fs::write(&copy, head).unwrap();
+    let other = tempfile::tempdir().unwrap();
+    let again = SqliteCatalog::rebuild(other.path(), &copy, Moment::default(), |_| vec![1], || Ok(()));
+    assert_eq!(again.unwrap(), note);
+    let catalog = SqliteCatalog::open(other.path()).unwrap();
+    assert_eq!(catalog.list(&Scope::Library, &Filter::default(), &page()).unwrap(), before);
+    assert_eq!(catalog.audit().unwrap(), [""; 0]);
+    assert!(catalog.integrity().unwrap().is_empty());
+}
+
 /// A copy that was damaged is refused; it does not become a catalog with other content.
 #[test]
 fn a_damaged_copy_is_refused() {
@@ -165,7 +207,8 @@ fn a_damaged_copy_is_refused() {
     suite::furnish(&catalog);
     catalog.write_copy(&copy).unwrap();
     let bytes = std::fs::read(&copy).unwrap();
-    for at in [0, 30, 60, bytes.len() / 2, bytes.len() - 1] {
+    let places = (0..60).map(|part| 70 + (bytes.len() - 71) * part / 60);
+    for at in [0, 30, 60, bytes.len() - 1].into_iter().chain(places) {
         let mut changed = bytes.clone();
         changed[at] ^= 0x10;
         std::fs::write(&copy, changed).unwrap();

@@ -71,27 +71,50 @@ pub(super) fn named(
             return Ok(found);
         }
     }
-    let suffix_text = format!("/{}", name.trim_start_matches('/'));
-    let last_part = suffix_text.rsplit('/').next().unwrap_or_default().to_owned();
-    let mut suffix = live()?.without_index();
-    suffix.add(&format!("{FILE_NAME} = ?"), last_part);
-    // SUBSTR counts characters, so the length does too.
-    suffix.add_many(
-        connection.pick("SUBSTR(d.path, -?) = ?", "RIGHT(d.path, ?) = ?").into(),
-        [OwnedValue::Integer(suffix_text.chars().count() as i64), OwnedValue::Text(suffix_text)],
-    );
-    let found = query(connection, &suffix, &tail)?;
+    let found = ending(connection, live, name, most)?;
     if !found.is_empty() {
         return Ok(found);
     }
     // Titles that are file names have been looked for above.
     let mut title = live()?.without_index();
-    title.add(&format!("d.title <> {FILE_NAME} AND d.title = ?"), name.to_owned());
+    let is_title = connection.pick("d.title = ?", "d.title <> FILE_NAME AND d.title = ?");
+    title.add(&is_title.replace("FILE_NAME", FILE_NAME), name.to_owned());
     query(connection, &title, &tail)
+}
+
+/// The documents whose path ends with `name`, in the order of their paths. In SQLite most are found by their title, which is the
+/// last part of their path.
+fn ending(
+    connection: Connection<'_>,
+    live: impl Fn() -> Result<Conditions>,
+    name: &str,
+    most: usize,
+) -> Result<Vec<Document>> {
+    let end = format!("/{}", name.trim_start_matches('/'));
+    let last_part = end.rsplit('/').next().unwrap_or_default();
+    let named = [format!("{FILE_NAME} = ?")];
+    let titled_or_not = ["d.title = ?".to_owned(), format!("{IS_NAMED_OTHERWISE} AND {FILE_NAME} = ?")];
+    let mut found = Vec::new();
+    for way in connection.pick(&titled_or_not[..], &named[..]) {
+        let mut conditions = live()?.without_index();
+        conditions.add(way, last_part.to_owned());
+        // SUBSTR counts characters, so the length does too.
+        conditions.add_many(
+            connection.pick("SUBSTR(d.path, -?) = ?", "RIGHT(d.path, ?) = ?").into(),
+            [OwnedValue::Integer(end.chars().count() as i64), OwnedValue::Text(end.clone())],
+        );
+        found.append(&mut query(connection, &conditions, &format!("ORDER BY d.path, d.id LIMIT {most}"))?);
+    }
+    found.sort_by(|one, other| (&one.path, one.number).cmp(&(&other.path, other.number)));
+    found.truncate(most);
+    Ok(found)
 }
 
 /// The last part of a path, exactly as the indexes over it spell it.
 const FILE_NAME: &str = "replace(d.path, rtrim(d.path, replace(d.path, '/', '')), '')";
+/// Whether that is not the title, exactly as the index of SQLite spells it.
+const IS_NAMED_OTHERWISE: &str =
+    "(instr(d.title, '/') > 0 OR substr('/' || d.path, -length(d.title) - 1) <> '/' || d.title)";
 
 pub(super) fn hashed(
     connection: Connection<'_>,
@@ -472,4 +495,25 @@ pub(super) fn versions(connection: Connection<'_>, scope: &Scope, id: DocumentId
     );
     let mut query = connection.prepare_cached(&sql)?;
     collect(query.query(&conditions.parameters())?, |row| version_at(row, 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_path_is_found_by_an_index() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(crate::sqlite::SqliteCatalog::open(folder.path()).unwrap());
+        let connection = rusqlite::Connection::open(folder.path().join("catalog.db")).unwrap();
+        let plan = |condition: &str| -> String {
+            let sql = format!(
+                "EXPLAIN QUERY PLAN SELECT d.id FROM documents d
+                 WHERE +d.collection = 1 AND d.deleted_at IS NULL AND {condition} = 'x'"
+            );
+            connection.query_row(&sql, [], |row| row.get("detail")).unwrap()
+        };
+        assert!(plan(&format!("{IS_NAMED_OTHERWISE} AND {FILE_NAME}")).contains("INDEX documents_by_name"));
+        assert!(plan("d.title").contains("INDEX documents_by_title"));
+    }
 }

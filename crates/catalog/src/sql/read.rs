@@ -333,7 +333,7 @@ fn last_record(connection: Connection<'_>, sql: &str) -> Result<(u64, Digest)> {
     Ok(last.into_iter().next().unwrap_or((0, Record::genesis())))
 }
 
-pub(super) fn journal(connection: Connection<'_>, after: u64, most: usize) -> Result<Vec<Record>> {
+pub(crate) fn journal(connection: Connection<'_>, after: u64, most: usize) -> Result<Vec<Record>> {
     let mut query = connection.prepare_cached(
         "SELECT sequence, at, account, token, operation, collection, document, path, previous, new, state, seal
          FROM journal WHERE sequence > ?1 ORDER BY sequence LIMIT ?2",

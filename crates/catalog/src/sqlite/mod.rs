@@ -3,6 +3,7 @@
 //! Writers of all processes line up at a lock file before they begin a transaction, so that nobody polls and no
 //! "database is locked" ever reaches a caller. Readers never wait.
 
+mod columns;
 mod joined_log;
 mod recovery;
 mod schema;

@@ -6,22 +6,24 @@
 
 use std::{
     fs::{self, File, OpenOptions},
-    io::{self, Read, Write},
+    io::{self, BufReader, Read, Write},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, ErrorCode, params, params_from_iter};
 use shelf_base::{Digest, Moment};
 use zstd::zstd_safe::CParameter;
 
-use super::{SqliteCatalog, connect, schema, writer};
+use super::{SqliteCatalog, columns, connect, schema, writer};
 use crate::{
     Actor, BlocksOf, Error, Operation, Record, Result,
     sql::{self, Turn, read, upkeep},
 };
 
-const MAGIC: &[u8; 8] = b"SHELFRC1";
+const MAGIC: &[u8; 8] = b"SHELFRC2";
+/// A copy whose tables are in an SQLite database, as earlier programs wrote it.
+const MAGIC_DATABASE: &[u8; 8] = b"SHELFRC1";
 /// A note without a copy behind it: how far the journal of a database that is backed up elsewhere had come.
 const MAGIC_ALONE: &[u8; 8] = b"SHELFRN1";
 const HEADER: usize = 8 + 4 + 8 + 32;
@@ -52,6 +54,13 @@ const TABLES: &[(&str, &str)] = &[
 const JOURNAL: &str =
     "sequence, at, account, token, operation, collection, document, path, previous, new, state";
 
+/// SQLite's table of the highest numbers, which are not given again.
+const COUNTERS: &str = "sqlite_sequence";
+/// The length of a page of the database.
+const PAGE: u64 = 4_096;
+/// Journal records that are sealed at once.
+const SEALED_AT_ONCE: usize = 1_000;
+
 /// What a copy says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyNote {
@@ -67,21 +76,26 @@ impl CopyNote {
     /// Reads the head of a copy; `None` when there is no file.
     pub fn read(path: &Path) -> Result<Option<Self>> {
         match File::open(path) {
-            Ok(file) => Self::of(file).map(|(note, _)| Some(note)),
+            Ok(file) => Self::of(file).map(|(note, ..)| Some(note)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Error::Files(error)),
         }
     }
 
-    /// The note, and the file behind it.
-    fn of(mut file: File) -> Result<(Self, File)> {
+    /// The note, how the tables follow it, and the file behind it.
+    fn of(mut file: File) -> Result<(Self, Form, File)> {
         let mut head = [0; HEADER];
         file.read_exact(&mut head).map_err(|_| unreadable())?;
         let number = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| head[at + byte]));
         let seal = Digest::from_slice(&head[20..]).ok_or_else(unreadable)?;
         let note = Self { schema: (number(8) & 0xFFFF_FFFF) as u32, sequence: number(12), seal };
-        let is_known = head[..8] == *MAGIC || head[..8] == *MAGIC_ALONE;
-        if is_known { Ok((note, file)) } else { Err(unreadable()) }
+        let form = match &head[..8] {
+            magic if magic == MAGIC => Form::Columns,
+            magic if magic == MAGIC_DATABASE => Form::Database,
+            magic if magic == MAGIC_ALONE => Form::Nothing,
+            _ => return Err(unreadable()),
+        };
+        Ok((note, form, file))
     }
 
     /// Writes the note without a copy, replacing what is there when the new one is durable: the second witness of how far
@@ -100,6 +114,14 @@ impl CopyNote {
         head.extend_from_slice(self.seal.as_bytes());
         head
     }
+}
+
+/// What follows the head of a copy.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Columns,
+    Database,
+    Nothing,
 }
 
 fn unreadable() -> Error {
@@ -132,10 +154,9 @@ fn put_in_place(scratch: &Scratch, target: &Path) -> Result<()> {
 impl SqliteCatalog {
     /// Writes a copy of the catalog as it is now to `target`, replacing it when the new one is durable.
     pub(super) fn write_copy(&self, target: &Path) -> Result<CopyNote> {
-        let (plain, _) = Scratch::beside(target, ".db.part")?;
-        let note = copy_tables(&self.path, &plain.0)?;
-        let (packed, file) = Scratch::beside(target, ".part")?;
-        compress(&plain.0, &file, &note).and_then(|()| file.sync_all()).map_err(Error::Files)?;
+        let (packed, mut file) = Scratch::beside(target, ".part")?;
+        let note = copy_tables(&self.path, &mut file)?;
+        file.sync_all().map_err(Error::Files)?;
         put_in_place(&packed, target)?;
         Ok(note)
     }
@@ -151,93 +172,111 @@ impl SqliteCatalog {
     ) -> Result<CopyNote> {
         let _turn = writer::take_turn(&folder.join("catalog.lock"))?;
         let target = folder.join("catalog.db");
-        let (note, packed) = CopyNote::of(File::open(copy).map_err(Error::Files)?)?;
+        let (note, form, packed) = CopyNote::of(File::open(copy).map_err(Error::Files)?)?;
         if note.schema > schema::KNOWN {
             return Err(Error::TooNew { found: note.schema, known: schema::KNOWN });
         }
         let (plain, mut file) = Scratch::beside(&target, ".copy.part")?;
-        decompress(packed, &mut file).map_err(|error| match error.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Error::Files(error),
-            _ => unreadable(),
-        })?;
+        let tables = match form {
+            Form::Columns => Tables::Columns(BufReader::new(decoder(packed).map_err(broken)?)),
+            Form::Database => {
+                io::copy(&mut decoder(packed).map_err(broken)?, &mut file).map_err(broken)?;
+                Tables::Database(&plain.0)
+            }
+            Form::Nothing => return Err(unreadable()),
+        };
         let (fresh, _) = Scratch::beside(&target, ".new.part")?;
-        fill(&fresh.0, &plain.0, &note, now, blocks_of)?;
+        fill(&fresh.0, tables, &note, now, blocks_of)?;
         make_way().and_then(|()| fs::rename(&fresh.0, &target)).map_err(Error::Files)?;
         File::open(folder).and_then(|folder| folder.sync_all()).map_err(Error::Files)?;
         Ok(note)
     }
 }
 
-fn attach(connection: &Connection, path: &Path) -> Result<()> {
-    connection.execute("ATTACH DATABASE ?1 AS copy", [path.display().to_string()])?;
-    connection.execute_batch("PRAGMA copy.synchronous = off; PRAGMA copy.journal_mode = off;")?;
-    Ok(())
-}
-
 /// All tables in one transaction: the copy is of one moment.
-fn copy_tables(catalog: &Path, plain: &Path) -> Result<CopyNote> {
+fn copy_tables(catalog: &Path, target: &mut File) -> Result<CopyNote> {
     let connection = connect(catalog)?;
-    attach(&connection, plain)?;
     let transaction = connection.unchecked_transaction()?;
     let (sequence, seal) = read::journal_end(sql::Connection::Sqlite(&transaction))?;
+    let note = CopyNote { schema: schema::version(&transaction)?, sequence, seal };
+    target.write_all(&note.encode(MAGIC)).map_err(Error::Files)?;
+    let mut encoder = encoder(&transaction, target)?;
     for (table, columns) in TABLES {
-        transaction
-            .execute_batch(&format!("CREATE TABLE copy.{table} AS SELECT {columns} FROM main.{table}"))?;
+        let query = format!("SELECT {columns} FROM {table} ORDER BY 1");
+        columns::write(&transaction, table, &query, &mut encoder)?;
     }
-    transaction.execute_batch("CREATE TABLE copy.counters AS SELECT name, seq FROM main.sqlite_sequence")?;
-    let schema = schema::version(&transaction)?;
-    transaction.commit()?;
-    Ok(CopyNote { schema, sequence, seal })
+    columns::write(&transaction, COUNTERS, "SELECT name, seq FROM sqlite_sequence", &mut encoder)?;
+    columns::write_end(&mut encoder).and_then(|()| encoder.finish()).map_err(Error::Files)?;
+    Ok(note)
 }
 
-fn compress(plain: &Path, target: &File, note: &CopyNote) -> io::Result<()> {
-    let mut target = target;
-    target.write_all(&note.encode(MAGIC))?;
-    let mut encoder = zstd::Encoder::new(target, LEVEL)?;
-    encoder.include_checksum(true)?;
-    encoder.window_log(WINDOW_LOG)?;
-    encoder.set_parameter(CParameter::HashLog(SEEN_LOG))?;
-    encoder.set_parameter(CParameter::ChainLog(SEEN_LOG))?;
-    let mut plain = File::open(plain)?;
-    // Tables for a small catalog are small.
-    encoder.set_pledged_src_size(Some(plain.metadata()?.len()))?;
-    io::copy(&mut plain, &mut encoder)?;
-    encoder.finish().map(drop)
+/// The database's length is about what will be compressed: the tables for a small one are small.
+fn encoder<'f>(
+    connection: &Connection,
+    target: &'f mut File,
+) -> Result<zstd::Encoder<'static, &'f mut File>> {
+    let pages: u64 = connection.pragma_query_value(None, "page_count", |row| row.get(0))?;
+    let seen = (pages * PAGE).max(2).ilog2().clamp(10, SEEN_LOG);
+    let make = || -> io::Result<_> {
+        let mut encoder = zstd::Encoder::new(target, LEVEL)?;
+        encoder.include_checksum(true)?;
+        encoder.window_log(WINDOW_LOG)?;
+        encoder.set_parameter(CParameter::HashLog(seen))?;
+        encoder.set_parameter(CParameter::ChainLog(seen))?;
+        Ok(encoder)
+    };
+    make().map_err(Error::Files)
 }
 
-fn decompress(packed: File, plain: &mut File) -> io::Result<()> {
+fn decoder(packed: File) -> io::Result<zstd::Decoder<'static, BufReader<File>>> {
     let mut decoder = zstd::Decoder::new(packed)?;
     decoder.window_log_max(WINDOW_LOG)?;
-    io::copy(&mut decoder, plain)?;
-    plain.sync_all()
+    Ok(decoder)
 }
 
-fn fill(fresh: &Path, plain: &Path, note: &CopyNote, now: Moment, blocks_of: BlocksOf) -> Result<()> {
+/// A full disk is said; anything else is a copy that cannot be read.
+fn broken(error: io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Error::Files(error),
+        _ => unreadable(),
+    }
+}
+
+/// The same for rows that do not fit their table.
+fn unfit(error: rusqlite::Error) -> Error {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure | ErrorCode::OutOfMemory) => error.into(),
+        _ => unreadable(),
+    }
+}
+
+/// The tables of a copy.
+enum Tables<'p> {
+    Columns(BufReader<zstd::Decoder<'static, BufReader<File>>>),
+    /// The path of an SQLite database.
+    Database(&'p Path),
+}
+
+fn fill(fresh: &Path, tables: Tables<'_>, note: &CopyNote, now: Moment, blocks_of: BlocksOf) -> Result<()> {
     let mut connection = Connection::open(fresh)?;
     connection
         .execute_batch("PRAGMA synchronous = off; PRAGMA journal_mode = off; PRAGMA foreign_keys = off;")?;
     schema::walk_to(&mut connection, note.schema)?;
-    attach(&connection, plain)?;
+    if let Tables::Database(plain) = &tables {
+        connection.execute("ATTACH DATABASE ?1 AS copy", [plain.display().to_string()])?;
+    }
     {
         let transaction = connection.unchecked_transaction()?;
-        transaction.execute_batch("DELETE FROM accounts")?;
-        for (table, columns) in TABLES.iter().filter(|(table, _)| *table != "journal") {
-            if !is_in_copy(&transaction, table)? {
-                continue;
-            }
-            transaction
-                .execute_batch(&format!("INSERT INTO main.{table} SELECT {columns} FROM copy.{table}"))?;
+        transaction.execute_batch("DELETE FROM accounts; DELETE FROM sqlite_sequence")?;
+        match tables {
+            Tables::Columns(mut source) => fill_from_columns(&transaction, &mut source)?,
+            Tables::Database(_) => fill_from_database(&transaction)?,
         }
-        transaction.execute_batch(
-            "DELETE FROM main.sqlite_sequence; INSERT INTO main.sqlite_sequence SELECT name, seq FROM copy.counters",
-        )?;
-        let seal = seal_again(&transaction)?;
-        if seal != note.seal {
+        if seal_again(&transaction)? != note.seal {
             return Err(unreadable());
         }
         transaction.commit()?;
     }
-    connection.execute_batch("DETACH copy")?;
     schema::migrate(&mut connection)?;
     writer::append(&connection, |turn| {
         let mut record = Turn::blank(&Actor::local(), now, Operation::Recover);
@@ -249,27 +288,64 @@ fn fill(fresh: &Path, plain: &Path, note: &CopyNote, now: Moment, blocks_of: Blo
     File::open(fresh).and_then(|file| file.sync_all()).map_err(Error::Files)
 }
 
+fn fill_from_columns(connection: &Connection, source: &mut impl Read) -> Result<()> {
+    while let Some(part) = columns::read(source).map_err(broken)? {
+        let is_known = part.table == COUNTERS || TABLES.iter().any(|(table, _)| *table == part.table);
+        let is_name = |name: &String| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        if !is_known || part.names.is_empty() || !part.names.iter().all(is_name) {
+            return Err(unreadable());
+        }
+        let (unsealed, seal) = if part.table == "journal" { (", seal", ", zeroblob(32)") } else { ("", "") };
+        let marks = vec!["?"; part.names.len()].join(", ");
+        let names = part.names.join(", ");
+        let sql = format!("INSERT INTO {} ({names}{unsealed}) VALUES ({marks}{seal})", part.table);
+        let mut insert = connection.prepare(&sql).map_err(unfit)?;
+        for row in 0..part.rows {
+            let values = part.columns.iter().map(|column| &column[row]);
+            insert.execute(params_from_iter(values)).map_err(unfit)?;
+        }
+    }
+    // The checksum stands behind the last table.
+    io::copy(source, &mut io::sink()).map(drop).map_err(broken)
+}
+
+fn fill_from_database(connection: &Connection) -> Result<()> {
+    for (table, columns) in TABLES {
+        if !is_in_copy(connection, table)? {
+            continue;
+        }
+        let sql = if *table == "journal" {
+            format!(
+                "INSERT INTO main.journal ({columns}, seal) SELECT {columns}, zeroblob(32) FROM copy.journal"
+            )
+        } else {
+            format!("INSERT INTO main.{table} SELECT {columns} FROM copy.{table}")
+        };
+        connection.execute_batch(&sql)?;
+    }
+    connection.execute_batch("INSERT INTO main.sqlite_sequence SELECT name, seq FROM copy.counters")?;
+    Ok(())
+}
+
 /// Whether a copy has a table: one that was made by an older version has fewer.
 fn is_in_copy(connection: &Connection, table: &str) -> Result<bool> {
     let sql = "SELECT COUNT(*) FROM copy.sqlite_master WHERE type = 'table' AND name = ?1";
     Ok(connection.query_row(sql, [table], |row| row.get::<_, i64>(0))? > 0)
 }
 
-/// Copies the journal row by row and seals it anew; the last seal tells whether every row is what it was.
+/// Seals the journal row by row; the last seal tells whether every row is what it was.
 fn seal_again(connection: &Connection) -> Result<Digest> {
-    let mut query =
-        connection.prepare(&format!("SELECT {JOURNAL}, zeroblob(32) FROM copy.journal ORDER BY sequence"))?;
-    let mut insert = connection.prepare(
-        "INSERT INTO main.journal (sequence, at, account, token, operation, collection, document, path, previous, new,
-             state, seal) SELECT *, ?2 FROM copy.journal WHERE sequence = ?1",
-    )?;
-    connection.execute_batch("CREATE UNIQUE INDEX copy.journal_by_sequence ON journal (sequence)")?;
-    let mut seal = Record::genesis();
-    let mut rows = query.query([])?;
-    while let Some(row) = rows.next()? {
-        let record = read::record(&sql::Row::Sqlite(row))?;
-        seal = record.expected_seal(&seal);
-        insert.execute(params![record.sequence, seal.as_bytes()])?;
+    let mut update = connection.prepare("UPDATE main.journal SET seal = ?2 WHERE sequence = ?1")?;
+    let (mut seal, mut last) = (Record::genesis(), 0);
+    loop {
+        let records = read::journal(sql::Connection::Sqlite(connection), last, SEALED_AT_ONCE)?;
+        for record in &records {
+            seal = record.expected_seal(&seal);
+            update.execute(params![record.sequence, seal.as_bytes()])?;
+            last = record.sequence;
+        }
+        if records.len() < SEALED_AT_ONCE {
+            return Ok(seal);
+        }
     }
-    Ok(seal)
 }

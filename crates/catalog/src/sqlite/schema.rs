@@ -215,6 +215,16 @@ const STEPS: &[&str] = &[
     ",
     // 9: short listings lie with their snapshots. A blob for each cost an eighth of a small write.
     "ALTER TABLE snapshots ADD COLUMN entries BLOB;",
+    // 10: all titles are indexed, and the last part of a path only where it is not the title. To find it takes SQLite as long as
+    // compressing a document.
+    "
+    DROP INDEX documents_by_name;
+    DROP INDEX documents_by_title;
+    CREATE INDEX documents_by_title ON documents (title) WHERE deleted_at IS NULL;
+    CREATE INDEX documents_by_name ON documents (replace(path, rtrim(path, replace(path, '/', '')), ''))
+        WHERE deleted_at IS NULL
+              AND (instr(title, '/') > 0 OR substr('/' || path, -length(title) - 1) <> '/' || title);
+    ",
 ];
 
 /// The newest version that this program knows.

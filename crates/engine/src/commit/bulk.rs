@@ -48,7 +48,7 @@ const SAMPLED: u64 = 16 << 20;
 const SAMPLES: usize = 128;
 const SAMPLE: usize = 16 << 10;
 /// Samples of one large text, and the length from which a part of the text itself may be its dictionary.
-const PARTS: u64 = 64;
+const PARTS: u64 = 48;
 const LONG: u64 = 64 << 20;
 /// A file whose inode changed this shortly before it was last stored may have changed again within the clock's
 /// resolution.

@@ -94,7 +94,7 @@ fn completions_manuals_and_settings_are_there() {
         settings["settings"].as_array().unwrap().iter().find(|setting| setting["key"] == "data_dir").unwrap();
     assert_eq!((data_dir["origin"].as_str(), data_dir["value"].as_str()), (Some("flag"), library.to_str()));
     assert_eq!(shelf(&library, &["call", "add", r#"{"name": "a.txt", "content": "a"}"#]).0, 0);
-    assert!(shelf(&library, &["doctor"]).1.contains("schema 9"));
+    assert!(shelf(&library, &["doctor"]).1.contains("schema 10"));
 }
 
 #[test]
