@@ -308,6 +308,11 @@ def check_large_graph(page, server):
         server.tool("add", name=f"node-{number}.md", content=f"# Node {number}\n\n[next](node-{number % most + 1}.md)\n", collection="hub")
     links = "".join(f"- [node {number}](node-{number}.md)\n" for number in range(1, most + 1))
     hub = server.tool("add", name="hub.md", content=f"# Hub\n\n{links}", collection="hub")["document_id"]
+    node = server.tool("add", name="node-7.md", content="# Node 7\n\n[next](node-8.md)\n", collection="hub")["document_id"]
+    page.goto(f"{server.url}/d/{node}?view=links")
+    for heading, told, name in [("What it leads to", "links to", "node-8"), ("What leads here", "linked from", "hub")]:
+        rows = page.locator(f"h2:text-is('{heading}') + ul li")
+        expect(rows.filter(has_text=told).filter(has_text=name)).not_to_have_count(0)
     address = f"{server.url}/graph?node=doc:{hub}"
     page.goto(address)
     times = []

@@ -104,6 +104,11 @@ impl Manifest {
         self.pieces.iter().map(|piece| u64::from(piece.length)).sum()
     }
 
+    /// Whether a piece is only a part of its block.
+    pub fn has_parts(&self) -> bool {
+        !self.pieces.iter().all(Piece::is_whole)
+    }
+
     /// The blocks that are needed; a block occurs as often as the blob contains it.
     pub fn blocks(&self) -> impl Iterator<Item = BlockRef> {
         self.pieces.iter().map(|piece| piece.block)
@@ -111,7 +116,7 @@ impl Manifest {
 
     /// Encodes the manifest. `FORMAT.md` has the bytes.
     pub fn encode(&self) -> Vec<u8> {
-        if !self.pieces.iter().all(Piece::is_whole) {
+        if self.has_parts() {
             return self.encode_parts();
         }
         let mut bytes = Vec::with_capacity(1 + self.pieces.len() * BLOCK);

@@ -23,8 +23,10 @@ pub enum Part {
 
 /// Bytes that two versions must have in common for a part of its own: describing it takes about as many.
 const KEPT: usize = 64;
-/// A manifest with parts is at most this fraction of the blob's length.
-const DESCRIPTION: usize = 8;
+/// The manifest of a document with parts is at most this fraction of its length.
+pub const DOCUMENT: usize = 8;
+/// The same of a list of many records, of which there may be very many versions.
+pub const LIST: usize = 32;
 /// Encoded bytes of a block in a manifest, and of a piece, about.
 const BLOCK: usize = 36;
 const PIECE: usize = 7;
@@ -50,26 +52,30 @@ fn common<'b>(pairs: impl Iterator<Item = (&'b u8, &'b u8)>) -> usize {
 /// Makes the new version of these parts and passes the blocks that must be stored to `take`. `None`, and nothing is taken,
 /// if storing it in full is better: most of it is new, or it would be scattered over too much.
 ///
-/// The caller has to be sure that the earlier version's blocks exist, as with any block that a write omits.
+/// The caller has to be sure that the earlier version's blocks exist, as with any block that a write omits. `fraction` bounds
+/// the manifest: [`DOCUMENT`] or [`LIST`]. Parts that are kept come in any order; where they ascend, each takes little time.
 pub fn patch<E>(
     earlier: &Manifest,
     parts: &[Part],
     new: &[u8],
+    fraction: usize,
     mut take: impl FnMut(BlockRef, &[u8]) -> Result<(), E>,
 ) -> Result<Option<Cut>, E> {
     let literal: Vec<u8> = parts.iter().filter_map(|part| part.literal(new)).flatten().copied().collect();
-    let kept: Vec<Vec<Piece>> = parts.iter().map(|part| part.pieces(earlier)).collect();
-    if !is_worthwhile(&kept, &literal, new.len()) {
+    let placed = Placed::new(earlier);
+    let kept: Vec<Vec<Piece>> = parts.iter().map(|part| part.pieces(&placed)).collect();
+    if !is_worthwhile(&kept, &literal, new.len(), fraction) {
         return Ok(None);
     }
     let literal = cut::blocks(&literal, &mut take)?;
+    let literal = Placed::new(&literal);
     let (mut pieces, mut used) = (Vec::new(), 0);
     for (part, kept) in parts.iter().zip(kept) {
         let found = match part {
             Part::Kept(_) => kept,
             Part::New(range) => {
                 used += range.len();
-                slice(&literal, used - range.len()..used)
+                literal.under(used - range.len()..used)
             }
         };
         found.into_iter().for_each(|piece| push(&mut pieces, piece));
@@ -78,13 +84,13 @@ pub fn patch<E>(
 }
 
 /// At most half is new; the description is short; and reading it takes at most twice as much as is wanted.
-fn is_worthwhile(kept: &[Vec<Piece>], literal: &[u8], size: usize) -> bool {
+fn is_worthwhile(kept: &[Vec<Piece>], literal: &[u8], size: usize, fraction: usize) -> bool {
     let pieces = kept.iter().flatten();
     let blocks: HashSet<BlockRef> = pieces.clone().map(|piece| piece.block).collect();
     let blocks_length: usize = blocks.iter().map(|block| block.length as usize).sum();
     let described =
         (blocks.len() + literal.len().div_ceil(cut::AVERAGE)) * BLOCK + (pieces.count() + kept.len()) * PIECE;
-    literal.len() <= size / 2 && described <= size / DESCRIPTION && blocks_length + literal.len() <= 2 * size
+    literal.len() <= size / 2 && described <= size / fraction && blocks_length + literal.len() <= 2 * size
 }
 
 impl Part {
@@ -101,28 +107,45 @@ impl Part {
         }
     }
 
-    fn pieces(&self, earlier: &Manifest) -> Vec<Piece> {
+    fn pieces(&self, earlier: &Placed<'_>) -> Vec<Piece> {
         match self {
-            Self::Kept(range) => slice(earlier, range.clone()),
+            Self::Kept(range) => earlier.under(range.clone()),
             Self::New(_) => Vec::new(),
         }
     }
 }
 
-/// The pieces under a range of a blob.
-fn slice(manifest: &Manifest, range: Range<usize>) -> Vec<Piece> {
-    let mut found = Vec::new();
-    let mut start = 0;
-    for piece in &manifest.pieces {
-        let end = start + piece.length as usize;
-        let (from, to) = (range.start.max(start), range.end.min(end));
-        if from < to {
-            let from_start = (from - start) as u32;
-            found.push(Piece { from: piece.from + from_start, length: (to - from) as u32, ..*piece });
-        }
-        start = end;
+/// The pieces of a blob and where each begins.
+struct Placed<'m> {
+    pieces: &'m [Piece],
+    starts: Vec<usize>,
+}
+
+impl<'m> Placed<'m> {
+    fn new(manifest: &'m Manifest) -> Self {
+        let starts = manifest.pieces.iter().scan(0, |end, piece| {
+            let start = *end;
+            *end += piece.length as usize;
+            Some(start)
+        });
+        Self { pieces: &manifest.pieces, starts: starts.collect() }
     }
-    found
+
+    /// The pieces under a range of the blob.
+    fn under(&self, range: Range<usize>) -> Vec<Piece> {
+        let first = self.starts.partition_point(|start| *start <= range.start).saturating_sub(1);
+        let places = self.pieces.iter().zip(&self.starts).skip(first);
+        let mut found = Vec::new();
+        for (piece, start) in places.take_while(|(_, start)| **start < range.end) {
+            let end = start + piece.length as usize;
+            let (from, to) = (range.start.max(*start), range.end.min(end));
+            if from < to {
+                let skipped = (from - start) as u32;
+                found.push(Piece { from: piece.from + skipped, length: (to - from) as u32, ..*piece });
+            }
+        }
+        found
+    }
 }
 
 /// Adds a piece, as one with the last one if that ends where this one begins.

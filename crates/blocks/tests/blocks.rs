@@ -63,7 +63,9 @@ fn store_patch(store: &Store, earlier: &Cut, earlier_bytes: &[u8], new: &[u8]) -
     assert!(earlier.manifest.blocks().all(|block| batch.holds(&block.id).unwrap()));
     let mut writer = batch.writer().unwrap();
     let parts = patch::around_an_edit(earlier_bytes, new);
-    let patched = patch::patch(&earlier.manifest, &parts, new, |block, bytes| writer.put(block, bytes));
+    let patched = patch::patch(&earlier.manifest, &parts, new, patch::DOCUMENT, |block, bytes| {
+        writer.put(block, bytes)
+    });
     let cut = match patched.unwrap() {
         Some(cut) => cut,
         None => cut::slice(new, |block, bytes| writer.put(block, bytes)).unwrap(),

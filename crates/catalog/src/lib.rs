@@ -267,6 +267,8 @@ pub trait Catalog: Accounts + Books + Browse + Maps {
         gather(|position| self.version_hashes_from(position))
     }
 
+    /// The listing of the newest snapshot of a folder in a collection, as far as it is a blob.
+    fn newest_listing(&self, collection: CollectionId, root: &str) -> Result<Option<Digest>>;
     /// Every snapshot of the library, of all accounts, newest first.
     fn all_snapshots(&self) -> Result<Vec<Snapshot>> {
         const AT_ONCE: usize = 4_096;

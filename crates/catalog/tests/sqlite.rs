@@ -1,5 +1,6 @@
 //! SQLite shows the behaviour every catalog must show, and its own: many openers, migrations, group commit.
 
+use std::path::Path;
 use std::{os::unix::fs::PermissionsExt, sync::Arc};
 
 use shelf_base::{ErrorInfo, Kind, Moment};
@@ -120,17 +121,28 @@ fn one_broken_value_hides_no_document() {
     assert_eq!(broken[0].damaged, ["metadata"]);
 }
 
+/// The highest numbers that SQLite gave.
+fn counted(folder: &Path) -> Vec<(String, i64)> {
+    let connection = rusqlite::Connection::open(folder.join("catalog.db")).unwrap();
+    let mut query = connection.prepare("SELECT name, seq FROM sqlite_sequence ORDER BY name, seq").unwrap();
+    let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    rows.map(Result::unwrap).collect()
+}
+
 /// A catalog that is rebuilt from its copy says the same as the one that was lost, and goes on from there.
 #[test]
 fn a_lost_catalog_comes_back_from_its_copy() {
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("catalog.copy");
-    let (before, note, secret) = {
+    let (before, note, secret, counters) = {
         let catalog = SqliteCatalog::open(folder.path()).unwrap();
         suite::furnish(&catalog);
+        // The newest documents were deleted and collected: their numbers are not given again.
+        suite::tamper(folder.path(), "UPDATE sqlite_sequence SET seq = seq + 5 WHERE name = 'documents'");
         let secret = catalog.secret("cursor", [7; 32]).unwrap();
         let note = catalog.write_copy(&copy).unwrap();
-        (catalog.list(&Scope::Library, &Filter::default(), &page()).unwrap(), note, secret)
+        let listed = catalog.list(&Scope::Library, &Filter::default(), &page()).unwrap();
+        (listed, note, secret, counted(folder.path()))
     };
     assert_eq!(CopyNote::read(&copy).unwrap(), Some(note));
     let modes = std::fs::metadata(&copy).unwrap().permissions().mode() & 0o777;
@@ -147,6 +159,7 @@ fn a_lost_catalog_comes_back_from_its_copy() {
     assert_eq!(catalog.sequence().unwrap(), note.sequence + 1);
     assert_eq!(catalog.audit().unwrap(), [""; 0]);
     assert!(catalog.integrity().unwrap().is_empty());
+    assert_eq!(counted(folder.path()), counters);
     suite::furnish(&catalog);
     let left: Vec<_> = std::fs::read_dir(folder.path())
         .unwrap()
@@ -193,6 +206,7 @@ fn an_earlier_copy_is_read() {
     let again = SqliteCatalog::rebuild(other.path(), &copy, Moment::default(), |_| vec![1], || Ok(()));
     assert_eq!(again.unwrap(), note);
     let catalog = SqliteCatalog::open(other.path()).unwrap();
+    assert_eq!(counted(other.path()), counted(folder.path()));
     assert_eq!(catalog.list(&Scope::Library, &Filter::default(), &page()).unwrap(), before);
     assert_eq!(catalog.audit().unwrap(), [""; 0]);
     assert!(catalog.integrity().unwrap().is_empty());

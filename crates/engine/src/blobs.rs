@@ -7,7 +7,7 @@ use std::{
 };
 
 use shelf_base::{CallContext, Digest, DigestWriter};
-use shelf_blocks::{BlockId, Loose, Manifest, Piece, Reader, Store};
+use shelf_blocks::{BlockId, Loose, Manifest, Piece, Place, Reader, Store};
 use shelf_catalog::Catalog;
 
 use crate::{
@@ -234,9 +234,8 @@ impl Blobs {
         let fetched = Fetched { loose, ..Fetched::default() };
         let size = |at: usize| pieces(at).iter().map(|piece| u64::from(piece.length)).sum::<u64>();
         let read = order.iter().filter(|(_, at)| size(*at) <= WHOLE);
-        reader.expect(
-            read.flat_map(|(first, at)| places[*first..].iter().take(pieces(*at).len())).flatten().copied(),
-        );
+        let expected = read.flat_map(|(first, at)| distinct(pieces(*at), &places[*first..]));
+        reader.expect(expected.filter_map(|(_, place)| place));
         let mut whole = Vec::new();
         for (first, at) in order {
             call.check()?;
@@ -246,21 +245,16 @@ impl Blobs {
                 continue;
             }
             if let ([piece], Some(place)) = (pieces, places.get(first).copied().flatten())
+                && piece.is_whole()
                 && let Ok(bytes) = reader.read(&piece.block.id, place)
             {
-                take(at, piece.of(bytes).map(Given::Whole).map_err(Error::from))?;
+                take(at, Ok(Given::Whole(bytes)))?;
                 continue;
             }
             whole.clear();
             let known = manifests[at].is_some()
-                && pieces.iter().zip(&places[first..]).all(|(piece, place)| {
-                    let id = &piece.block.id;
-                    if let Some(bytes) = place.and_then(|place| reader.read(id, place).ok()) {
-                        return piece.of(bytes).map(|bytes| whole.extend_from_slice(bytes)).is_ok();
-                    }
-                    let Some(loose) = fetched.block(id) else { return false };
-                    piece.of(&loose).map(|bytes| whole.extend_from_slice(bytes)).is_ok()
-                });
+                && gather(pieces, &places[first..], reader, &fetched, &mut whole)
+                && is_right(&hashes[at], pieces, &whole);
             let read = if known { Ok(true) } else { self.read_anew(call, &hashes[at], &mut whole) };
             take(at, read.map(|is_whole| if is_whole { Given::Whole(&whole) } else { Given::Large }))?;
         }
@@ -285,9 +279,12 @@ impl Blobs {
         Ok(BlobReader { blobs: self, call, pieces, held: Held::default(), present: None })
     }
 
-    /// The whole content, verified block by block.
+    /// The first bytes of a content, verified block by block; a whole one of parts of blocks by its hash as well.
     pub(crate) fn read_blocks(&self, call: &CallContext, hash: &Digest, size: u64) -> Result<Vec<u8>> {
-        self.read_range(call, hash, 0..size)
+        let manifest = self.manifest(hash)?;
+        let bytes = self.read_pieces_under(call, &Fetched::default(), &manifest.pieces, 0..size)?;
+        let is_right = size < manifest.size() || is_right(hash, &manifest.pieces, &bytes);
+        if is_right { Ok(bytes) } else { Err(Error::WrongHash(*hash)) }
     }
 
     /// An earlier version of what is to be stored, and what it consists of, so that the new one may refer to its blocks.
@@ -308,8 +305,8 @@ impl Blobs {
                 return Ok(None);
             }
         }
-        match self.read_blocks(call, hash, manifest.size()) {
-            Ok(bytes) => Ok(Some((manifest, bytes))),
+        match self.read_pieces_under(call, &Fetched::default(), &manifest.pieces, 0..manifest.size()) {
+            Ok(bytes) => Ok((Digest::of(&bytes) == *hash).then_some((manifest, bytes))),
             Err(Error::Stopped(stopped)) => Err(stopped.into()),
             Err(_) => Ok(None),
         }
@@ -325,7 +322,9 @@ impl Blobs {
         }
         let mut read = HashMap::with_capacity(unknown.len());
         for (hash, row) in self.catalog.blobs(&unknown)? {
-            if let Ok(manifest) = Manifest::decode(&row.manifest) {
+            if let Ok(manifest) = Manifest::decode(&row.manifest)
+                && manifest.size() == row.size
+            {
                 let pieces = Pieces::of(&manifest.pieces);
                 self.manifests.keep(hash, &pieces);
                 read.insert(hash, pieces);
@@ -339,7 +338,8 @@ impl Blobs {
 
     pub(crate) fn manifest(&self, hash: &Digest) -> Result<Manifest> {
         let row = self.catalog.blob(hash)?.ok_or_else(|| Error::missing("content", hash.to_string()))?;
-        Ok(Manifest::decode(&row.manifest)?)
+        let manifest = Manifest::decode(&row.manifest)?;
+        if manifest.size() == row.size { Ok(manifest) } else { Err(Error::WrongHash(*hash)) }
     }
 
     /// One block, from wherever it lies. A fold moves blocks from the catalog to a pack, and the pack is there before
@@ -364,6 +364,53 @@ impl Fetched {
         let bytes = self.loose.get(id)?.clone();
         Loose { id: *id, bytes }.decode().ok()
     }
+}
+
+/// The blocks of a content and their places, each once where some are taken in parts: in the order of their places then,
+/// so that reading goes through a pack once.
+fn distinct(pieces: &[Piece], places: &[Option<Place>]) -> Vec<(BlockId, Option<Place>)> {
+    let blocks = pieces.iter().zip(places).map(|(piece, place)| (piece.block.id, *place));
+    let mut blocks: Vec<_> = blocks.collect();
+    if !pieces.iter().all(Piece::is_whole) {
+        let mut seen = HashSet::new();
+        blocks.retain(|(id, _)| seen.insert(*id));
+        blocks.sort_by_key(|(_, place)| *place);
+    }
+    blocks
+}
+
+/// Puts a content together from the places of its blocks and from what was fetched; whether everything was there.
+fn gather(
+    pieces: &[Piece],
+    places: &[Option<Place>],
+    reader: &mut Reader<'_>,
+    fetched: &Fetched,
+    whole: &mut Vec<u8>,
+) -> bool {
+    let is_whole = pieces.iter().all(Piece::is_whole);
+    let mut read = HashMap::new();
+    for (id, place) in distinct(pieces, places) {
+        let packed = place.and_then(|place| reader.read(&id, place).ok());
+        let loose = if packed.is_none() { fetched.block(&id) } else { None };
+        let Some(bytes) = packed.or(loose.as_deref()) else { return false };
+        if is_whole {
+            whole.extend_from_slice(bytes);
+        } else {
+            read.insert(id, bytes.to_vec());
+        }
+    }
+    if is_whole {
+        return true;
+    }
+    pieces.iter().all(|piece| {
+        let part = read.get(&piece.block.id).and_then(|block| piece.of(block).ok());
+        part.map(|part| whole.extend_from_slice(part)).is_some()
+    })
+}
+
+/// Whether these are the bytes of a content. Blocks were verified; which parts of them are taken is verified here.
+fn is_right(hash: &Digest, pieces: &[Piece], bytes: &[u8]) -> bool {
+    pieces.iter().all(Piece::is_whole) || Digest::of(bytes) == *hash
 }
 
 /// The contents that fit into so many bytes.

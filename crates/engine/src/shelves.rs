@@ -2,7 +2,7 @@
 
 use serde::{Serialize, de::DeserializeOwned};
 use shelf_base::{CallContext, Digest, Moment};
-use shelf_catalog::{CollectionSummary, Filter, Scope, Snapshot, SnapshotFilter, StoredListing};
+use shelf_catalog::{CollectionSummary, Filter, Snapshot, SnapshotFilter, StoredListing};
 
 use crate::{Caller, Entry, Error, Library, Listing, Result, commit::SnapshotCollectionDraft, validate};
 
@@ -101,19 +101,6 @@ impl Library {
         }
     }
 
-    /// The listing of the newest snapshot of the same folder, if there is one among the newest of the collection.
-    pub(crate) fn earlier_listing(
-        &self,
-        scope: &Scope,
-        collection: &str,
-        root: &str,
-    ) -> Result<Option<Digest>> {
-        let filter = SnapshotFilter { collection: Some(collection), ..SnapshotFilter::default() };
-        let newest = self.catalog.snapshots(scope, &filter, EARLIER)?.into_iter().map(|found| found.draft);
-        let mut listed = newest.filter(|draft| matches!(draft.stored, StoredListing::Blob { .. }));
-        Ok(listed.find(|draft| draft.root == root).map(|draft| draft.listing))
-    }
-
     /// Makes a snapshot of a whole collection as it is now.
     pub fn snapshot_collection(
         &self,
@@ -186,8 +173,6 @@ impl Library {
     }
 }
 
-/// Snapshots among which an earlier one of the same folder is looked for.
-const EARLIER: usize = 64;
 /// Snapshots among which a similar label is looked for.
 const LABELS_LOOKED_AT: usize = 1_000;
 /// What cursors of collections are bound to.

@@ -350,6 +350,10 @@ impl<B: Backend> Catalog for B {
         self.view(|connection| read::snapshots(connection, scope, filter, most))
     }
 
+    fn newest_listing(&self, collection: CollectionId, root: &str) -> Result<Option<Digest>> {
+        self.view(|connection| read::newest_listing(connection, collection, root))
+    }
+
     fn snapshot_count(&self, scope: &Scope, filter: &SnapshotFilter<'_>) -> Result<u64> {
         self.view(|connection| read::snapshot_count(connection, scope, filter))
     }

@@ -271,6 +271,19 @@ pub(super) fn snapshot_count(
     connection.prepare_cached(&sql)?.query_row(&conditions.parameters(), |row| row.get(0))
 }
 
+pub(super) fn newest_listing(
+    connection: Connection<'_>,
+    collection: shelf_base::ids::CollectionId,
+    root: &str,
+) -> Result<Option<Digest>> {
+    let mut query = connection.prepare_cached(
+        "SELECT s.listing FROM snapshots s
+         WHERE s.collection = (SELECT id FROM collections WHERE uuid = ?1) AND s.root = ?2 AND s.entries IS NULL
+         ORDER BY s.at DESC LIMIT 1",
+    )?;
+    query.first(params![collection.as_bytes(), root], |row| digest(row, 0))
+}
+
 pub(super) fn snapshots(
     connection: Connection<'_>,
     scope: &Scope,

@@ -262,12 +262,15 @@ fn fill(fresh: &Path, tables: Tables<'_>, note: &CopyNote, now: Moment, blocks_o
     connection
         .execute_batch("PRAGMA synchronous = off; PRAGMA journal_mode = off; PRAGMA foreign_keys = off;")?;
     schema::walk_to(&mut connection, note.schema)?;
-    if let Tables::Database(plain) = &tables {
+    let is_attached = if let Tables::Database(plain) = &tables {
         connection.execute("ATTACH DATABASE ?1 AS copy", [plain.display().to_string()])?;
-    }
+        true
+    } else {
+        false
+    };
     {
         let transaction = connection.unchecked_transaction()?;
-        transaction.execute_batch("DELETE FROM accounts; DELETE FROM sqlite_sequence")?;
+        transaction.execute_batch("DELETE FROM accounts")?;
         match tables {
             Tables::Columns(mut source) => fill_from_columns(&transaction, &mut source)?,
             Tables::Database(_) => fill_from_database(&transaction)?,
@@ -276,6 +279,9 @@ fn fill(fresh: &Path, tables: Tables<'_>, note: &CopyNote, now: Moment, blocks_o
             return Err(unreadable());
         }
         transaction.commit()?;
+    }
+    if is_attached {
+        connection.execute_batch("DETACH copy")?;
     }
     schema::migrate(&mut connection)?;
     writer::append(&connection, |turn| {
@@ -294,6 +300,9 @@ fn fill_from_columns(connection: &Connection, source: &mut impl Read) -> Result<
         let is_name = |name: &String| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         if !is_known || part.names.is_empty() || !part.names.iter().all(is_name) {
             return Err(unreadable());
+        }
+        if part.table == COUNTERS {
+            forget_counters(connection)?;
         }
         let (unsealed, seal) = if part.table == "journal" { (", seal", ", zeroblob(32)") } else { ("", "") };
         let marks = vec!["?"; part.names.len()].join(", ");
@@ -323,8 +332,14 @@ fn fill_from_database(connection: &Connection) -> Result<()> {
         };
         connection.execute_batch(&sql)?;
     }
+    forget_counters(connection)?;
     connection.execute_batch("INSERT INTO main.sqlite_sequence SELECT name, seq FROM copy.counters")?;
     Ok(())
+}
+
+/// Inserting rows has counted them; what was deleted before the copy counts as well.
+fn forget_counters(connection: &Connection) -> Result<()> {
+    Ok(connection.execute_batch("DELETE FROM main.sqlite_sequence")?)
 }
 
 /// Whether a copy has a table: one that was made by an older version has fewer.

@@ -3,7 +3,11 @@
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use super::{ask, document::Shown};
+use super::{
+    ask,
+    document::Shown,
+    graph::{relation_word, told_back},
+};
 use crate::{Host, fields::Fields, frame, links, words};
 
 /// Neighbours that are listed.
@@ -51,8 +55,8 @@ pub(super) fn neighbours(host: &dyn Host, shown: &Shown<'_>) -> Markup {
         ask(host, "graph", json!({ "node_key": key, "depth": 1, "reverse": reverse, "limit": LISTED }))
     };
     html! {
-        h2 { "What it leads to" } (list(host, side(false), &key, "It links to, imports and calls nothing."))
-        h2 { "What leads here" } (list(host, side(true), &key, "Nothing links to it."))
+        h2 { "What it leads to" } (list(host, side(false), &key, "It links to, imports and calls nothing.", relation_word))
+        h2 { "What leads here" } (list(host, side(true), &key, "Nothing links to it.", told_back))
         h2 { "Similar documents" } (similar(host, &key))
     }
 }
@@ -65,7 +69,14 @@ fn why(host: &dyn Host, error: &shelf_tools::ErrorReply) -> String {
     frame::told(&error.message)
 }
 
-fn list(host: &dyn Host, found: Result<Value, shelf_tools::ErrorReply>, key: &str, none: &str) -> Markup {
+/// Neighbours behind the relation as it is told of this document: what it imports, and what it is imported by.
+fn list(
+    host: &dyn Host,
+    found: Result<Value, shelf_tools::ErrorReply>,
+    key: &str,
+    none: &str,
+    told: fn(&str) -> String,
+) -> Markup {
     let found = match found {
         Ok(found) => found,
         Err(error) => return html! { p.note { (why(host, &error)) } },
@@ -74,18 +85,18 @@ fn list(host: &dyn Host, found: Result<Value, shelf_tools::ErrorReply>, key: &st
         let key = node.text("node_key");
         let edge =
             found.list("edges").iter().find(|edge| edge.text("source") == key || edge.text("target") == key);
-        edge.map_or_else(String::new, |edge| edge.text("relation").to_lowercase().replace('_', " "))
+        edge.map(|edge| edge.text("relation")).unwrap_or_default()
     };
-    let nodes: Vec<(String, &Value)> = found
+    let nodes: Vec<(&str, &Value)> = found
         .list("connected_nodes")
         .iter()
         .map(|node| (relation(node), node))
-        .filter(|(relation, _)| relation != "similar to")
+        .filter(|(relation, _)| *relation != "SIMILAR_TO")
         .collect();
     html! {
         @if nodes.is_empty() { p.note { (none) } }
         ul.plain { @for (relation, node) in nodes {
-            li { span.relation { (relation) } " " (super::graph::node_link(node))
+            li { span.relation { (told(relation)) } " " (super::graph::node_link(node))
                 @if let Some(path) = node.maybe("path") { span.note { " " (words::plain(path)) } } }
         } }
         @if found.flag("truncated") { p { a href=(links::with("/graph", &[("node", key)])) { "All of them" } } }

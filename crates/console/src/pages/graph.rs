@@ -169,12 +169,12 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
     ))
 }
 
-fn relation_word(relation: &str) -> String {
+pub(super) fn relation_word(relation: &str) -> String {
     relation.to_lowercase().replace('_', " ")
 }
 
 /// A relation as it is told of the node that it leads to.
-fn told_back(relation: &str) -> String {
+pub(super) fn told_back(relation: &str) -> String {
     let word = match relation {
         "LINKS_TO" => "linked from",
         "IMPORTS" => "imported by",

@@ -20,7 +20,7 @@ use shelf_blocks::{
     cut::{self, Cut},
     patch,
 };
-use shelf_catalog::{Actor, Put, PutDocument, PutResult, Scope, Snapshot, Source as Known};
+use shelf_catalog::{Actor, Put, PutDocument, PutResult, Snapshot, Source as Known};
 use shelf_reading::detect;
 
 use super::{
@@ -66,7 +66,6 @@ pub(crate) struct Found {
 /// Adds the files of a folder and makes a snapshot of it.
 pub(crate) struct FolderDraft<'a> {
     pub actor: &'a Actor,
-    pub scope: &'a Scope,
     pub options: &'a AddOptions,
     pub source: &'a Source,
     /// The folder, as text.
@@ -126,7 +125,7 @@ impl Draft for FolderDraft<'_> {
         }
         let library: &Library = writing.library;
         let earlier = || match &self.options.collection {
-            Some(collection) => library.earlier_listing(self.scope, &collection.name, self.root),
+            Some(collection) => Ok(library.catalog.newest_listing(collection.id, self.root)?),
             None => Ok(None),
         };
         let mut snapshot = snapshot_of(writing, &listing, self.root, self.options.label.clone(), earlier)?;
@@ -431,13 +430,25 @@ impl Round<'_> {
         batch: &Batch<'_>,
         writer: &mut PackWriter<'_, '_>,
     ) -> Result<Option<Cut>> {
-        let Some(hash) = &found.earlier else { return Ok(None) };
+        let Some(earlier) = &found.earlier else { return Ok(None) };
+        let (library, new) = (self.library, Digest::of(bytes));
         let holds = |id: &BlockId| batch.holds(id);
-        let Some((manifest, earlier)) = self.library.blobs.earlier(self.call, hash, WHOLE, holds)? else {
+        if new == *earlier {
+            // Touched, but the same. What has whole blocks is cut again, which finds them.
+            let has_parts = library.blobs.manifest(earlier).is_ok_and(|manifest| manifest.has_parts());
+            let known =
+                if has_parts { library.blobs.earlier(self.call, earlier, WHOLE, holds)? } else { None };
+            return Ok(known.map(|(manifest, bytes)| Cut { hash: new, size: bytes.len() as u64, manifest }));
+        }
+        // A content that the library has keeps what it consists of: other documents rely on it.
+        if library.catalog.blob(&new)?.is_some() {
+            return Ok(None);
+        }
+        let Some((manifest, earlier)) = library.blobs.earlier(self.call, earlier, WHOLE, holds)? else {
             return Ok(None);
         };
         let parts = patch::around_an_edit(&earlier, bytes);
-        Ok(patch::patch(&manifest, &parts, bytes, |block, bytes| writer.put(block, bytes))?)
+        Ok(patch::patch(&manifest, &parts, bytes, patch::DOCUMENT, |block, bytes| writer.put(block, bytes))?)
     }
 }
 

@@ -87,17 +87,28 @@ impl Writing<'_> {
             }
             None => None,
         };
-        let parts = known.as_ref().and_then(|(_, earlier)| Listing::parts(earlier, bytes));
-        let (Some((manifest, _)), Some(parts)) = (known, parts) else { return self.store_bytes(bytes) };
+        let new = Digest::of(bytes);
+        let (manifest, parts) = match known {
+            Some((manifest, _)) if earlier == Some(new) => {
+                return Ok(Cut { hash: new, size: bytes.len() as u64, manifest });
+            }
+            // One that the library has keeps what it consists of: another snapshot relies on it.
+            Some((manifest, earlier)) if self.library.catalog.blob(&new)?.is_none() => {
+                (manifest, Listing::parts(&earlier, bytes))
+            }
+            _ => return self.store_bytes(bytes),
+        };
+        let Some(parts) = parts else { return self.store_bytes(bytes) };
         let patched = if bytes.len() <= SMALL {
             let presence = self.library.blocks.presence(Trust::Bytes);
             let inline = &mut self.inline;
-            patch::patch(&manifest, &parts, bytes, |block, bytes| {
+            patch::patch(&manifest, &parts, bytes, patch::LIST, |block, bytes| {
                 keep_inline(&presence, inline, block, bytes)
             })?
         } else {
             let mut writer = batch.writer()?;
-            let patched = patch::patch(&manifest, &parts, bytes, |block, bytes| writer.put(block, bytes))?;
+            let patched =
+                patch::patch(&manifest, &parts, bytes, patch::LIST, |block, bytes| writer.put(block, bytes))?;
             writer.finish()?;
             let _sealed = batch.seal()?;
             patched

@@ -137,10 +137,11 @@ impl Draft for SnapshotCollectionDraft<'_> {
         let missing = || Error::missing("collection", self.name);
         let library: &Library = writing.library;
         let collection = library.catalog.collection(self.caller.pass.scope(), self.name)?;
-        let collection = Shelf::Known(collection.ok_or_else(missing)?.id);
+        let id = collection.ok_or_else(missing)?.id;
+        let collection = Shelf::Known(id);
         let listing = library.present_listing(self.caller, self.name)?;
         writing.call.check()?;
-        let earlier = || library.earlier_listing(self.caller.pass.scope(), self.name, "/");
+        let earlier = || Ok(library.catalog.newest_listing(id, "/")?);
         let snapshot = snapshot_of(writing, &listing, "/", self.label.map(str::to_owned), earlier)?;
         let put = writing.transaction(self.caller.pass.actor(), collection, Vec::new(), Some(snapshot));
         writing.put(put)?.1.ok_or_else(missing)

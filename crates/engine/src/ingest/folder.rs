@@ -43,7 +43,6 @@ impl Library {
         let link_count = links.len() as u64;
         let draft = FolderDraft {
             actor: caller.pass.actor(),
-            scope: caller.pass.scope(),
             options,
             source,
             root: &root,

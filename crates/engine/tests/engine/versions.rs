@@ -1,6 +1,10 @@
 //! Versions of a folder's files: each reads as it was stored, and costs about what was changed.
 
-use std::{fs, path::Path, time::Duration};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use shelf_base::CallContext;
 use shelf_engine::{
@@ -46,8 +50,7 @@ fn add(library: &Library, folder: &Path) -> AddReply {
 }
 
 fn packed(data: &Path) -> u64 {
-    let packs = fs::read_dir(data.join("packs")).unwrap();
-    packs.map(|pack| pack.unwrap().metadata().unwrap().len()).sum()
+    packs(data).iter().map(|pack| fs::metadata(pack).unwrap().len()).sum()
 }
 
 fn read(library: &Library, hash: &str) -> Option<String> {
@@ -102,18 +105,66 @@ fn a_changed_line_of_each_file_stores_little_and_every_version_reads_as_it_was()
     assert!(texts[..10].iter().all(|text| read(&library, &hash(text)).as_ref() == Some(text)));
 }
 
+/// Damages the packs that are there now and were not there `before`.
+fn damage_packs(data: &Path, before: &[PathBuf]) {
+    for pack in packs(data).into_iter().filter(|pack| !before.contains(pack)) {
+        let mut bytes = fs::read(&pack).unwrap();
+        bytes[2_000] ^= 1;
+        fs::write(&pack, bytes).unwrap();
+    }
+}
+
+fn packs(data: &Path) -> Vec<PathBuf> {
+    fs::read_dir(data.join("packs")).unwrap().map(|pack| pack.unwrap().path()).collect()
+}
+
+#[test]
+fn a_content_that_another_document_has_keeps_its_own_blocks() {
+    let (data, one, other) =
+        (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let library = Library::open(data.path(), Options::default()).unwrap();
+    let shared = changed(&text(1), 1);
+    fs::write(one.path().join("one.txt"), &shared).unwrap();
+    add(&library, one.path());
+    let before = packs(data.path());
+    fs::write(other.path().join("other.txt"), text(1)).unwrap();
+    add(&library, other.path());
+    fs::write(other.path().join("other.txt"), &shared).unwrap();
+    add(&library, other.path());
+    drop(library);
+    damage_packs(data.path(), &before);
+    let library = Library::open(data.path(), Options::default()).unwrap();
+    assert_eq!(
+        read(&library, &hash(&shared)),
+        Some(shared),
+        "what the other document was before is not needed"
+    );
+}
+
+#[test]
+fn a_touched_version_stores_nothing() {
+    let (data, files) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let library = Library::open(data.path(), Options::default()).unwrap();
+    let file = files.path().join("file.txt");
+    for generation in 0..3 {
+        let text = if generation == 0 { text(1) } else { changed(&text(1), 1) };
+        fs::write(&file, &text).unwrap();
+        let before = if generation == 2 { packed(data.path()) } else { 0 };
+        let reply = add(&library, files.path());
+        if generation == 2 {
+            assert_eq!((packed(data.path()), reply.bytes_stored), (before, 0));
+        }
+        assert_eq!(read(&library, &hash(&text)), Some(text));
+    }
+}
+
 #[test]
 fn what_an_earlier_version_cannot_give_is_stored_again() {
     let (data, files) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let file = files.path().join("file.txt");
     fs::write(&file, text(1)).unwrap();
     add(&Library::open(data.path(), Options::default()).unwrap(), files.path());
-    for pack in fs::read_dir(data.path().join("packs")).unwrap() {
-        let pack = pack.unwrap().path();
-        let mut bytes = fs::read(&pack).unwrap();
-        bytes[2_000] ^= 1;
-        fs::write(&pack, bytes).unwrap();
-    }
+    damage_packs(data.path(), &[]);
     let new = changed(&text(1), 1);
     fs::write(&file, &new).unwrap();
     let library = Library::open(data.path(), Options::default()).unwrap();
