@@ -8,8 +8,8 @@ use std::sync::Arc;
 use shelf_base::{Digest, Recent};
 use shelf_blocks::Piece;
 
-/// Manifests that are kept: they take about 17 MB.
-const KEPT: usize = 100_000;
+/// Manifests that are kept: they take about 11 MB.
+const KEPT: usize = 65_536;
 /// Pieces that a kept manifest has at most; a larger document takes long to read anyway.
 const PIECES: usize = 8;
 
