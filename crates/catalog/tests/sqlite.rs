@@ -222,7 +222,8 @@ fn a_damaged_copy_is_refused() {
     catalog.write_copy(&copy).unwrap();
     let bytes = std::fs::read(&copy).unwrap();
     let places = (0..60).map(|part| 70 + (bytes.len() - 71) * part / 60);
-    for at in [0, 30, 60, bytes.len() - 1].into_iter().chain(places) {
+    // The head says how far the copy goes, from byte 12 on.
+    for at in [0, 12, 15, 19, 30, 60, bytes.len() - 1].into_iter().chain(places) {
         let mut changed = bytes.clone();
         changed[at] ^= 0x10;
         std::fs::write(&copy, changed).unwrap();

@@ -275,7 +275,7 @@ fn fill(fresh: &Path, tables: Tables<'_>, note: &CopyNote, now: Moment, blocks_o
             Tables::Columns(mut source) => fill_from_columns(&transaction, &mut source)?,
             Tables::Database(_) => fill_from_database(&transaction)?,
         }
-        if seal_again(&transaction)? != note.seal {
+        if seal_again(&transaction)? != (note.sequence, note.seal) {
             return Err(unreadable());
         }
         transaction.commit()?;
@@ -348,8 +348,8 @@ fn is_in_copy(connection: &Connection, table: &str) -> Result<bool> {
     Ok(connection.query_row(sql, [table], |row| row.get::<_, i64>(0))? > 0)
 }
 
-/// Seals the journal row by row; the last seal tells whether every row is what it was.
-fn seal_again(connection: &Connection) -> Result<Digest> {
+/// Seals the journal row by row. Its last number and seal tell whether every row is what it was.
+fn seal_again(connection: &Connection) -> Result<(u64, Digest)> {
     let mut update = connection.prepare("UPDATE main.journal SET seal = ?2 WHERE sequence = ?1")?;
     let (mut seal, mut last) = (Record::genesis(), 0);
     loop {
@@ -360,7 +360,7 @@ fn seal_again(connection: &Connection) -> Result<Digest> {
             last = record.sequence;
         }
         if records.len() < SEALED_AT_ONCE {
-            return Ok(seal);
+            return Ok((last, seal));
         }
     }
 }
