@@ -89,9 +89,16 @@ impl Blobs {
         Ok(bytes)
     }
 
-    /// A range of the content: only the blocks under it are read, each verified.
+    /// A range of the content: only the blocks under it are read, each verified. All of a content that consists of parts of
+    /// blocks is verified by its hash as well.
     pub(crate) fn read_range(&self, call: &CallContext, hash: &Digest, range: Range<u64>) -> Result<Vec<u8>> {
-        self.read_pieces_under(call, &Fetched::default(), &self.manifest(hash)?.pieces, range)
+        let manifest = self.manifest(hash)?;
+        let is_all = range.start == 0 && range.end >= manifest.size();
+        let bytes = self.read_pieces_under(call, &Fetched::default(), &manifest.pieces, range)?;
+        if is_all && !is_right(hash, &manifest.pieces, &bytes) {
+            return Err(Error::WrongHash(*hash));
+        }
+        Ok(bytes)
     }
 
     /// Reads the next blocks ahead, as far as the bytes that are wanted of them go.
@@ -279,12 +286,9 @@ impl Blobs {
         Ok(BlobReader { blobs: self, call, pieces, held: Held::default(), present: None })
     }
 
-    /// The first bytes of a content, verified block by block; a whole one of parts of blocks by its hash as well.
+    /// The first bytes of a content, or all of it.
     pub(crate) fn read_blocks(&self, call: &CallContext, hash: &Digest, size: u64) -> Result<Vec<u8>> {
-        let manifest = self.manifest(hash)?;
-        let bytes = self.read_pieces_under(call, &Fetched::default(), &manifest.pieces, 0..size)?;
-        let is_right = size < manifest.size() || is_right(hash, &manifest.pieces, &bytes);
-        if is_right { Ok(bytes) } else { Err(Error::WrongHash(*hash)) }
+        self.read_range(call, hash, 0..size)
     }
 
     /// An earlier version of what is to be stored, and what it consists of, so that the new one may refer to its blocks.
