@@ -25,7 +25,8 @@ pub use error::Error;
 pub use linked::{Known, Linked, Place};
 pub use remote_vectors::{Cosines, Missing, RemoteVectors};
 pub use search::{
-    Correcting, Correction, Hit, Hits, Kind, Lexicon, Question, Resolved, Search, Unit, Wanted, folded,
+    Correcting, Correction, Hit, Hits, Kind, Lexicon, Marker, Question, Resolved, Search, Unit, Wanted,
+    folded,
 };
 pub use segment::{Builder, Built, Entry, EntryPassage, Grep, Part, Span};
 pub use sharing::{SharedIndex, SharedSegment};

@@ -25,6 +25,9 @@ const SHORT: u32 = 5;
 const DEEPEN: u32 = 20;
 /// Looks after which everything is given back that can be had again: a minute.
 const LONG: u32 = 60;
+/// Looks of a busy server after which free pages between those in use are given back. Many threads allocate and free
+/// in few heaps, which leaves holes: after 60,000 writes, 23 MB of 58.
+const TRIM: u32 = 30;
 
 /// Knows whether anybody calls.
 #[derive(Default)]
@@ -46,7 +49,7 @@ impl Watch {
 
 /// Looks after the memory of a server from its first call until it has rested for long.
 async fn watch(app: Weak<App>) {
-    let (mut seen, mut quiet) = (0, 0);
+    let (mut seen, mut quiet, mut busy) = (0, 0, 0);
     loop {
         tokio::time::sleep(LOOK).await;
         let Some(app) = app.upgrade() else { return };
@@ -57,7 +60,10 @@ async fn watch(app: Weak<App>) {
             start_deepening(&app, None).await;
         }
         if calls != seen || app.is_working() {
-            (seen, quiet) = (calls, 0);
+            (seen, quiet, busy) = (calls, 0, busy + 1);
+            if busy % TRIM == 0 {
+                trim(&app).await;
+            }
             continue;
         }
         quiet += 1;
@@ -110,6 +116,12 @@ pub(crate) async fn stop_deepening(app: &Arc<App>) {
         call.cancel();
         let _ = tokio::task::spawn_blocking(move || thread.join()).await;
     }
+}
+
+/// Returns what the allocator has free to the system.
+async fn trim(app: &Arc<App>) {
+    let app = app.clone();
+    let _ = tokio::task::spawn_blocking(move || (app.give_back)()).await;
 }
 
 async fn give_back(app: &Arc<App>, idle: Idle) {

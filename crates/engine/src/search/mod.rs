@@ -20,7 +20,9 @@ use shelf_base::{
     bounds,
 };
 use shelf_catalog::{Document, Filter, Scope};
-use shelf_index::{Correcting, Filter as IndexFilter, Hit, Hits, Question, Search, Span, Unit, View, Wanted};
+use shelf_index::{
+    Correcting, Filter as IndexFilter, Hit, Hits, Question, Resolved, Search, Span, Unit, View, Wanted,
+};
 pub use shelf_index::{Correction, Kind as SearchKind};
 pub use snippet::{Snippet, SnippetLine};
 
@@ -33,6 +35,8 @@ use crate::{
     validate,
 };
 
+/// The longest extension of a file name.
+const EXTENSION: usize = 8;
 /// Documents with the same hash that are told at most.
 const HASH_HITS: usize = 1_000;
 
@@ -215,19 +219,26 @@ impl Library {
         let view = self.indexing.view(call)?;
         // One more tells whether there is another page.
         let limit = request.limit.saturating_add(seen.len()).saturating_add(1);
-        let Asked { search, mut found, meant, phrases_given_up } =
+        let Asked { search, mut found, meant, mut phrases_given_up } =
             self.ask_index(caller, request, &view, limit, call)?;
         found.hits.retain(|hit| !seen.contains(&hit.number));
         let has_more = found.hits.len() > request.limit;
         found.hits.truncate(request.limit);
         let hits = self.show(caller, request, &search, &found.hits, seen.len(), call)?;
         let next_cursor = if has_more { Some(self.search_cursor(caller, request, &hits)?) } else { None };
+        let mut resolved = search.resolved;
+        if request.kind == SearchKind::Semantic {
+            // Only these have changed what was asked of the vectors, and no words were looked for.
+            resolved.corrections.retain(|correction| correction.is_sure);
+            (phrases_given_up, resolved.left_out, resolved.cut_prefix) = (false, 0, None);
+        }
+        let of_model = meant.as_ref().and_then(|meant| meant.note.clone());
         Ok(SearchReply {
             total: found.total,
             searched: Searched::Legs(request.kind),
             hits,
-            corrections: search.resolved.corrections,
-            note: note(phrases_given_up, found.total, meant.as_ref().and_then(|meant| meant.note.clone())),
+            note: note(phrases_given_up, found.total, &resolved, of_model),
+            corrections: resolved.corrections,
             model: meant.map(|meant| meant.model),
             next_cursor,
         })
@@ -265,6 +276,7 @@ impl Library {
             unit: Unit::Document,
             vector: vector.as_deref(),
             has_words: says_something(&question, &search)?,
+            named: named(&request.query),
             cosines: meant.as_ref().and_then(|meant| meant.cosines.as_ref()),
             min_score: request.min_score,
             from: 0,
@@ -432,22 +444,43 @@ impl Library {
 /// corrected, one of the library.
 pub(crate) fn says_something(question: &Question, search: &Search<'_>) -> Result<bool> {
     // The model reads English: it has characters of other scripts, but knows nothing of them.
-    let is_known = |word: &str| {
-        word.contains(|letter: char| letter.is_ascii_alphanumeric()) && shelf_embed::is_word(word)
+    let is_latin = |word: &str| word.contains(|letter: char| letter.is_ascii_alphanumeric());
+    let is_known = |word: &str| is_latin(word) && shelf_embed::is_word(word);
+    Ok(question.words().any(is_known) || (question.words().any(is_latin) && search.has_words()?))
+}
+
+/// The query as the name of a document, if it is written like one: a word without spaces, or with an extension or a folder.
+pub(crate) fn named(query: &str) -> Option<&str> {
+    let name = query.trim().trim_matches(['"', '\'', '`']);
+    let has_extension = || {
+        name.rsplit_once('.').is_some_and(|(stem, extension)| {
+            !stem.is_empty()
+                && (1..=EXTENSION).contains(&extension.len())
+                && extension.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        })
     };
-    Ok(question.words().any(is_known) || search.has_words()?)
+    let is_name = !name.contains(['\n', '*', '?'])
+        && (!name.contains(char::is_whitespace) || name.contains('/') || has_extension());
+    (is_name && (1..=bounds::PATH_BYTES).contains(&name.len())).then_some(name)
 }
 
 /// What a caller should know about an answer.
-fn note(phrases_given_up: bool, total: u64, of_model: Option<String>) -> Option<String> {
+fn note(phrases_given_up: bool, total: u64, resolved: &Resolved, of_model: Option<String>) -> Option<String> {
     let phrases = phrases_given_up.then(|| {
         "no document has the quoted phrase as it stands; its words were searched instead".to_owned()
+    });
+    let left_out = (resolved.left_out > 0).then(|| {
+        format!("the query is long: its rarest words were searched, and {} more left out", resolved.left_out)
+    });
+    let prefix = resolved.cut_prefix.as_ref().map(|prefix| {
+        format!("more words begin with '{prefix}' than can be searched at once; use a longer prefix for all of them")
     });
     let nothing = (total == 0).then(|| {
         "nothing matches: try other or fewer words, drop filters, or use grep for an exact piece of text"
             .to_owned()
     });
-    let notes: Vec<String> = phrases.into_iter().chain(nothing).chain(of_model).collect();
+    let notes: Vec<String> =
+        phrases.into_iter().chain(left_out).chain(prefix).chain(nothing).chain(of_model).collect();
     (!notes.is_empty()).then(|| notes.join("; "))
 }
 

@@ -108,6 +108,7 @@ impl Library {
             unit: Unit::Passage,
             vector: Some(&vector),
             has_words: super::says_something(&question, &search)?,
+            named: super::named(&request.query),
             cosines: meant.cosines.as_ref(),
             min_score: 0.0,
             from: 0,

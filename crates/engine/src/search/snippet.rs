@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, ops::Range, sync::Arc};
 
 use shelf_base::CallContext;
 use shelf_catalog::Document;
-use shelf_index::{Hit, Resolved, Search, Span};
+use shelf_index::{Hit, Marker, Search, Span};
 use shelf_reading::Text;
 
 use super::SearchRequest;
@@ -57,6 +57,17 @@ struct Region {
     first_line: u32,
     /// The passage in it.
     passage: Range<usize>,
+    /// Whether its first line has begun before it, and whether its last line goes on.
+    is_cut: [bool; 2],
+}
+
+/// A line of a region.
+struct Line<'a> {
+    number: u32,
+    text: &'a str,
+    /// The part of it that belongs to the passage.
+    inside: Option<Range<usize>>,
+    is_cut: [bool; 2],
 }
 
 impl Library {
@@ -74,10 +85,11 @@ impl Library {
                 first_line: 1,
                 passage: span.start as usize..span.end as usize,
                 text: text.text.clone().into_owned(),
+                is_cut: [false; 2],
             },
             None => self.stored_region(request, (document, fetched), span, call)?,
         };
-        Ok(cut(request, &search.resolved, &region))
+        Ok(cut(request, &search.resolved.marker(), &region))
     }
 
     /// The text of a hit's document, if it differs from the document's bytes.
@@ -112,17 +124,17 @@ impl Library {
         let before = &bytes[..(start - range.start) as usize];
         let first_line =
             span.first_line.saturating_sub(before.iter().filter(|byte| **byte == b'\n').count() as u32);
-        // A region that begins inside a line begins that line late; only the passage's own lines are exact, and all
-        // that is shown before it are whole lines.
-        let skipped = if range.start == 0 {
-            0
-        } else {
-            before.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1)
-        };
-        let first_line = if skipped > 0 { first_line + 1 } else { first_line };
-        let text = String::from_utf8_lossy(&bytes[skipped..]).into_owned();
-        let passage = (start - range.start) as usize - skipped..(end - range.start) as usize - skipped;
-        Ok(Region { text, first_line, passage })
+        // What is shown before the passage are whole lines; a long line of which only a part was read begins with it.
+        let line_start = before.iter().position(|byte| *byte == b'\n').map(|at| at + 1);
+        let skipped = if range.start == 0 { 0 } else { line_start.unwrap_or(before.len()) };
+        let first_line = if range.start > 0 && line_start.is_some() { first_line + 1 } else { first_line };
+        let end = if range.end < size { whole_characters(&bytes) } else { bytes.len() };
+        let text = String::from_utf8_lossy(&bytes[skipped..end.max(skipped)]).into_owned();
+        let passage = (start - range.start) as usize - skipped
+            ..(span.end - span.start) as usize + before.len() - skipped;
+        let begins_late = range.start > 0 && line_start.is_none();
+        let ends_early = range.end < size && !text.ends_with('\n');
+        Ok(Region { text, first_line, passage, is_cut: [begins_late, ends_early] })
     }
 
     /// The first lines of a document.
@@ -140,7 +152,8 @@ impl Library {
             if line.trim().is_empty() {
                 continue;
             }
-            let line = shorten(line, Vec::new(), number, false);
+            let line = Line { number, text: line, inside: None, is_cut: [false; 2] };
+            let line = shorten(&line, Vec::new(), 0, false);
             let length = line.text.chars().count();
             lines.push(line);
             if length >= room {
@@ -152,15 +165,26 @@ impl Library {
     }
 }
 
-fn cut(request: &SearchRequest, resolved: &Resolved, region: &Region) -> Snippet {
-    let lines: Vec<(u32, &str, bool)> = lines_of(region);
-    let text = |at: Option<usize>| at.and_then(|at| lines.get(at)).map_or("", |(_, text, _)| *text);
-    let inside: Vec<usize> =
-        (0..lines.len()).filter(|at| lines[*at].2 && !lines[*at].1.trim().is_empty()).collect();
+/// The end of the last character that is not cut.
+fn whole_characters(bytes: &[u8]) -> usize {
+    let start = bytes.len().saturating_sub(3);
+    let lead = bytes[start..].iter().rposition(|byte| *byte >= 0xC0).map(|at| start + at);
+    match lead {
+        Some(at) if std::str::from_utf8(&bytes[at..]).is_err_and(|error| error.error_len().is_none()) => at,
+        _ => bytes.len(),
+    }
+}
+
+fn cut(request: &SearchRequest, marker: &Marker<'_>, region: &Region) -> Snippet {
+    let lines: Vec<Line<'_>> = lines_of(region);
+    let text = |at: Option<usize>| at.and_then(|at| lines.get(at)).map_or("", |line| line.text);
+    let inside: Vec<usize> = (0..lines.len())
+        .filter(|at| lines[*at].inside.is_some() && !lines[*at].text.trim().is_empty())
+        .collect();
     let Some(first) = inside.first() else { return Snippet::default() };
     let mut weighty: Vec<(usize, usize)> = inside
         .iter()
-        .map(|at| (resolved.weight(lines[*at].1, text(at.checked_add(1))), *at))
+        .map(|at| (marker.weight(lines[*at].text, text(at.checked_add(1))), *at))
         .filter(|(weight, _)| *weight > 0)
         .collect();
     weighty.sort_by_key(|(weight, at)| (std::cmp::Reverse(*weight), *at));
@@ -177,27 +201,35 @@ fn cut(request: &SearchRequest, resolved: &Resolved, region: &Region) -> Snippet
         (preview(&lines, best).collect(), false)
     };
     let line = |at: usize| {
-        let (number, line, _) = lines[at];
-        let marks = resolved.marks(text(at.checked_sub(1)), line, text(at.checked_add(1)));
-        shorten(line, marks, number, matches.contains(&at))
+        let line = &lines[at];
+        let marks = marker.marks(text(at.checked_sub(1)), line.text, text(at.checked_add(1)));
+        let middle = middle(line, &marks, marker);
+        shorten(line, marks, middle, matches.contains(&at))
     };
-    Snippet { lines: shown.into_iter().map(line).collect(), best: Some(lines[best].0), truncated }
+    Snippet { lines: shown.into_iter().map(line).collect(), best: Some(lines[best].number), truncated }
+}
+
+/// What of a long line is shown: the place in the passage that matches best, else its beginning.
+fn middle(line: &Line<'_>, marks: &[Range<usize>], marker: &Marker<'_>) -> usize {
+    if line.text.len() <= LINE {
+        return 0;
+    }
+    let inside = line.inside.clone().unwrap_or(0..line.text.len());
+    let marks: Vec<Range<usize>> =
+        marks.iter().filter(|mark| mark.start >= inside.start && mark.end <= inside.end).cloned().collect();
+    marker.densest(line.text, &marks, LINE / 2).map_or(inside.start, |at| marks[at].start)
 }
 
 /// The matches with their context, in order, while there is room: the best match first, and what is next to it. Whether
 /// there was too little room.
-fn surroundings(
-    request: &SearchRequest,
-    lines: &[(u32, &str, bool)],
-    matches: &[usize],
-) -> (BTreeSet<usize>, bool) {
+fn surroundings(request: &SearchRequest, lines: &[Line<'_>], matches: &[usize]) -> (BTreeSet<usize>, bool) {
     let (mut shown, mut room) = (BTreeSet::new(), SNIPPET);
     for at in matches {
         for distance in 0..=request.before.max(request.after) {
             let above = at.checked_sub(distance).filter(|_| distance <= request.before);
             let below = (distance > 0 && distance <= request.after).then(|| at + distance);
             for at in above.into_iter().chain(below.filter(|at| *at < lines.len())) {
-                let length = lines[at].1.len().min(2 * LINE) + 8;
+                let length = lines[at].text.len().min(2 * LINE) + 8;
                 if shown.contains(&at) {
                     continue;
                 }
@@ -212,25 +244,32 @@ fn surroundings(
     (shown, false)
 }
 
-/// The region's lines: number, text, and whether the passage reaches into them.
-fn lines_of(region: &Region) -> Vec<(u32, &str, bool)> {
+/// The lines of a region.
+fn lines_of(region: &Region) -> Vec<Line<'_>> {
     let mut at = 0;
     let mut lines = Vec::new();
     for (number, line) in (region.first_line..).zip(region.text.split_inclusive('\n')) {
         let range = at..at + line.len();
         at = range.end;
-        let inside = range.start < region.passage.end && range.end > region.passage.start;
-        let line = if number == 1 { line.trim_start_matches('\u{feff}') } else { line };
-        lines.push((number, line.trim_end_matches(['\n', '\r']), inside));
+        let is_inside = range.start < region.passage.end && range.end > region.passage.start;
+        let mark = if number == 1 && line.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+        let text = line[mark..].trim_end_matches(['\n', '\r']);
+        let border = |at: usize| {
+            let at = at.saturating_sub(range.start + mark).min(text.len());
+            (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+        };
+        let inside = is_inside.then(|| border(region.passage.start)..border(region.passage.end));
+        let is_cut = [region.is_cut[0] && range.start == 0, region.is_cut[1] && at == region.text.len()];
+        lines.push(Line { number, text, inside, is_cut });
     }
     lines
 }
 
 /// The best line and those after it in the passage, until the preview is full.
-fn preview(lines: &[(u32, &str, bool)], best: usize) -> Range<usize> {
+fn preview(lines: &[Line<'_>], best: usize) -> Range<usize> {
     let mut room = PREVIEW;
     let mut end = best;
-    while let Some((_, text, true)) = lines.get(end) {
+    while let Some(Line { text, inside: Some(_), .. }) = lines.get(end) {
         let length = text.chars().count() + 1;
         if end > best && length > room {
             break;
@@ -241,17 +280,15 @@ fn preview(lines: &[(u32, &str, bool)], best: usize) -> Range<usize> {
     best..end
 }
 
-/// A line that fits: a long one is cut to the surroundings of its first mark.
-fn shorten(text: &str, marks: Vec<Range<usize>>, number: u32, is_match: bool) -> SnippetLine {
-    if text.chars().count() <= LINE {
-        return SnippetLine { number, text: text.to_owned(), marks, is_match };
-    }
-    let middle = marks.first().map_or(0, |mark| mark.start);
+/// A line that fits: a long one is cut to the surroundings of its `middle`.
+fn shorten(line: &Line<'_>, marks: Vec<Range<usize>>, middle: usize, is_match: bool) -> SnippetLine {
+    let Line { number, text, is_cut, .. } = *line;
     let border = |at: usize| (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    let start = border(middle.saturating_sub(LINE / 4));
+    let is_long = text.chars().count() > LINE;
+    let start = if is_long { border(middle.saturating_sub(LINE / 4)) } else { 0 };
     let end = text[start..].char_indices().nth(LINE).map_or(text.len(), |(at, _)| start + at);
-    let lead = if start > 0 { "…" } else { "" };
-    let tail = if end < text.len() { "…" } else { "" };
+    let lead = if start > 0 || is_cut[0] { "…" } else { "" };
+    let tail = if end < text.len() || is_cut[1] { "…" } else { "" };
     let moved = |mark: &Range<usize>| {
         (mark.start >= start && mark.end <= end)
             .then(|| mark.start - start + lead.len()..mark.end - start + lead.len())

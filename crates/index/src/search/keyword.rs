@@ -12,8 +12,13 @@ use tantivy::{
     schema::IndexRecordOption,
 };
 
-use super::resolve::{Group, MatchMode, Resolved};
-use crate::{Result, View, bits::Bits, segment::Segment};
+use super::resolve::{Group, MOST_GROUPS, MatchMode, Resolved};
+use crate::{
+    Result, View,
+    bits::Bits,
+    segment::Segment,
+    text::words::{Sort, Words},
+};
 
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
@@ -89,15 +94,16 @@ struct Found {
     name_weight: f32,
 }
 
-/// Scores all passages that contain any of the groups, and passes the scores to `take`, segment by segment.
+/// Scores all passages that contain any of the groups, and passes the scores to `take`, segment by segment. Returns how much
+/// each group tells, which is the weight of a match in a text, and the average length of a passage.
 pub(super) fn score(
     view: &View,
     resolved: &Resolved,
     allowed: &[Bits],
     take: &mut dyn FnMut(usize, &Scores),
-) -> Result<()> {
+) -> Result<(Vec<f32>, f32)> {
     let measure = Measure::of(view, allowed);
-    let groups = resolved.groups.iter().take(64);
+    let groups = resolved.groups.iter().take(MOST_GROUPS);
     let found: Vec<Found> =
         groups.map(|group| find_all(view, group, allowed, &measure)).collect::<Result<_>>()?;
     SCRATCH.with_borrow_mut(|scores| {
@@ -107,7 +113,39 @@ pub(super) fn score(
             take(at, scores);
         }
     });
-    Ok(())
+    Ok((found.iter().map(|found| found.body_weight).collect(), measure.average))
+}
+
+/// The score of one passage for its own words, given the weights of the groups. Phrases are not looked for.
+pub(super) fn of_passage(
+    segment: &Segment,
+    resolved: &Resolved,
+    weights: &[f32],
+    average: f32,
+    passage: u32,
+) -> Result<f32> {
+    let words = segment.body()?;
+    let length = segment.tokens_of(passage as usize) as f32;
+    let mut score = 0.0;
+    for (group, weight) in
+        resolved.groups.iter().zip(weights).filter(|(group, _)| group.mode == MatchMode::Any)
+    {
+        let mut frequency = 0.0;
+        for (form, share) in &group.forms {
+            let Some(info) = words.terms().get(form.as_bytes())? else { continue };
+            let mut postings = words.read_postings_from_terminfo(&info, IndexRecordOption::WithFreqs)?;
+            if postings.doc() <= passage && postings.seek(passage) == passage {
+                frequency += postings.term_freq() as f32 * share;
+            }
+        }
+        score += weight * damped(frequency, length, average);
+    }
+    Ok(score)
+}
+
+/// How much a frequency counts in a passage of this length.
+fn damped(frequency: f32, length: f32, average: f32) -> f32 {
+    frequency * (K1 + 1.0) / (frequency + K1 * (1.0 - B + B * length / average))
 }
 
 fn find_all(view: &View, group: &Group, allowed: &[Bits], measure: &Measure) -> Result<Found> {
@@ -117,7 +155,7 @@ fn find_all(view: &View, group: &Group, allowed: &[Bits], measure: &Measure) -> 
         bodies.push(find(segment, &*segment.body()?, group, allowed)?);
         names.push(match group.mode {
             MatchMode::Any => find(segment, &*segment.name()?, group, allowed)?,
-            MatchMode::SideBySide => List::new(),
+            MatchMode::SideBySide => named_so(segment, group, allowed)?,
         });
     }
     let count = |lists: &[List]| lists.iter().map(List::len).sum();
@@ -134,8 +172,8 @@ fn add_up_groups(segment: &Segment, at: usize, found: &[Found], measure: &Measur
         let bit = 1 << group;
         for (passage, frequency) in &found.bodies[at] {
             let length = segment.tokens_of(*passage as usize) as f32;
-            let damped = frequency + K1 * (1.0 - B + B * length / measure.average);
-            scores.add(*passage, found.body_weight * frequency * (K1 + 1.0) / damped, bit);
+            let score = found.body_weight * damped(*frequency, length, measure.average);
+            scores.add(*passage, score, bit);
         }
         scores.names.extend(found.names[at].iter().map(|(passage, frequency)| {
             let document = segment.document_of(*passage as usize) as u32;
@@ -213,6 +251,46 @@ fn any(segment: &Segment, words: &InvertedIndexReader, group: &Group) -> Result<
         list = add_up(&list, segment.passages());
     }
     Ok(list)
+}
+
+/// The first passages of documents whose path has the forms side by side. Names are indexed without positions, so the paths
+/// of those that have all forms are read.
+fn named_so(segment: &Segment, group: &Group, allowed: &Bits) -> Result<List> {
+    let words = segment.name()?;
+    let mut common: Option<Vec<u32>> = None;
+    for (form, _) in &group.forms {
+        let Some(info) = words.terms().get(form.as_bytes())? else { return Ok(List::new()) };
+        let mut postings = words.read_block_postings_from_terminfo(&info, IndexRecordOption::Basic)?;
+        let mut own = Vec::new();
+        while !postings.docs().is_empty() {
+            own.extend_from_slice(postings.docs());
+            postings.advance();
+        }
+        match &mut common {
+            Some(common) => common.retain(|passage| own.binary_search(passage).is_ok()),
+            None => common = Some(own),
+        }
+        if common.as_ref().is_some_and(Vec::is_empty) {
+            return Ok(List::new());
+        }
+    }
+    let is_named_so = |passage: &u32| {
+        let document = segment.document_of(*passage as usize);
+        allowed.has(document) && has_side_by_side(segment.path(&segment.document(document)), group)
+    };
+    let found = common.unwrap_or_default().into_iter().filter(is_named_so);
+    Ok(found.map(|passage| (passage, 1.0)).collect())
+}
+
+fn has_side_by_side(text: &str, group: &Group) -> bool {
+    let (mut words, mut word, mut all) = (Words::new(text), String::new(), Vec::new());
+    while let Some(place) = words.next(&mut word) {
+        if place.sort != Sort::Whole {
+            all.push(word.clone());
+        }
+    }
+    let fits = |run: &[String]| run.iter().zip(&group.forms).all(|(word, (form, _))| word == form);
+    all.windows(group.forms.len().max(1)).any(fits)
 }
 
 fn add_up(list: &List, passages: usize) -> List {

@@ -8,7 +8,7 @@ mod resolve;
 
 pub use question::Question;
 pub use rank::{Hit, Hits, Kind, Unit};
-pub use resolve::{Correcting, Correction, Lexicon, Resolved, folded};
+pub use resolve::{Correcting, Correction, Lexicon, Marker, Resolved, folded};
 
 use crate::{Cosines, DerivedKey, Filter, Result, View, bits::Bits, vector::DIMENSIONS};
 
@@ -32,6 +32,8 @@ pub struct Wanted<'a> {
     /// Whether any word of the query is a word of the language or of the library. If none is, the built-in vectors are
     /// not searched.
     pub has_words: bool,
+    /// The name of a document, if the query looks like one: documents whose path is or ends with it come first.
+    pub named: Option<&'a str>,
     /// Cosines of a remote model, used instead of the built-in vectors.
     pub cosines: Option<&'a Cosines>,
     /// The minimum score of a hit, from 0 to 1.

@@ -1,13 +1,27 @@
 //! Query parsing. Every text is a valid query: there is no syntax to get wrong.
 //!
 //! Words match in any of their forms; `"several words"` in quotes should be adjacent; `word*` matches every word with
-//! that prefix; an identifier matches by its parts and, with extra weight, as a whole. A word that is said twice counts
-//! more than one that is said once.
+//! that prefix; an identifier matches by its parts and, with extra weight, as a whole, and so do words that are joined by
+//! marks, such as versions, dates and file names. A word that is said twice counts more than one that is said once.
 
 use crate::text::words::{Sort, Words};
 
-/// The maximum number of words in a query; further words are ignored.
+/// The maximum number of words of a phrase; further words are ignored.
 const MOST_WORDS: usize = 64;
+/// The maximum number of elements that are kept of a query, which is more than the longest allowed query has words.
+const MOST_ELEMENTS: usize = 4_096;
+/// The marks that join words to a version, a date, a path or a name.
+const JOINTS: [char; 5] = ['.', '-', ':', '/', '@'];
+/// The maximum number of marks between two words that are joined: `://`.
+const JOINT: usize = 3;
+
+/// What stands after the apostrophe of a contraction.
+const ENDINGS: [&str; 7] = ["s", "t", "d", "m", "re", "ve", "ll"];
+/// What stands before the apostrophe of `n't`.
+const NEGATED: [&str; 21] = [
+    "ain", "aren", "can", "couldn", "didn", "doesn", "don", "hadn", "hasn", "haven", "isn", "mightn",
+    "mustn", "needn", "shan", "shouldn", "wasn", "weren", "won", "wouldn", "mayn",
+];
 
 /// Words that carry no meaning of their own, and words that only make a question. They are ignored unless the query
 /// consists of nothing else.
@@ -30,8 +44,10 @@ pub(crate) enum Asked {
     Whole(String),
     /// A phrase in quotes.
     Quoted(Vec<String>),
-    /// Adjacent characters of a script that is written without spaces.
+    /// Two adjacent characters of a script that is written without spaces.
     Run(Vec<String>),
+    /// Words that stand together in the query and count on their own: those that have them together are better.
+    Together(Vec<String>),
     /// Every word with this prefix.
     Prefix(String),
 }
@@ -44,6 +60,8 @@ pub(crate) struct Element {
     pub times: u32,
     /// It is a name, a number or a part of an identifier: it is meant as it is written.
     pub is_exact: bool,
+    /// It is a piece of a contraction such as `don't`, which says nothing.
+    is_piece: bool,
 }
 
 /// A parsed query.
@@ -90,7 +108,7 @@ impl Question {
             .iter()
             .flat_map(|element| match &element.asked {
                 Asked::Word(word) | Asked::Whole(word) | Asked::Prefix(word) => std::slice::from_ref(word),
-                Asked::Quoted(words) | Asked::Run(words) => words.as_slice(),
+                Asked::Quoted(words) | Asked::Run(words) | Asked::Together(words) => words.as_slice(),
             })
             .map(String::as_str)
     }
@@ -102,14 +120,21 @@ impl Question {
 
     fn finish(mut self) -> Self {
         self.drop_stop_words();
-        self.elements.truncate(MOST_WORDS);
+        self.elements.truncate(MOST_ELEMENTS);
         self
     }
 
     fn add(&mut self, asked: Asked, is_exact: bool) {
         match self.elements.iter_mut().find(|element| element.asked == asked) {
             Some(known) => known.times += 1,
-            None => self.elements.push(Element { asked, times: 1, is_exact }),
+            None => self.elements.push(Element { asked, times: 1, is_exact, is_piece: false }),
+        }
+    }
+
+    fn add_piece(&mut self, word: String) {
+        let asked = Asked::Word(word);
+        if !self.elements.iter().any(|element| element.asked == asked) {
+            self.elements.push(Element { asked, times: 1, is_exact: false, is_piece: true });
         }
     }
 
@@ -119,6 +144,7 @@ impl Question {
         let (mut words, mut word) = (Words::new(text), String::new());
         let mut run: Vec<String> = Vec::new();
         let mut run_end = 0;
+        let mut joined = Joined::default();
         while let Some(place) = words.next(&mut word) {
             if place.sort == Sort::Character && (run.is_empty() || run_end == place.bytes.start) {
                 run.push(word.clone());
@@ -131,20 +157,37 @@ impl Question {
             match place.sort {
                 Sort::Character => (run, run_end) = (vec![word.clone()], place.bytes.end),
                 Sort::Whole => self.add(Asked::Whole(word.clone()), true),
-                Sort::Plain | Sort::Part if text[place.bytes.end..].starts_with('*') => {
+                Sort::Plain | Sort::Part if is_prefix(&text[place.bytes.end..]) => {
                     self.add(Asked::Prefix(word.clone()), is_exact);
                 }
-                Sort::Plain | Sort::Part => self.add(Asked::Word(word.clone()), is_exact),
+                Sort::Plain if is_contracted(text, &place.bytes, &word) => self.add_piece(word.clone()),
+                Sort::Plain | Sort::Part => {
+                    self.add(Asked::Word(word.clone()), is_exact);
+                    if let Some(together) = joined.next(text, &place.bytes, &word) {
+                        self.add(Asked::Together(together), true);
+                    }
+                }
             }
         }
         self.add_run(&mut run);
+        if let Some(together) = joined.take() {
+            self.add(Asked::Together(together), true);
+        }
     }
 
+    /// Adds a run of characters: its neighbours in pairs, since nothing tells where its words begin, and the run itself as
+    /// a wish.
     fn add_run(&mut self, run: &mut Vec<String>) {
         match std::mem::take(run) {
             run if run.is_empty() => {}
             mut run if run.len() == 1 => self.add(Asked::Word(run.remove(0)), false),
-            run => self.add(Asked::Run(run), false),
+            mut run => {
+                run.windows(2).for_each(|pair| self.add(Asked::Run(pair.to_vec()), false));
+                if run.len() > 2 {
+                    run.truncate(MOST_WORDS);
+                    self.add(Asked::Together(run), false);
+                }
+            }
         }
     }
 
@@ -163,13 +206,61 @@ impl Question {
 
     fn drop_stop_words(&mut self) {
         let stops = |element: &Element| match &element.asked {
-            Asked::Word(word) => !element.is_exact && STOP_WORDS.contains(&word.as_str()),
+            Asked::Word(word) => {
+                element.is_piece || (!element.is_exact && STOP_WORDS.contains(&word.as_str()))
+            }
             _ => false,
         };
         if self.elements.iter().any(|element| !stops(element)) {
             self.elements.retain(|element| !stops(element));
         }
     }
+}
+
+/// Words that are joined by marks, as far as they have been read.
+#[derive(Default)]
+struct Joined {
+    words: Vec<String>,
+    end: usize,
+    /// Whether a mark joins any of them: parts of an identifier are joined without.
+    has_marks: bool,
+}
+
+impl Joined {
+    /// Goes on with a word; the words before it, when they were joined with each other and not with it.
+    fn next(&mut self, text: &str, bytes: &std::ops::Range<usize>, word: &str) -> Option<Vec<String>> {
+        let between = text.get(self.end..bytes.start).unwrap_or_default();
+        let is_part = between.is_empty() || between == "_";
+        let is_joined = between.len() <= JOINT && between.chars().all(|mark| JOINTS.contains(&mark));
+        let before = if self.words.is_empty() || is_part || is_joined { None } else { self.take() };
+        self.has_marks |= !self.words.is_empty() && is_joined && !is_part;
+        self.words.push(word.to_owned());
+        self.end = bytes.end;
+        before
+    }
+
+    /// The joined words, if there are several.
+    fn take(&mut self) -> Option<Vec<String>> {
+        let Self { mut words, has_marks, .. } = std::mem::take(self);
+        words.truncate(MOST_WORDS);
+        has_marks.then_some(words)
+    }
+}
+
+/// Whether a word is followed by a star that makes it a prefix: `optim*`, but not `a*b`.
+fn is_prefix(after: &str) -> bool {
+    after.strip_prefix('*').is_some_and(|rest| !rest.starts_with(|next: char| next.is_alphanumeric()))
+}
+
+/// Whether a word is a piece of a contraction: `don` and `t` of `don't`, `what`'s `s`.
+fn is_contracted(text: &str, bytes: &std::ops::Range<usize>, word: &str) -> bool {
+    let is_apostrophe = |mark: char| matches!(mark, '\'' | '\u{2019}');
+    let before = text[..bytes.start].strip_suffix(is_apostrophe);
+    let is_ending =
+        before.is_some_and(|before| before.ends_with(char::is_alphanumeric)) && ENDINGS.contains(&word);
+    let after = text[bytes.end..].strip_prefix(is_apostrophe);
+    let is_negated = after.is_some_and(|after| after.starts_with(['t', 'T'])) && NEGATED.contains(&word);
+    is_ending || is_negated
 }
 
 /// Whether a word is written as names and numbers are: with digits or `_`, or in capitals among small letters.
@@ -224,6 +315,14 @@ mod tests {
         Asked::Quoted(words.iter().map(|word| (*word).to_owned()).collect())
     }
 
+    fn run(one: &str, other: &str) -> Asked {
+        Asked::Run(vec![one.into(), other.into()])
+    }
+
+    fn together(words: &[&str]) -> Asked {
+        Asked::Together(words.iter().map(|word| (*word).to_owned()).collect())
+    }
+
     fn asked(question: &Question) -> Vec<Asked> {
         question.elements.iter().map(|element| element.asked.clone()).collect()
     }
@@ -239,10 +338,34 @@ mod tests {
         check("say \"Hello World\" now", &[word("say"), quoted(&["hello", "world"]), word("now")]);
         check("\u{201C}a b\u{201D}", &[quoted(&["a", "b"])]);
         check("broken \"quote here", &[word("broken"), word("quote"), word("here")]);
-        check("connectionPool", &[Asked::Whole("connectionpool".into()), word("connection"), word("pool")]);
-        check("中文 字", &[Asked::Run(vec!["中".into(), "文".into()]), word("字")]);
+        let whole = Asked::Whole("connectionpool".into());
+        check("connectionPool", &[whole, word("connection"), word("pool")]);
+        check("中文 字", &[run("中", "文"), word("字")]);
+        check("文中字", &[run("文", "中"), run("中", "字"), together(&["文", "中", "字"])]);
+        check("why doesn't it", &[word("why"), word("doesn"), word("t"), word("it")]);
+        check("why doesn’t cron run", &[word("cron"), word("run")]);
+        check("x*b", &[word("x"), word("b")]);
         check("\"\" ( ) AND && *", &[word("and")]);
         check("", &[]);
+    }
+
+    #[test]
+    fn words_that_are_joined_are_wanted_together() {
+        let check = |text: &str, expected: &[&[&str]]| {
+            let found: Vec<Asked> = asked(&Question::new(text))
+                .into_iter()
+                .filter(|asked| matches!(asked, Asked::Together(_)))
+                .collect();
+            let expected: Vec<Asked> = expected.iter().map(|words| together(words)).collect();
+            assert_eq!(found, expected, "{text}");
+        };
+        check("since 1.2.3 or 2024-05-06", &[&["1", "2", "3"], &["2024", "05", "06"]]);
+        check(
+            "std::io::Error of src/base_events.py",
+            &[&["std", "io", "error"], &["src", "base", "events", "py"]],
+        );
+        check("end of it. Next - one", &[]);
+        check("a, b; c", &[]);
     }
 
     #[test]

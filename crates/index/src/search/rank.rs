@@ -1,10 +1,10 @@
 //! Ranking: the candidates of the keyword leg and of the vector leg, put in order.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use shelf_base::Digest;
 
-use super::{Search, Wanted, fusion, keyword};
+use super::{Search, Wanted, fusion, fusion::Fusion, keyword};
 use crate::{
     Cosines, Result, Span,
     bits::Bits,
@@ -22,6 +22,11 @@ const FLOOR_SEMANTIC: f32 = 0.15;
 const ERROR: f32 = 0.04;
 /// The weight of the vector leg in the sum, when all vectors are the table's and when all are deep.
 const DENSE: [f32; 2] = [0.5, 0.6];
+
+/// What the score of everything else is multiplied by when documents are named by the query.
+const BELOW_NAMED: f32 = 0.9;
+/// The number of words from which a query tells enough to judge whether a passage has all of it.
+const TELLING: u32 = 4;
 
 /// The number of vectors of a kind below which it is not compared with the other kind by its moments.
 const FEW: u64 = 16;
@@ -83,8 +88,10 @@ pub(super) struct Candidate {
     pub(super) document: u32,
     pub(super) passage: u32,
     pub(super) words: f32,
-    /// Whether it contains every counted group of the query.
+    /// Whether a passage of it contains every counted group of the query, together with its name.
     full: bool,
+    /// The groups of that passage and of its name.
+    pub(super) groups: u64,
     pub(super) cosine: Option<f32>,
     /// The cosine as it is compared with those of vectors of the other kind.
     pub(super) level: f32,
@@ -94,11 +101,11 @@ pub(super) struct Candidate {
 }
 
 pub(super) fn page(search: &Search<'_>, wanted: &Wanted<'_>) -> Result<Hits> {
-    let mut levels = Levels::default();
+    let (mut levels, mut telling) = (Levels::default(), Telling::default());
     let mut found = match wanted.kind {
-        Kind::Keyword => by_words(search, wanted.unit)?,
+        Kind::Keyword => by_words(search, wanted.unit, true)?.0,
         Kind::Semantic => by_meaning(search, wanted, FLOOR_SEMANTIC, &mut levels),
-        Kind::Hybrid => by_both(search, wanted, &mut levels)?,
+        Kind::Hybrid => by_both(search, wanted, &mut levels, &mut telling)?,
     };
     if wanted.unit == Unit::Document {
         join_pieces(search, &mut found);
@@ -110,26 +117,101 @@ pub(super) fn page(search: &Search<'_>, wanted: &Wanted<'_>) -> Result<Hits> {
         _ => wanted.from.saturating_add(wanted.limit),
     };
     let largest = found.iter().map(|candidate| candidate.words).fold(0.0, f32::max);
+    let named = wanted.named.map(|name| named_so(search, &found, name)).unwrap_or_default();
+    let mut scale = None;
     match wanted.kind {
-        Kind::Hybrid => fusion::order(search, &mut found, wanted, &levels, most),
+        Kind::Hybrid => {
+            let (dense, named) = (levels.dense(), &named);
+            scale = Some(fusion::order(
+                search,
+                &mut found,
+                &Fusion { wanted, levels: &levels, telling: &telling, named, dense },
+                most,
+            ));
+        }
         Kind::Semantic => order(search, &mut found, most, |a, b| b.score.partial_cmp(&a.score)),
         Kind::Keyword => {
             level_keyword(&mut found, largest);
-            order(search, &mut found, most, |a, b| b.score.partial_cmp(&a.score));
+            lift(&mut found, &named);
+            order(search, &mut found, most, |a, b| (b.score, b.words).partial_cmp(&(a.score, a.words)));
         }
     }
     if wanted.min_score > 0.0 {
-        found.retain(|one| one.score >= wanted.min_score);
+        found.retain(|one| shown(one.score) >= shown(wanted.min_score));
         total = found.len() as u64;
     }
-    let hits =
-        found.iter().skip(wanted.from).take(wanted.limit).map(|candidate| hit(search, candidate, largest));
+    let mut page: Vec<Candidate> = found.into_iter().skip(wanted.from).take(wanted.limit).collect();
+    if let (Some(scale), Some(legs)) = (scale, Meaning::of(wanted)) {
+        for one in &mut page {
+            choose_passage(search, one, &legs, (&levels, &telling, &scale))?;
+        }
+    }
+    let hits = page.iter().map(|candidate| hit(search, candidate, largest));
     Ok(Hits { total, hits: hits.collect() })
+}
+
+/// A score as callers see it: with four decimals.
+fn shown(score: f32) -> i64 {
+    (f64::from(score.clamp(0.0, 1.0)) * 10_000.0).round() as i64
+}
+
+/// The documents whose path is this name, or ends with it.
+fn named_so(search: &Search<'_>, found: &[Candidate], name: &str) -> HashSet<(u32, u32)> {
+    let is_named_so = |one: &&Candidate| {
+        let segment = &search.view.segments[one.segment as usize].segment;
+        let path = segment.path(&segment.document(one.document as usize));
+        path.strip_suffix(name)
+            .is_some_and(|rest| rest.is_empty() || rest.ends_with('/') || name.starts_with('/'))
+    };
+    found.iter().filter(is_named_so).map(|one| (one.segment, one.document)).collect()
+}
+
+/// Gives documents that the query names the highest score.
+pub(super) fn lift(found: &mut [Candidate], named: &HashSet<(u32, u32)>) {
+    if named.is_empty() {
+        return;
+    }
+    for one in found {
+        // What is named is above everything else, which stays in its order.
+        let is_named = named.contains(&(one.segment, one.document));
+        one.score = if is_named { 1.0 } else { one.score.min(1.0) * BELOW_NAMED };
+    }
+}
+
+/// Shows the passage of a document that answers best by words and meaning together. Until now, its words and its cosine may
+/// come from different ones.
+fn choose_passage(
+    search: &Search<'_>,
+    one: &mut Candidate,
+    legs: &Meaning<'_>,
+    (levels, telling, scale): (&Levels, &Telling, &fusion::Scale),
+) -> Result<()> {
+    if one.words <= 0.0 || one.cosine.is_none() {
+        one.passage = if one.words > 0.0 { one.passage } else { one.meant };
+        return Ok(());
+    }
+    if one.meant == one.passage {
+        return Ok(());
+    }
+    let segment = &search.view.segments[one.segment as usize].segment;
+    // A large document has rows in several segments; its passages are compared within one.
+    if segment.document_of(one.meant as usize) != segment.document_of(one.passage as usize) {
+        return Ok(());
+    }
+    let cosine = legs.cosine(segment, one.segment, one.passage);
+    let by_words = scale.of(one.words, levels.of_cosine(segment, one.passage, cosine));
+    let words = keyword::of_passage(segment, &search.resolved, &telling.weights, telling.average, one.meant)?;
+    if scale.of(words, one.level) > by_words {
+        one.passage = one.meant;
+    } else {
+        (one.cosine, one.meant) = (Some(cosine), one.passage);
+    }
+    Ok(())
 }
 
 /// Whether any document has what the query requires.
 pub(super) fn has_words(search: &Search<'_>) -> Result<bool> {
-    Ok(!by_words(search, Unit::Document)?.is_empty())
+    Ok(!by_words(search, Unit::Document, false)?.0.is_empty())
 }
 
 /// Combines the pieces of a large document into one candidate: the best piece, with the best cosine of all pieces.
@@ -162,8 +244,31 @@ fn nearer(one: &Candidate, than: &Candidate) -> bool {
     one.cosine.is_some() && (than.cosine.is_none() || one.level > than.level)
 }
 
-/// All candidates of the keyword leg. A document's score is that of its best passage plus that of its name.
-fn by_words(search: &Search<'_>, unit: Unit) -> Result<Vec<Candidate>> {
+/// How much the groups of a query tell.
+#[derive(Default)]
+pub(super) struct Telling {
+    /// The weight of a match of each group.
+    weights: Vec<f32>,
+    /// The groups of the query proper that some document has.
+    counted: u64,
+    /// The passages' average length in words.
+    average: f32,
+}
+
+impl Telling {
+    /// The share of what the query tells that these groups have, if it tells enough to judge by.
+    pub(super) fn share(&self, groups: u64) -> Option<f32> {
+        let sum = |groups: u64| -> f32 {
+            let weights = self.weights.iter().enumerate();
+            weights.filter(|(at, _)| groups & 1 << at != 0).map(|(_, weight)| weight).sum()
+        };
+        (self.counted.count_ones() >= TELLING).then(|| sum(groups & self.counted) / sum(self.counted))
+    }
+}
+
+/// All candidates of the keyword leg. A document's score is that of its best passage plus that of its name. If the best is
+/// to be `whole`, a passage with all words is better than one with a higher score.
+fn by_words(search: &Search<'_>, unit: Unit, whole: bool) -> Result<(Vec<Candidate>, Telling)> {
     let groups = &search.resolved.groups;
     let mask = |wanted: fn(&super::resolve::Group) -> bool| {
         let numbered = groups.iter().enumerate().take(64);
@@ -171,36 +276,45 @@ fn by_words(search: &Search<'_>, unit: Unit) -> Result<Vec<Candidate>> {
     };
     let (required, counted) = (mask(|group| group.required), mask(|group| group.counted));
     let (mut found, mut pieces, mut matches) = (Vec::new(), HashMap::new(), Vec::new());
+    let mut seen = 0;
     let add = |found: &mut Vec<Candidate>, one: Candidate, groups: u64| {
         if groups & required == required {
-            found.push(Candidate { full: groups & counted == counted, ..one });
+            found.push(one);
         }
     };
-    keyword::score(search.view, &search.resolved, &search.allowed, &mut |segment, scores| {
-        let placed = &search.view.segments[segment].segment;
-        of_segment(placed, scores, unit, &mut matches);
-        for one in &matches {
-            let row = (unit == Unit::Document && placed.has_pieces())
-                .then(|| placed.document(one.document as usize));
-            let found_here = candidate(segment, one.document, one.passage, one.words);
-            match row.filter(|row| row.is_piece()) {
-                // The groups of a document are those of all its pieces together.
-                Some(row) => {
-                    join(pieces.entry(row.number).or_insert((found_here, 0)), found_here, one.groups)
+    let (weights, average) =
+        keyword::score(search.view, &search.resolved, &search.allowed, &mut |segment, scores| {
+            let placed = &search.view.segments[segment].segment;
+            of_segment(placed, scores, &Rule { unit, whole, counted }, &mut matches);
+            for one in &matches {
+                seen |= one.all;
+                let row = (unit == Unit::Document && placed.has_pieces())
+                    .then(|| placed.document(one.document as usize));
+                let found_here = Candidate {
+                    full: one.full,
+                    groups: one.groups,
+                    ..candidate(segment, one.document, one.passage, one.words)
+                };
+                match row.filter(|row| row.is_piece()) {
+                    // The groups of a document are those of all its pieces together.
+                    Some(row) => {
+                        join(pieces.entry(row.number).or_insert((found_here, 0)), found_here, one.all)
+                    }
+                    None => add(&mut found, found_here, one.all),
                 }
-                None => add(&mut found, found_here, one.groups),
             }
-        }
-    })?;
+        })?;
     pieces.into_values().for_each(|(one, groups)| add(&mut found, one, groups));
-    Ok(found)
+    Ok((found, Telling { weights, counted: counted & seen, average }))
 }
 
 /// Adds the groups of a piece to its document, which is represented by its best piece.
 fn join(known: &mut (Candidate, u64), one: Candidate, all: u64) {
+    let full = known.0.full || one.full;
     if one.words > known.0.words {
         known.0 = one;
     }
+    known.0.full = full;
     known.1 |= all;
 }
 
@@ -209,50 +323,73 @@ struct Match {
     document: u32,
     passage: u32,
     words: f32,
-    /// The groups that it contains.
+    /// The groups of its best passage and of its name.
     groups: u64,
+    /// The groups of all passages.
+    all: u64,
+    /// Whether one passage has all counted groups.
+    full: bool,
+}
+
+/// How the matches of a segment are put together.
+struct Rule {
+    unit: Unit,
+    whole: bool,
+    counted: u64,
 }
 
 /// Finds the matches of one segment.
-fn of_segment(placed: &Segment, scores: &keyword::Scores, unit: Unit, matches: &mut Vec<Match>) {
+fn of_segment(placed: &Segment, scores: &keyword::Scores, rule: &Rule, matches: &mut Vec<Match>) {
     matches.clear();
-    for passage in scores.touched() {
-        let document = placed.document_of(passage as usize) as u32;
-        let (words, groups) = scores.of(passage);
-        match matches.last_mut().filter(|last| unit == Unit::Document && last.document == document) {
-            Some(last) => {
-                last.groups |= groups;
-                if words > last.words {
-                    (last.words, last.passage) = (words, passage);
-                }
-            }
-            None => matches.push(Match { document, passage, words, groups }),
-        }
-    }
-    add_names(placed, scores, unit, matches);
-}
-
-/// Adds the scores of document names. `matches` is ordered by document.
-fn add_names(placed: &Segment, scores: &keyword::Scores, unit: Unit, matches: &mut Vec<Match>) {
     let mut names: BTreeMap<u32, (f32, u64)> = BTreeMap::new();
     for (document, score, group) in &scores.names {
         let name = names.entry(*document).or_default();
         *name = (name.0 + score, name.1 | group);
     }
+    let mut name = (0.0, 0);
+    for passage in scores.touched() {
+        let document = placed.document_of(passage as usize) as u32;
+        if matches.last().is_none_or(|last| last.document != document) {
+            name = names.get(&document).copied().unwrap_or_default();
+        }
+        let (words, groups) = scores.of(passage);
+        let (words, groups) = (words + name.0, groups | name.1);
+        let full = groups & rule.counted == rule.counted;
+        let one = Match { document, passage, words, groups, all: groups, full };
+        match matches.last_mut().filter(|last| rule.unit == Unit::Document && last.document == document) {
+            Some(last) => {
+                let is_better = if rule.whole && full != last.full { full } else { words > last.words };
+                let (all, any_full) = (last.all | groups, last.full || full);
+                if is_better {
+                    *last = one;
+                }
+                (last.all, last.full) = (all, any_full);
+            }
+            None => matches.push(one),
+        }
+    }
+    add_names(placed, &names, rule, matches);
+}
+
+/// Adds the documents that only their names have found. `matches` is ordered by document.
+fn add_names(placed: &Segment, names: &BTreeMap<u32, (f32, u64)>, rule: &Rule, matches: &mut Vec<Match>) {
     let known = matches.len();
     for (document, (words, groups)) in names {
-        let first = matches[..known].partition_point(|one| one.document < document);
-        let own = matches[first..known].iter_mut().take_while(|one| one.document == document);
-        let mut any = false;
-        for one in own {
-            one.words += words;
-            one.groups |= groups;
-            any = true;
+        if matches[..known].binary_search_by_key(document, |one| one.document).is_ok() {
+            continue;
         }
-        let passage = placed.document(document as usize).first_passage;
+        let passage = placed.document(*document as usize).first_passage;
         // A document without text has a name, but no passage to show.
-        if !any && (unit == Unit::Document || placed.tokens_of(passage as usize) > 0) {
-            matches.push(Match { document, passage, words, groups });
+        if rule.unit == Unit::Document || placed.tokens_of(passage as usize) > 0 {
+            let full = groups & rule.counted == rule.counted;
+            matches.push(Match {
+                document: *document,
+                passage,
+                words: *words,
+                groups: *groups,
+                all: *groups,
+                full,
+            });
         }
     }
 }
@@ -265,6 +402,7 @@ const fn candidate(segment: usize, document: u32, passage: u32, words: f32) -> C
         passage,
         words,
         full: false,
+        groups: 0,
         cosine: None,
         level: 0.0,
         meant: passage,
@@ -412,8 +550,14 @@ fn compute_best(search: &Search<'_>, found: &mut [Candidate], legs: &Meaning<'_>
 }
 
 /// The union of both legs. Quoted phrases restrict the vector leg too.
-fn by_both(search: &Search<'_>, wanted: &Wanted<'_>, levels: &mut Levels) -> Result<Vec<Candidate>> {
-    let mut found = by_words(search, wanted.unit)?;
+fn by_both(
+    search: &Search<'_>,
+    wanted: &Wanted<'_>,
+    levels: &mut Levels,
+    telling: &mut Telling,
+) -> Result<Vec<Candidate>> {
+    let mut found;
+    (found, *telling) = by_words(search, wanted.unit, false)?;
     let key = |candidate: &Candidate| match wanted.unit {
         Unit::Document => (candidate.segment, candidate.document),
         Unit::Passage => (candidate.segment, candidate.passage),
@@ -480,7 +624,7 @@ fn level_keyword(found: &mut [Candidate], largest: f32) {
 fn hit(search: &Search<'_>, one: &Candidate, largest: f32) -> Hit {
     let segment = &search.view.segments[one.segment as usize].segment;
     let row = segment.document(one.document as usize);
-    let passage = if one.words > 0.0 { one.passage } else { one.meant };
+    let passage = one.passage;
     Hit {
         number: row.number,
         hash: row.hash,

@@ -2,7 +2,7 @@
 //! word that occurs in no visible document, likely corrections.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashMap},
     ops::Range,
 };
 
@@ -26,6 +26,8 @@ const MOST_EDITS: usize = 2;
 const CORRECTIONS: usize = 8;
 /// The maximum number of words that a prefix expands to.
 const PREFIXED: usize = 4_096;
+/// The maximum number of elements of a query that are searched: a score notes with one bit each which it has.
+pub(super) const MOST_GROUPS: usize = 64;
 
 /// The cosine from which two words of the language count as the same.
 const SAME_MEANING: f32 = 0.6;
@@ -98,6 +100,17 @@ pub struct Resolved {
     pub(crate) groups: Vec<Group>,
     /// Words that were corrected.
     pub corrections: Vec<Correction>,
+    /// How many words of a long query were not searched.
+    pub left_out: usize,
+    /// A prefix that more words of the library have than were searched.
+    pub cut_prefix: Option<String>,
+}
+
+/// The words that a query looks for, ready to be found in many lines.
+pub struct Marker<'a> {
+    resolved: &'a Resolved,
+    /// The groups of each form.
+    forms: HashMap<&'a str, u64>,
 }
 
 impl Resolved {
@@ -122,27 +135,39 @@ impl Resolved {
         output
     }
 
+    /// Gets ready to mark lines.
+    pub fn marker(&self) -> Marker<'_> {
+        let mut forms: HashMap<&str, u64> = HashMap::new();
+        for (at, group) in self.groups.iter().take(MOST_GROUPS).enumerate() {
+            group.forms.iter().for_each(|(form, _)| *forms.entry(form).or_default() |= 1 << at);
+        }
+        Marker { resolved: self, forms }
+    }
+}
+
+impl Marker<'_> {
+    fn groups(&self, mode: &MatchMode) -> u64 {
+        let numbered = self.resolved.groups.iter().take(MOST_GROUPS).enumerate();
+        numbered.filter(|(_, group)| group.mode == *mode).fold(0, |mask, (at, _)| mask | 1 << at)
+    }
+
     /// The ranges of a line that match the query. Words of a phrase count only where they are adjacent, which may
     /// include the line before or after.
     pub fn marks(&self, before: &str, line: &str, after: &str) -> Vec<Range<usize>> {
-        let forms: HashSet<&str> = self
-            .groups
-            .iter()
-            .filter(|group| group.mode == MatchMode::Any)
-            .flat_map(|group| group.forms.iter().map(|(form, _)| form.as_str()))
-            .collect();
+        let any = self.groups(&MatchMode::Any);
         let mut marks: Vec<Range<usize>> = Vec::new();
-        let (mut words, mut word) = (Words::new(line), String::new());
+        let (mut words, mut word, mut in_phrases) = (Words::new(line), String::new(), false);
         while let Some(place) = words.next(&mut word) {
-            if forms.contains(word.as_str()) {
+            let groups = self.forms.get(word.as_str()).copied().unwrap_or_default();
+            in_phrases |= groups & !any != 0;
+            if groups & any != 0 {
                 marks.push(place.bytes);
             }
         }
-        let phrases: Vec<&Group> =
-            self.groups.iter().filter(|group| group.mode == MatchMode::SideBySide).collect();
-        if !phrases.is_empty() {
+        if in_phrases {
+            let phrases = self.resolved.groups.iter().filter(|group| group.mode == MatchMode::SideBySide);
             let lines = Lines::new([before, line, after]);
-            let runs = phrases.into_iter().flat_map(|group| lines.runs(group)).flatten();
+            let runs = phrases.flat_map(|group| lines.runs(group)).flatten();
             let here = runs.filter(|at| lines.words[*at].0 == 1);
             marks.extend(here.map(|at| lines.words[at].2.bytes.clone()));
         }
@@ -155,14 +180,12 @@ impl Resolved {
     /// where it starts; scattered words of it count very little.
     pub fn weight(&self, line: &str, after: &str) -> usize {
         let (mut words, mut word) = (Words::new(line), String::new());
-        let mut found = vec![false; self.groups.len()];
+        let mut found = 0;
         while words.next(&mut word).is_some() {
-            for (found, group) in found.iter_mut().zip(&self.groups) {
-                *found |= group.forms.iter().any(|(form, _)| *form == word);
-            }
+            found |= self.forms.get(word.as_str()).copied().unwrap_or_default();
         }
-        let of = |(found, group): (bool, &Group)| match group.mode {
-            _ if !found => 0,
+        let of = |(at, group): (usize, &Group)| match group.mode {
+            _ if found & 1 << at == 0 => 0,
             MatchMode::Any => WORD,
             MatchMode::SideBySide => {
                 let lines = Lines::new([line, after, ""]);
@@ -170,7 +193,29 @@ impl Resolved {
                 if begins { PHRASE } else { 1 }
             }
         };
-        found.into_iter().zip(&self.groups).map(of).sum()
+        self.resolved.groups.iter().take(MOST_GROUPS).enumerate().map(of).sum()
+    }
+
+    /// Where in a line the query is matched best: the mark with the most different words of the query within `reach` bytes
+    /// from a little before it.
+    pub fn densest(&self, line: &str, marks: &[Range<usize>], reach: usize) -> Option<usize> {
+        let (mut word, any) = (String::new(), self.groups(&MatchMode::Any));
+        let groups: Vec<u64> = marks
+            .iter()
+            .map(|mark| {
+                fold(&line[mark.clone()], &mut word);
+                // A mark of a phrase is one that no word group has.
+                self.forms
+                    .get(word.as_str())
+                    .map_or(1, |groups| if groups & any == 0 { 1 } else { groups & any })
+            })
+            .collect();
+        let within = |from: usize| {
+            let end = marks[from].start + reach;
+            let seen = (from..marks.len()).take_while(|at| marks[*at].end <= end);
+            seen.fold(0, |all, at| all | groups[at]).count_ones()
+        };
+        (0..marks.len()).max_by_key(|at| (within(*at), std::cmp::Reverse(*at)))
     }
 }
 
@@ -213,7 +258,9 @@ impl View {
     ) -> Result<Resolved> {
         let mut resolved = Resolved::default();
         let is_relaxed = question.phrases_are_wishes;
-        for element in &question.elements {
+        let elements = self.most_telling(question, allowed)?;
+        resolved.left_out = question.elements.len() - elements.len();
+        for element in elements {
             let group = match &element.asked {
                 Asked::Word(_) => self.word(element, correcting, allowed, &mut resolved.corrections)?,
                 Asked::Whole(word) => Group { counted: false, ..any(vec![(word.clone(), 1.0)]) },
@@ -221,11 +268,68 @@ impl View {
                     Group { required: !is_relaxed, counted: !is_relaxed, ..side_by_side(words) }
                 }
                 Asked::Run(words) => side_by_side(words),
-                Asked::Prefix(prefix) => any(self.prefixed(prefix)?),
+                Asked::Together(words) => Group { counted: false, ..side_by_side(words) },
+                Asked::Prefix(prefix) => {
+                    let forms = self.prefixed(prefix, allowed)?;
+                    if forms.len() == PREFIXED {
+                        resolved.cut_prefix = Some(prefix.clone());
+                    }
+                    any(forms)
+                }
             };
             resolved.groups.push(Group { weight: said(element.times), ..group });
         }
         Ok(resolved)
+    }
+
+    /// What is searched of a query: everything, or of a long one the phrases in quotes and the rarest words, in their order.
+    /// Words that no document has come last: they find nothing unless they are corrected.
+    fn most_telling<'q>(&self, question: &'q Question, allowed: &[Bits]) -> Result<Vec<&'q Element>> {
+        let elements = &question.elements;
+        if elements.len() <= MOST_GROUPS {
+            return Ok(elements.iter().collect());
+        }
+        let mut ranked = Vec::with_capacity(elements.len());
+        for (at, element) in elements.iter().enumerate() {
+            let found = match &element.asked {
+                Asked::Quoted(_) => 0,
+                Asked::Word(word) | Asked::Whole(word) | Asked::Prefix(word) => {
+                    self.frequency(word, allowed)?
+                }
+                Asked::Run(words) | Asked::Together(words) => {
+                    let each = words.iter().map(|word| self.frequency(word, allowed));
+                    each.collect::<Result<Vec<u64>>>()?.into_iter().min().unwrap_or_default()
+                }
+            };
+            let is_absent = found == 0 && !matches!(element.asked, Asked::Quoted(_));
+            ranked.push((is_absent, found, at));
+        }
+        ranked.sort_unstable();
+        let mut chosen: Vec<usize> = ranked.into_iter().take(MOST_GROUPS).map(|(_, _, at)| at).collect();
+        chosen.sort_unstable();
+        Ok(chosen.into_iter().map(|at| &elements[at]).collect())
+    }
+
+    /// The number of allowed passages that have a word.
+    fn frequency(&self, word: &str, allowed: &[Bits]) -> Result<u64> {
+        let mut found = 0;
+        for (placed, allowed) in self.segments.iter().zip(allowed) {
+            let segment = &placed.segment;
+            let words = segment.body()?;
+            let Some(info) = words.terms().get(word.as_bytes())? else { continue };
+            if allowed.count() == segment.documents() {
+                found += u64::from(info.doc_freq);
+                continue;
+            }
+            let option = tantivy::schema::IndexRecordOption::Basic;
+            let mut postings = words.read_block_postings_from_terminfo(&info, option)?;
+            while !postings.docs().is_empty() {
+                let is_allowed = |passage: &&u32| allowed.has(segment.document_of(**passage as usize));
+                found += postings.docs().iter().filter(is_allowed).count() as u64;
+                postings.advance();
+            }
+        }
+        Ok(found)
     }
 
     fn word(
@@ -297,14 +401,19 @@ impl View {
         Ok(false)
     }
 
-    fn prefixed(&self, prefix: &str) -> Result<Vec<(String, f32)>> {
+    /// The words of allowed documents that begin so, as many as are searched.
+    fn prefixed(&self, prefix: &str, allowed: &[Bits]) -> Result<Vec<(String, f32)>> {
         let mut found = BTreeMap::new();
-        for placed in &self.segments {
-            for inverted in [placed.segment.body()?, placed.segment.name()?] {
+        for (placed, allowed) in self.segments.iter().zip(allowed) {
+            let segment = &placed.segment;
+            let is_open = allowed.count() == segment.documents();
+            for inverted in [segment.body()?, segment.name()?] {
                 let mut words = inverted.terms().range().ge(prefix.as_bytes()).into_stream()?;
                 while words.advance() && words.key().starts_with(prefix.as_bytes()) && found.len() < PREFIXED
                 {
-                    if let Ok(word) = std::str::from_utf8(words.key()) {
+                    if let Ok(word) = std::str::from_utf8(words.key())
+                        && (is_open || stands(segment, word, allowed)?)
+                    {
                         found.insert(word.to_owned(), 1.0);
                     }
                 }

@@ -3,6 +3,7 @@
 mod accounts;
 mod activity;
 mod add;
+mod asked;
 mod book_assets;
 mod book_places;
 mod book_registry;
