@@ -17,11 +17,11 @@ use crate::bits::Bits;
 /// The number of candidates that each leg contributes to the pool.
 const POOL: usize = 1_000;
 /// The share of what a question tells that a passage must have to count as quoted.
-const QUOTED: f32 = 0.9;
+const QUOTED: f32 = 0.97;
 /// The number of passages that may be quoted at once; more only use common words.
-const MOST_QUOTED: usize = 10;
+const MOST_QUOTED: usize = 3;
 /// What being quoted adds.
-const BONUS: f32 = 0.25;
+const BONUS: f32 = 0.15;
 
 /// What is needed to put candidates in order.
 pub(super) struct Fusion<'a> {

@@ -26,7 +26,7 @@ const DENSE: [f32; 2] = [0.5, 0.6];
 /// What the score of everything else is multiplied by when documents are named by the query.
 const BELOW_NAMED: f32 = 0.9;
 /// The number of words from which a query tells enough to judge whether a passage has all of it.
-const TELLING: u32 = 4;
+const TELLING: u32 = 7;
 
 /// The number of vectors of a kind below which it is not compared with the other kind by its moments.
 const FEW: u64 = 16;

@@ -31,6 +31,8 @@ pub(super) const MOST_GROUPS: usize = 64;
 
 /// The cosine from which two words of the language count as the same.
 const SAME_MEANING: f32 = 0.6;
+/// The weight of words that are joined in the query, when all of them are plain: a hyphen often only makes a word of two.
+const JOINED_PLAINLY: f32 = 0.5;
 /// How quickly repeating a word in a query stops to count.
 const SATURATION: f32 = 8.0;
 
@@ -277,7 +279,12 @@ impl View {
                     any(forms)
                 }
             };
-            resolved.groups.push(Group { weight: said(element.times), ..group });
+            let is_plain = |word: &String| word.bytes().all(|byte| byte.is_ascii_alphabetic());
+            let share = match &element.asked {
+                Asked::Together(words) if words.iter().all(is_plain) => JOINED_PLAINLY,
+                _ => 1.0,
+            };
+            resolved.groups.push(Group { weight: share * said(element.times), ..group });
         }
         Ok(resolved)
     }
