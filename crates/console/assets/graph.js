@@ -15,11 +15,11 @@ for (const svg of document.querySelectorAll('svg[data-graph]')) {
     for (const [node, text] of nodes) {
       const { e: x, f: y } = node.transform.baseVal.consolidate().matrix;
       // At the right edge a name stands on the left of its node.
-      const width = 12 + text.textContent.length * letters * 0.6;
+      const width = 12 + text.textContent.length * letters * 0.66;
       const turned = x + width > box.x + box.w && x - width > box.x;
       text.setAttribute('x', turned ? -12 : 12);
       text.setAttribute('text-anchor', turned ? 'end' : 'start');
-      const place = { left: turned ? x - width : x + 12, right: turned ? x - 12 : x + width, top: y - letters * 0.7, bottom: y + letters * 0.7 };
+      const place = { left: turned ? x - width : x + 12, right: turned ? x - 12 : x + width, top: y - letters * 0.78, bottom: y + letters * 0.78 };
       const free = taken.every((other) => place.left > other.right || place.right < other.left || place.top > other.bottom || place.bottom < other.top);
       text.classList.toggle('far', !free);
       if (free) taken.push(place);
