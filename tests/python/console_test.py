@@ -211,6 +211,10 @@ def check_keys(page, server, ids):
     page.keyboard.press("?")
     expect(page.locator("dialog")).to_contain_text("Shortcuts")
     page.keyboard.press("Escape")
+    page.goto(server.url + "/cite")
+    page.locator("h1").click()
+    page.keyboard.press("/")
+    expect(page.locator(".quick input")).to_be_focused()
     page.goto(server.url + f"/d/{ids['code']}#L5-7")
     expect(page.locator(".line.marked")).to_have_count(3)
     page.locator("#L9 .number").click()
@@ -246,8 +250,16 @@ def check_upload(page, server, folder):
     sent = []
     page.on("request", lambda request: request.method == "POST" and sent.append(request.url))
     page.locator("input[multiple]:not([webkitdirectory])").set_input_files(str(large))
-    expect(page.locator("[data-progress]")).to_contain_text("large.bin was not sent")
+    expect(page.locator("[data-progress]")).to_contain_text("large.bin was not sent: it has 38.1 MiB, and a browser may send 32 MiB")
     assert not sent, sent
+    # Of several files, the others are stored, and the page says so although it stays.
+    small = pathlib.Path(folder) / "small.txt"
+    small.write_text("small\n")
+    page.locator("input[multiple]:not([webkitdirectory])").set_input_files([str(large), str(small)])
+    expect(page.locator("[data-progress]")).to_contain_text("1 of 2 files is stored")
+    with page.expect_navigation():
+        page.get_by_role("button", name="Load the page again").click()
+    expect(page.locator("td.name a", has_text="small.txt")).to_be_visible()
     # Files that are dropped beside the place for them do not take the page's place.
     stopped = page.evaluate("""() => {
       const data = new DataTransfer();
@@ -340,15 +352,23 @@ def check_large_graph(page, server):
     assert len(waits) >= 10 and waits[len(waits) // 2] <= 250, f"dragging takes {waits} ms a frame"
     assert picture.get_attribute("viewBox") != box, "the picture follows the pointer"
     page.mouse.move(5, 5)
-    named = lambda: picture.evaluate("(svg) => [...svg.querySelectorAll('text')].filter((one) => getComputedStyle(one).display !== 'none').length")
-    assert named() == 1, "names that would stand on each other are not shown"
+    shown_names = """(svg) => [...svg.querySelectorAll('text')].filter((one) => getComputedStyle(one).display !== 'none').map((one) => one.getBoundingClientRect())"""
+    named = lambda: picture.evaluate(f"(svg) => ({shown_names})(svg).length")
+    crossing = lambda: picture.evaluate(f"""(svg) => {{ const all = ({shown_names})(svg);
+        return all.filter((one, at) => all.slice(0, at).some((other) => one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom)).length; }}""")
+    height = lambda: picture.evaluate(f"(svg) => ({shown_names})(svg)[0].height")
+    few = named()
+    assert 1 <= few < most and crossing() == 0, "names that would stand on each other are not shown"
+    assert 10 <= height() <= 20, f"names are as large as other text, not {height()} px"
     for _ in range(3):
         page.get_by_role("button", name="Closer").click()
-    assert named() == most + 1, "names are shown when there is room for them"
+    assert named() > few and crossing() == 0, "more names are shown when there is room for them"
+    assert 10 <= height() <= 20, f"names stay as large as they are, not {height()} px"
     page.get_by_role("button", name="Whole picture").click()
-    assert named() == 1
-    picture.locator("[data-node] circle").nth(40).hover()
-    assert named() == 2, "the name of the node that one points at is shown"
+    assert named() < most and crossing() == 0
+    hidden = picture.locator("[data-node]:has(text.far)").first
+    hidden.locator("circle").hover()
+    expect(hidden.locator("text")).to_be_visible()
     expect(page.locator(".neighbours li")).to_have_count(most)
     accessible(page, "a large graph")
 

@@ -167,7 +167,7 @@ function reason(request) {
   if (kind.startsWith('text/html')) { const page = new DOMParser().parseFromString(request.responseText, 'text/html'); return page.querySelector('.state p')?.textContent ?? request.statusText; }
   try { return JSON.parse(request.responseText).error.message; } catch { return `${request.status} ${request.statusText}`; }
 }
-const size = (bytes) => `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
+const size = (bytes) => `${(bytes / 2 ** 20).toFixed(1).replace('.0', '')} MiB`;
 for (const area of all('[data-drop]')) {
   area.hidden = false;
   const list = $('[data-progress]', area);
@@ -179,7 +179,9 @@ for (const area of all('[data-drop]')) {
     if (!chosen.length) return;
     list.replaceChildren();
     const large = chosen.filter(([file]) => most && file.size > most);
-    for (const [file, path] of large) tell(`${path} was not sent: it has ${size(file.size)}, and a browser may send ${size(most)}. shelf add has no such limit.`);
+    const has = (bytes) => (size(bytes) === size(most) ? `a little more than ${size(most)}` : size(bytes));
+    const other = area.dataset.command ? ` ${area.dataset.command} has no such limit.` : '';
+    for (const [file, path] of large) tell(`${path} was not sent: it has ${has(file.size)}, and a browser may send ${size(most)}.${other}`);
     const waiting = chosen.filter((one) => !large.includes(one));
     const stop = new AbortController();
     const count = waiting.length;
@@ -207,7 +209,11 @@ for (const area of all('[data-drop]')) {
     total.hidden = true;
     say(`${stored} stored${failed ? `, ${failed} not` : ''}${stop.signal.aborted ? ', stopped' : ''}`);
     if (!failed && !stop.signal.aborted && count) location.reload();
-    else if (stop.signal.aborted) tell(`Stopped: ${stored} of ${count} files are stored. Load the page again to see them.`);
+    else if (stored || stop.signal.aborted) {
+      const again = element('button', { type: 'button', className: 'link', textContent: 'Load the page again' });
+      again.addEventListener('click', () => location.reload());
+      list.append(element('li', {}, `${stop.signal.aborted ? 'Stopped: ' : ''}${stored} of ${chosen.length} files ${stored === 1 ? 'is' : 'are'} stored. `, again, ' to see what is here now.'));
+    }
   };
   area.addEventListener('dragover', (event) => { event.preventDefault(); area.classList.add('over'); });
   area.addEventListener('dragleave', () => area.classList.remove('over'));
@@ -402,7 +408,7 @@ function palette() {
   fill();
   input.focus();
 }
-const KEYS = [['/', 'Search'], ['Ctrl K', 'Go to a page or action'], ['↓ ↑', 'Walk through results'], ['Enter', 'Open'], ['Esc', 'Back to the search box, close'], ['g then c, s, a, b', 'Collections, search, activity, books'], ['?', 'This list']];
+const KEYS = [['/', 'Search'], ['Ctrl K', 'Go to a page or action'], ['↓ ↑', 'Walk through results'], ['Enter', 'Open'], ['Esc', 'Back to the search box, close'], ['g then h, c, s, a, b', 'Overview, collections, search, activity, books'], ['?', 'This list']];
 function shortcuts() {
   if ($('dialog[open]')) return;
   const list = element('dl', {}, ...KEYS.flatMap(([key, what]) => [element('dt', {}, element('kbd', { textContent: key })), element('dd', { textContent: what })]));
@@ -417,7 +423,7 @@ document.addEventListener('keydown', (event) => {
   if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k') { event.preventDefault(); palette(); return; }
   if (event.ctrlKey || event.metaKey || event.altKey || $('dialog[open]')) return;
   const typing = event.target.closest?.('input, textarea, select');
-  const search = $('input.big') ?? $('.quick input');
+  const search = $('form[role=search] input.big') ?? $('.quick input');
   if (typing) {
     if (event.key === 'Escape') typing.blur();
     else if (event.key === 'ArrowDown' && typing === $('[data-search] input[name=q]')) { if (walk(here < 0 ? 1 : 0)) event.preventDefault(); }

@@ -3,11 +3,36 @@ for (const svg of document.querySelectorAll('svg[data-graph]')) {
   const start = svg.viewBox.baseVal;
   let box = { x: start.x, y: start.y, w: start.width, h: start.height };
   const whole = { ...box };
-  // Names are shown as soon as there is room for them: when a node's surroundings are wide enough on the screen.
+  // Names are always as large on the screen, and shown where they stand neither on each other nor on a node: first those
+  // that come first.
+  const [LETTERS, RADIUS] = [12, 7];
+  const nodes = [...svg.querySelectorAll('[data-node]')].map((node) => [node, node.querySelector('text')]);
+  const name = () => {
+    const scale = svg.getScreenCTM()?.a;
+    if (!scale) return;
+    const letters = LETTERS / scale;
+    svg.style.setProperty('--label', `${letters}px`);
+    const taken = [];
+    const points = nodes.map(([node]) => { const { e: x, f: y } = node.transform.baseVal.consolidate().matrix; return { x, y }; });
+    for (const [at, [, text]] of nodes.entries()) {
+      const { x, y } = points[at];
+      // At the right edge a name stands on the left of its node.
+      const width = 12 + text.textContent.length * letters * 0.66;
+      const turned = x + width > box.x + box.w && x - width > box.x;
+      text.setAttribute('x', turned ? -12 : 12);
+      text.setAttribute('text-anchor', turned ? 'end' : 'start');
+      const place = { left: turned ? x - width : x + 12, right: turned ? x - 12 : x + width, top: y - letters * 0.78, bottom: y + letters * 0.78 };
+      const covers = (point) => point.x > place.left - RADIUS && point.x < place.right + RADIUS && point.y > place.top - RADIUS && point.y < place.bottom + RADIUS;
+      const free = (at === 0 || !points.some((point, other) => other !== at && covers(point))) && taken.every((other) => place.left > other.right || place.right < other.left || place.top > other.bottom || place.bottom < other.top);
+      text.classList.toggle('far', !free);
+      if (free) taken.push(place);
+    }
+  };
   const show = () => {
     svg.setAttribute('viewBox', `${box.x} ${box.y} ${box.w} ${box.h}`);
-    svg.classList.toggle('close', box.w < 560);
+    name();
   };
+  new ResizeObserver(name).observe(svg);
   const zoom = (by, x, y) => {
     const bounded = Math.min(Math.max(box.w * by, 100), 3000) / box.w;
     box = { x: x - (x - box.x) * bounded, y: y - (y - box.y) * bounded, w: box.w * bounded, h: box.h * bounded };
@@ -44,6 +69,7 @@ for (const svg of document.querySelectorAll('svg[data-graph]')) {
     if (held === svg) { box.x -= dx; box.y -= dy; show(); return; }
     from = [x, y];
     held.setAttribute('transform', `translate(${x} ${y})`);
+    name();
     for (const line of svg.querySelectorAll('.edge')) {
       if (line.dataset.from === held.dataset.node) { line.setAttribute('x1', x); line.setAttribute('y1', y); }
       if (line.dataset.to === held.dataset.node) { line.setAttribute('x2', x); line.setAttribute('y2', y); }

@@ -128,6 +128,12 @@ pub(crate) fn is_confined(host: &dyn Host) -> bool {
     !host.may("describe_document") && host.may("get_document_tool")
 }
 
+/// Whether the commands of `shelf` act for somebody: on the machine of the library they act for its owner, so that others
+/// would look for the result in vain.
+pub(crate) fn has_commands(host: &dyn Host) -> bool {
+    host.visitor().kind == "owner"
+}
+
 /// Whether there are tokens that somebody may see.
 fn may_see_tokens(host: &dyn Host) -> bool {
     host.visitor().is_person || host.may("list_cats_tool")

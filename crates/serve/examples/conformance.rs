@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let app = App::new(Library::open(Path::new(folder), Options::default())?, setup);
     let settings = Settings {
         listen,
-        may_move: false,
+        other_ports: Vec::new(),
         admin_listen: None,
         admin_required: false,
         no_auth: true,

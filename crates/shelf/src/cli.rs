@@ -5,6 +5,7 @@ pub(crate) mod cite;
 pub(crate) mod examples;
 pub(crate) mod find;
 pub(crate) mod graph;
+mod names;
 pub(crate) mod setup;
 pub(crate) mod transfer;
 mod upkeep;
@@ -343,7 +344,7 @@ pub(crate) struct Download {
 #[derive(Args)]
 pub(crate) struct Get {
     /// Hash, path, end of the path, title, ID or citation address of the document; several are printed one after another
-    #[arg(required = true, value_name = "DOCUMENT")]
+    #[arg(required = true, value_name = "DOCUMENT", value_parser = names::parser())]
     pub documents: Vec<String>,
     /// Write the content to this file instead of stdout (single document only)
     #[arg(short, long, value_name = "FILE")]
@@ -438,6 +439,7 @@ pub(crate) struct Eval {
 #[derive(Args)]
 pub(crate) struct Update {
     /// Hash, path, end of the path, or title of the document
+    #[arg(value_parser = names::parser())]
     pub document: String,
     /// Metadata to set; may be repeated
     #[arg(short, long = "metadata", value_name = "KEY=VALUE")]
@@ -517,7 +519,7 @@ pub(crate) struct Restore {
 #[derive(Args)]
 pub(crate) struct Delete {
     /// Paths, ends of paths, or titles of the documents
-    #[arg(required_unless_present = "pattern")]
+    #[arg(required_unless_present = "pattern", value_parser = names::parser())]
     pub names: Vec<String>,
     /// Delete every document whose path matches this pattern
     #[arg(short = 'g', long, value_name = "GLOB")]

@@ -38,16 +38,30 @@ pub(crate) fn call(output: &Output) -> CallContext {
     // The waiting thread must not own the bar, which is cleared when its last owner is dropped.
     cancel_on_interrupt(call.clone());
     if !output.quiet && std::io::stderr().is_terminal() {
-        let bar = ProgressBar::new_spinner();
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         let template = "{spinner} {msg} {wide_bar:.cyan/dim} {pos}/{len} {elapsed}";
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
-        bar.enable_steady_tick(Duration::from_millis(120));
+        show_later(bar.downgrade());
         *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.downgrade());
         call = call.reporting_to(Arc::new(Bar(bar)));
     }
     call
+}
+
+/// How long work takes before its progress is worth showing.
+const SOON: Duration = Duration::from_millis(300);
+
+/// Puts the bar on the terminal if the work still goes on after a while, and nothing else was printed meanwhile.
+fn show_later(bar: WeakProgressBar) {
+    std::thread::spawn(move || {
+        std::thread::sleep(SOON);
+        if let Some(bar) = bar.upgrade().filter(|bar| !bar.is_finished()) {
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+            bar.enable_steady_tick(Duration::from_millis(120));
+        }
+    });
 }
 
 /// The bar that is on the terminal, if one is.

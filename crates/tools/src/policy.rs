@@ -181,8 +181,12 @@ pub(crate) fn lacking(library: &Library, caller: &Caller, tool: &Tool) -> Option
 /// The tools that are listed for a caller: those that it may call and that can do something as the server is set up. May
 /// ask the catalog.
 pub fn listed(library: &Library, caller: &Caller, selection: &Selection) -> Vec<&'static Tool> {
-    let can_do_something = |tool: &&'static Tool| lacking(library, caller, tool).is_none();
-    visible(&caller.pass, selection).filter(can_do_something).collect()
+    registry().filter(|tool| is_listed(library, caller, selection, tool)).collect()
+}
+
+/// Whether a tool is among those that are listed for a caller.
+pub fn is_listed(library: &Library, caller: &Caller, selection: &Selection, tool: &Tool) -> bool {
+    verdict(&caller.pass, selection, tool) == Verdict::Allowed && lacking(library, caller, tool).is_none()
 }
 
 /// The tools that an identity may call.

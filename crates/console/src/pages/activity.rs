@@ -11,7 +11,11 @@ const KINDS: [(&str, &str, &[&str]); 5] = [
     ("", "Everything", &[]),
     ("stored", "Stored", &["add", "replace"]),
     ("deleted", "Deleted", &["delete", "delete_collection", "drop_snapshot"]),
-    ("changed", "Described", &["update", "retitle", "set_map", "set_book", "rename_collection", "set_model"]),
+    (
+        "changed",
+        "Changed details",
+        &["update", "retitle", "set_map", "set_book", "rename_collection", "set_model"],
+    ),
     (
         "access",
         "Access",
@@ -204,7 +208,7 @@ pub(super) fn word(operation: &str) -> &str {
     match operation {
         "add" => "stored",
         "replace" => "stored a new version of",
-        "update" => "described",
+        "update" => "changed the details of",
         "retitle" => "renamed",
         "delete" => "deleted",
         "snapshot" => "made the snapshot",
@@ -243,17 +247,43 @@ pub(super) fn table(events: &[Value], with_place: bool) -> Markup {
     }
 }
 
+/// What an event concerns as people call it. Accounts, tokens and sessions are told by what stands after their id.
+fn named<'a>(operation: &str, path: &'a str) -> &'a str {
+    let has_id =
+        operation.ends_with("_account") || operation.ends_with("_token") || operation == "revoke_session";
+    match path.split_once(' ') {
+        // A link to sign in ends like a token when it is used again.
+        Some((_, "a refresh token was used twice")) => "what it was begun with was used twice",
+        Some((_, name)) if has_id && !name.is_empty() => name,
+        _ => path,
+    }
+}
+
 fn subject(event: &Value) -> Markup {
-    // A token is told by its label; its id stands before it.
-    let path = match (event.text("operation"), event.text("path").split_once(' ')) {
-        ("create_token" | "revoke_token" | "rotate_token", Some((_, label))) if !label.is_empty() => label,
-        _ => event.text("path"),
-    };
-    let path = words::plain(path);
+    let path = words::plain(named(event.text("operation"), event.text("path")));
     html! {
         @match event.maybe("document_id") {
             Some(id) => a href=(links::document(id)) { (path) },
             None => span { (path) },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accounts_tokens_and_sessions_have_names() {
+        let id = "01a1f634-0000-7000-8000-000000000000";
+        assert_eq!(named("create_account", &format!("{id} bob")), "bob");
+        assert_eq!(named("create_token", &format!("{id} the lab's agent")), "the lab's agent");
+        assert_eq!(named("revoke_session", &format!("{id} signed out")), "signed out");
+        assert_eq!(named("revoke_token", id), id);
+        assert_eq!(named("add", "my notes.md"), "my notes.md");
+        let twice =
+            named("revoke_session", "00000000-0000-7000-8000-000000000000 a refresh token was used twice")
+                .to_owned();
+        assert!(!twice.contains("0000") && !twice.contains("refresh"), "{twice}");
     }
 }

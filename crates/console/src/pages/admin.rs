@@ -97,15 +97,15 @@ fn user_table(host: &dyn Host, users: &[Value], matching: &str) -> Markup {
     html! {
         @if users.is_empty() && matching.is_empty() { p.note { "Nobody has an account yet. The owner of the library needs none." } }
         @else if users.is_empty() { p.note { "No name or address has “" (words::plain(matching)) "” in it." } }
-        @else { div.scroll { table.data {
+        @else { div.scroll { table.data.stacked {
             thead { tr { th scope="col" { "Name" } th scope="col" { "Email address" } th scope="col" { "State" } th scope="col" { "Made" } th { span.hidden { "Actions" } } } }
             tbody { @for user in users {
                 @let active = user.flag("is_active");
                 tr {
-                    td { (words::plain(user.text("username"))) @if user.flag("is_superuser") { span.note { " administrator" } } }
-                    td { (words::plain(user.text("email"))) }
-                    td { @if active { "active" } @else { span.bad { "deactivated" } } }
-                    td { (frame::when(user.text("created_at"), now())) }
+                    td data-label="Name" { (words::plain(user.text("username"))) @if user.flag("is_superuser") { span.note { " administrator" } } }
+                    td data-label="Email" { (words::plain(user.text("email"))) }
+                    td data-label="State" { @if active { "active" } @else { span.bad { "deactivated" } } }
+                    td data-label="Made" { (frame::when(user.text("created_at"), now())) }
                     td { @if host.may("update_user_tool") {
                         form.filters method="post" action="/admin/change" { (frame::proof(host)) input type="hidden" name="id" value=(user.text("id"));
                             input type="hidden" name="name" value=(user.text("username"));

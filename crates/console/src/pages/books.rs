@@ -29,7 +29,7 @@ pub(super) fn list(host: &dyn Host, request: &Request) -> Answer {
         "Books",
         html! {
             h1 { "Books" }
-            @if books.is_empty() { (frame::empty("No books yet", html! { p { "The first lesson that is written to a book makes it: here, by an agent, or with " code { "shelf books import" } "." } })) }
+            @if books.is_empty() { (frame::empty("No books yet", html! { p { "The first lesson that is written to a book makes it: here, or by an agent." @if frame::has_commands(host) { " " code { "shelf books import" } " takes in a folder of them." } } })) }
             @else { table.data {
                 thead { tr { th scope="col" { "Book" } th scope="col" { "Id" } th scope="col" { "State" } th scope="col" { "Made" } } }
                 tbody { @for book in books { tr {
@@ -179,7 +179,7 @@ fn asset_table(host: &dyn Host, request: &Request, book: &str, assets: &[Value])
                 p { "Drop " (name) " here or " label.link { "choose files" input type="file" multiple hidden data-pick=""; } "." }
                 (super::upload::progress())
             } }
-            p.note { "Below 10 MB each; larger ones are sent by " code { "shelf books" } " or an agent's " code { "upload_asset" } ". The same name again makes a new version." }
+            p.note { "Below 10 MiB each; larger ones are sent by " @if frame::has_commands(host) { code { "shelf books import" } " or " } "an agent's " code { "upload_asset" } ". The same name again makes a new version." }
         } }
     }
 }

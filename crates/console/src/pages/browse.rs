@@ -104,7 +104,7 @@ pub(super) fn folder(host: &dyn Host, request: &Request, collection: &str) -> An
                 a href=(links::with("/snapshots", &[("collection", collection)])) { "Snapshots" } " · "
                 a href=(links::with("/activity", &[("collection", collection)])) { "Activity" }
                 @if host.may("archive") && !is_empty { " · " a data-act="" href=(links::with(&format!("/c/{}/zip", links::encoded(collection)), &[("folder", place)])) { "Download as ZIP" } } }
-            @if host.may("add") { (super::upload::area(collection, place)) }
+            @if host.may("add") { (super::upload::area(host, collection, place)) }
             @if is_empty { (frame::empty("Nothing here", html! { p { @if place.is_empty() { "This collection has no documents." } @else { "This folder does not exist, or is empty." } } })) }
             @if !is_empty { (filter_form(collection, place, "")) }
             @if !folders.is_empty() { div.scroll { table.data.folders {

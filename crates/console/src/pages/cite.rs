@@ -173,8 +173,11 @@ struct Source {
 fn source_of(host: &dyn Host, resource: &str) -> Option<Source> {
     let structure = ask(host, "getStructure", json!({ "resource_id": resource })).ok()?;
     let hash = structure["metadata"].maybe("source_hash")?.to_owned();
-    let got = ask(host, "get", json!({ "hash": hash })).ok().filter(|got| got.flag("found"))?;
-    Some(Source { document: got, hash })
+    let find = |asked: Value| ask(host, "get", asked).ok().filter(|got| got.flag("found"));
+    // Other documents may have the same content, so that the hash says which version is cited, but not of which document.
+    let named = if is_hash(resource) { None } else { find(json!({ "name": format!("doc://{resource}") })) };
+    let document = named.or_else(|| find(json!({ "hash": hash })))?;
+    Some(Source { document, hash })
 }
 
 /// Where the evidence stands: the page with its region, the lines in their file, the time in the recording.
@@ -217,8 +220,19 @@ fn context(host: &dyn Host, source: Option<&Source>, location: &Value) -> Markup
         html! { p.note { "The address stands for the whole document." } }
     };
     html! {
-        p.where { a href=(way) { (words::plain(title)) } " " span.note { (words::plain(document.text("document_path"))) } @if !pages.is_empty() { " · page " (pages[0]) } }
+        p.where { a href=(way) { (words::plain(title)) } " " span.note { (words::plain(document.text("document_path"))) } (caption(&pages)) }
         (body)
+    }
+}
+
+/// The pages that are cited, for people.
+fn caption(pages: &[u64]) -> Markup {
+    html! {
+        @match (pages.first(), pages.last()) {
+            (Some(first), Some(last)) if first < last => { " · pages " (first) "–" (last) }
+            (Some(page), _) => { " · page " (page) }
+            _ => {}
+        }
     }
 }
 

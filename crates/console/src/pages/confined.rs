@@ -63,7 +63,7 @@ fn documents(host: &dyn Host, request: &Request) -> Answer {
                 thead { tr { th scope="col" { "Title" } th scope="col" { "Type" } th scope="col" { "Stored" } } }
                 tbody { @for document in all { tr {
                     td { a href=(links::document(document.text("id"))) { (words::plain(document.text("title"))) } }
-                    td.note { (document.text("document_type")) }
+                    td.note { (kind(document.text("title"), document.text("document_type"))) }
                     td { (frame::when(document.text("created_at"), now())) }
                 } } }
             } } }
@@ -74,6 +74,14 @@ fn documents(host: &dyn Host, request: &Request) -> Answer {
             }
         },
     ))
+}
+
+/// What kind of document it is: what its author called it, or else the ending of its name.
+fn kind(title: &str, told: &str) -> String {
+    let ending = title.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let is_ending =
+        (1..=5).contains(&ending.len()) && ending.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    if told == "text" && is_ending { ending.to_uppercase() } else { words::plain(told) }
 }
 
 fn search(host: &dyn Host, request: &Request) -> Answer {
@@ -129,4 +137,21 @@ fn document(host: &dyn Host, request: &Request, id: &str) -> Answer {
             @else { (code::lines(content, 1, ("text/plain", title), None)) }
         },
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_gave_a_type_is_told_by_its_ending() {
+        for (title, told, shown) in [
+            ("photo.png", "text", "PNG"),
+            ("notes.md", "markdown", "markdown"),
+            ("A title. With a sentence", "text", "text"),
+            ("README", "text", "text"),
+        ] {
+            assert_eq!(kind(title, told), shown, "{title}");
+        }
+    }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
 use serde_json::{Value, json};
+use shelf_base::Kind;
 
 use super::{Answer, ask};
 use crate::{Host, Reply, Request, fields::Fields, frame, links, words};
@@ -36,6 +37,8 @@ const SIZE: f64 = 1_000.0;
 const OPENED: usize = 12;
 /// Neighbours of such a node, in each direction.
 const BESIDE: usize = 30;
+/// Documents that are proposed for a name that none has.
+const NEAR: u64 = 5;
 /// Relations that can be shown alone.
 const RELATIONS: [&str; 8] =
     ["LINKS_TO", "IMPORTS", "CALLS", "DEFINES", "INHERITS", "IMPLEMENTS", "REFERENCES", "CITES"];
@@ -135,7 +138,15 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
             None => entrance(host)?,
         },
         _ => {
-            let found = around(host, node, name, &asked)?;
+            let found = match around(host, node, name, &asked) {
+                Err(error)
+                    if error.kind == Kind::NotFound && name.is_some() && request.query("part").is_none() =>
+                {
+                    let body = unknown(host, name.unwrap_or_default());
+                    return Ok(whole(host, request, (node, name), &asked, &body));
+                }
+                found => found?,
+            };
             if request.query("part") == Some("data") {
                 let nodes: Vec<&Value> = std::iter::once(&found.origin).chain(&found.nodes).collect();
                 let edges: Vec<Value> = found
@@ -151,7 +162,19 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
             neighbourhood(&found, &asked)
         }
     };
-    Ok(frame::page(
+    Ok(whole(host, request, (node, name), &asked, &body))
+}
+
+/// The page with its form.
+fn whole(
+    host: &dyn Host,
+    request: &Request,
+    (node, name): (Option<&str>, Option<&str>),
+    asked: &Asked<'_>,
+    body: &Markup,
+) -> Reply {
+    let (depth, relation) = (asked.depth, asked.relation);
+    frame::page(
         host,
         request,
         "Graph",
@@ -166,7 +189,21 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
             }
             (body)
         },
-    ))
+    )
+}
+
+/// Documents that may be meant by a name that none has.
+fn unknown(host: &dyn Host, name: &str) -> Markup {
+    let found = ask(host, "search", json!({ "query": name, "limit": NEAR })).unwrap_or_default();
+    let mut near: Vec<(&str, &str)> =
+        found.list("results").iter().map(|hit| (hit.text("document_id"), hit.text("path"))).collect();
+    near.dedup();
+    html! {
+        (frame::empty("No such document or symbol", html! { p { "Nothing is called “" (words::plain(name)) "”. Write the path or title of a document, or the name of a symbol." } }))
+        @if !near.is_empty() { h2 { "Perhaps one of these" } ul.plain { @for (id, path) in near {
+            li { a href=(links::with("/graph", &[("node", &format!("doc:{id}"))])) { (words::plain(path)) } }
+        } } }
+    }
 }
 
 pub(super) fn relation_word(relation: &str) -> String {
@@ -352,7 +389,7 @@ fn view_box(places: &[(f64, f64)]) -> String {
         places.iter().map(pick).fold(start, better)
     };
     let (left, right) =
-        (edge(|place| place.0, f64::min, SIZE) - 60.0, edge(|place| place.0, f64::max, 0.0) + 190.0);
+        (edge(|place| place.0, f64::min, SIZE) - 60.0, edge(|place| place.0, f64::max, 0.0) + 260.0);
     let (top, bottom) =
         (edge(|place| place.1, f64::min, SIZE) - 50.0, edge(|place| place.1, f64::max, 0.0) + 50.0);
     let (width, height) = ((right - left).max(480.0), (bottom - top).max(400.0));

@@ -75,11 +75,21 @@ fn chain(host: &dyn Host) -> Markup {
         })
         .collect();
     let entries: u64 = found.list("files").iter().map(|file| file.number("chained")).sum();
+    let count = findings.len() as u64;
+    // A chain that holds knows nothing of the lines that are found beside it: they were written in another way.
+    let is_sound = found.flag("sound");
+    let told = if is_sound {
+        words::counted(count, "line was", "lines were") + " not written through this library"
+    } else {
+        words::counted(count, "difference", "differences")
+    };
     html! {
-        @if found.flag("sound") {
+        @if is_sound && entries > 0 {
             p.note { span.good { "✓ The chain holds" } ": " (words::counted(entries, "line is", "lines are")) " as they were written." }
+        } @else if is_sound {
+            p.note { "No line was written through this library yet, so there is no chain to hold." }
         } @else { p.notice role="status" { strong.bad { "The chain is broken" } ": something that was written has been changed, moved or removed." } }
-        @if !findings.is_empty() { details open[!found.flag("sound")] { summary { (words::counted(findings.len() as u64, "difference", "differences")) }
+        @if !findings.is_empty() { details open[!is_sound] { summary { (told) }
             ul { @for (file, what) in &findings { li { code { (file) } " " (words::plain(what)) } } } } }
     }
 }

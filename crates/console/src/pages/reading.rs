@@ -64,6 +64,14 @@ pub(super) fn reading(
         return Ok((state, none));
     }
     let whole = text.text("text");
+    if text.number("total_lines") == 0 && text.list("pages").is_empty() {
+        let words = if shown.document.number("size") == 0 {
+            "This document is empty."
+        } else {
+            "There is no text in this document."
+        };
+        return Ok((frame::empty("No text", html! { p { (words) } }), none));
+    }
     let is_whole = text.number("first_line") == 1 && !text.flag("truncated");
     if mime == "text/markdown" && is_whole {
         let rendered = markdown::page(whole, &home(request, shown), shown.marked.as_ref());

@@ -30,21 +30,22 @@ pub(super) fn page(host: &dyn Host, request: &Request) -> Answer {
             form.filters { label { "Collection " select name="collection" { option value="" { "All" }
                 @for shelf in shelves.list("collections") { option value=(shelf.text("name")) selected[shelf.text("name") == collection] { (words::plain(shelf.text("name"))) } } } }
                 button { "Show" } }
-            p.note { (words::counted(found.number("total"), "snapshot", "snapshots")) ". Every add makes one, and nothing changes it later. " code { "shelf restore --snapshot-id ID --output DIR" } " writes one into a folder." }
+            p.note { (words::counted(found.number("total"), "snapshot", "snapshots")) ". Every add makes one, and nothing changes it later."
+                @if frame::has_commands(host) { " " code { "shelf restore DIR --snapshot ID" } " writes one into a folder." } }
             (time_line(all))
             @if all.is_empty() { (frame::empty("No snapshots yet", html! { p { "The first add makes the first snapshot." } })) }
             @else { form action="/snapshots/compare" {
-                div.scroll { table.data {
+                div.scroll { table.data.stacked {
                     thead { tr { th scope="col" { "From" } th scope="col" { "To" } th scope="col" { "Made" } th scope="col" { "Label" } th scope="col" { "Collection" } th.figure scope="col" { "Files" } th.figure scope="col" { "Size" } th scope="col" { "Root" } th { span.hidden { "Actions" } } } }
                     tbody { @for (at, snapshot) in all.iter().enumerate() { @let id = snapshot.text("snapshot_id"); tr id={ "s" (id) } {
-                        td { input type="radio" name="from" value=(id) aria-label={ "From " (id) } checked[at == 1]; }
-                        td { input type="radio" name="to" value=(id) aria-label={ "To " (id) } checked[at == 0 && all.len() > 1]; }
-                        td { (frame::when(snapshot.text("created_at"), now())) br; code.note { (id) } }
-                        td { (words::plain(snapshot.text("label"))) @if let Some(commit) = snapshot.maybe("git_commit") { br; span.note { "git " (words::short(commit)) } } }
-                        td { a href=(links::collection(snapshot.text("collection"), "")) { (words::plain(snapshot.text("collection"))) } }
-                        td.figure { (words::count(snapshot.number("file_count"))) }
-                        td.figure { (words::bytes(snapshot.number("bytes"))) }
-                        td.note { (words::plain(snapshot.text("root"))) }
+                        td data-label="From" { input type="radio" name="from" value=(id) aria-label={ "From " (id) } checked[at == 1]; }
+                        td data-label="To" { input type="radio" name="to" value=(id) aria-label={ "To " (id) } checked[at == 0 && all.len() > 1]; }
+                        td data-label="Made" { (frame::when(snapshot.text("created_at"), now())) br; code.note { (id) } }
+                        td data-label="Label" { (words::plain(snapshot.text("label"))) @if let Some(commit) = snapshot.maybe("git_commit") { br; span.note { "git " (words::short(commit)) } } }
+                        td data-label="Collection" { a href=(links::collection(snapshot.text("collection"), "")) { (words::plain(snapshot.text("collection"))) } }
+                        td.figure data-label="Files" { (words::count(snapshot.number("file_count"))) }
+                        td.figure data-label="Size" { (words::bytes(snapshot.number("bytes"))) }
+                        td.note data-label="Root" { (words::plain(snapshot.text("root"))) }
                         td { @if host.may("archive") && snapshot.number("file_count") > 0 { a href=(links::with("/snapshots/zip", &[("id", id)])) { "ZIP" } } }
                     } } }
                 } }
@@ -84,7 +85,7 @@ fn time_line(all: &[Value]) -> Markup {
                     }
                 }
             }
-            figcaption.note { span { (words::time(all.last().map_or("", |oldest| oldest.text("created_at")))) } span { (words::time(all.first().map_or("", |newest| newest.text("created_at")))) } }
+            figcaption.note.ends { span { (words::time(all.last().map_or("", |oldest| oldest.text("created_at")))) } span { (words::time(all.first().map_or("", |newest| newest.text("created_at")))) } }
         }
     }
 }

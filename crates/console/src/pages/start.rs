@@ -80,8 +80,8 @@ fn nothing_yet(host: &dyn Host, request: &Request) -> Markup {
             p { "Connect an agent and let it store something, or store something yourself." }
             (connect(host, request))
             @if host.may("add") {
-                (super::upload::area("default", ""))
-                p.note { "From a shell: " code { "shelf add notes/" } }
+                (super::upload::area(host, "default", ""))
+                @if frame::has_commands(host) { p.note { "From a shell: " code { "shelf add notes/" } } }
             }
         }
     }

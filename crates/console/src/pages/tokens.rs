@@ -62,19 +62,19 @@ fn table(host: &dyn Host, tokens: &[Value], kind: &str) -> Markup {
     let now = now();
     html! {
         @if tokens.is_empty() { p.note { "None yet." } }
-        @else { div.scroll { table.data {
+        @else { div.scroll { table.data.stacked {
             thead { tr { th scope="col" { "Label" } th scope="col" { "May" } th scope="col" { "Made" } th scope="col" { "Last used" } th scope="col" { "Ends" } th { span.hidden { "Actions" } } } }
             tbody { @for token in tokens {
                 @let active = token.flag("is_active");
                 tr {
-                    td { (words::plain(token.text("label"))) @if !active { span.note { " ended" } } }
-                    td.note { @match token.maybe("collection_name") {
+                    td data-label="Label" { (words::plain(token.text("label"))) @if !active { span.note { " ended" } } }
+                    td.note data-label="May" { @match token.maybe("collection_name") {
                         Some(name) => { (words::plain(name)) ": " (token.text("permission").replace('_', " and ")) }
                         None => (token.list("scopes").iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ").to_lowercase()),
                     } }
-                    td { (frame::when(token.text("created_at"), now)) }
-                    td { @match token.maybe("last_used_at") { Some(at) => (frame::when(at, now)), None => span.note { "never" } } }
-                    td { @match token.maybe("expires_at") { Some(at) => (frame::at(at)), None => span.note { "never" } } }
+                    td data-label="Made" { (frame::when(token.text("created_at"), now)) }
+                    td data-label="Last used" { @match token.maybe("last_used_at") { Some(at) => (frame::when(at, now)), None => span.note { "never" } } }
+                    td data-label="Ends" { @match token.maybe("expires_at") { Some(at) => (frame::at(at)), None => span.note { "never" } } }
                     td { @if active && host.visitor().may_write {
                         form.filters method="post" action="/tokens/change" { (frame::proof(host)) input type="hidden" name="kind" value=(kind); input type="hidden" name="id" value=(token.text("id"));
                             input type="hidden" name="label" value=(token.text("label"));

@@ -5,16 +5,17 @@ use maud::{Markup, html};
 use serde_json::json;
 
 use super::{Answer, ask, invalid};
-use crate::{Host, Reply, Request};
+use crate::{Host, Reply, Request, frame};
 
 /// Where files can be dropped. The script sends each file by itself and shows how far it is.
-pub(super) fn area(collection: &str, folder: &str) -> Markup {
+pub(super) fn area(host: &dyn Host, collection: &str, folder: &str) -> Markup {
+    let command = frame::has_commands(host).then_some("shelf add");
     html! {
-        div.drop id="upload" tabindex="-1" data-drop="" data-most=(MOST) data-collection=(collection) data-folder=(folder) hidden {
+        div.drop id="upload" tabindex="-1" data-drop="" data-most=(MOST) data-command=[command] data-collection=(collection) data-folder=(folder) hidden {
             p { strong { "Drop files or folders here" } " or "
                 label.link { "choose files" input type="file" multiple hidden data-pick=""; } ", "
                 label.link { "choose a folder" input type="file" webkitdirectory hidden data-pick=""; } "." }
-            p.note { "Up to 32 MB each; larger files are stored with " code { "shelf add" } "." }
+            p.note { "Up to " (MOST >> 20) " MiB each" @if let Some(command) = command { "; larger files are stored with " code { (command) } } "." }
             (progress())
         }
     }

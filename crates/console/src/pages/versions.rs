@@ -24,7 +24,7 @@ pub(super) fn list(host: &dyn Host, shown: &Shown<'_>) -> Markup {
     html! {
         form id="bring-back" method="post" action={ (links::document(shown.id)) "/restore" } { (frame::proof(host)) }
         form.compare action={ (links::document(shown.id)) "/diff" } {
-            div.scroll { table.data {
+            div.scroll { table.data.stacked {
                 thead { tr {
                     th scope="col" { "From" } th scope="col" { "To" } th scope="col" { "Version" } th scope="col" { "Stored" }
                     th scope="col" { "By" } th.figure scope="col" { "Size" } th scope="col" { "Hash" } th { span.hidden { "Actions" } }
@@ -32,14 +32,14 @@ pub(super) fn list(host: &dyn Host, shown: &Shown<'_>) -> Markup {
                 tbody { @for (at, version) in versions.iter().enumerate() {
                     @let hash = version.text("hash");
                     tr {
-                        td { input type="radio" name="from" value=(hash) aria-label={ "From version " (version.number("version")) } checked[at == 1.min(versions.len() - 1)]; }
-                        td { input type="radio" name="to" value=(hash) aria-label={ "To version " (version.number("version")) } checked[at == 0]; }
-                        td { a href=(links::with(&links::document(shown.id), &[("version", if at == 0 { "" } else { hash })])) { (version.number("version")) }
+                        td data-label="From" { input type="radio" name="from" value=(hash) aria-label={ "From version " (version.number("version")) } checked[at == 1.min(versions.len() - 1)]; }
+                        td data-label="To" { input type="radio" name="to" value=(hash) aria-label={ "To version " (version.number("version")) } checked[at == 0]; }
+                        td data-label="Version" { a href=(links::with(&links::document(shown.id), &[("version", if at == 0 { "" } else { hash })])) { (version.number("version")) }
                             @if at == 0 { span.note { " present" } } }
-                        td { (frame::when(version.text("indexed_at"), now())) }
-                        td { (words::plain(by(hash).unwrap_or_default())) }
-                        td.figure { (words::bytes(version.number("size"))) }
-                        td { code title=(hash) { (words::short(hash)) } }
+                        td data-label="Stored" { (frame::when(version.text("indexed_at"), now())) }
+                        td data-label="By" { (words::plain(by(hash).unwrap_or_default())) }
+                        td.figure data-label="Size" { (words::bytes(version.number("size"))) }
+                        td data-label="Hash" { code title=(hash) { (words::short(hash)) } }
                         td { @if hash != current && host.may("add") { button.link form="bring-back" name="hash" value=(hash) { "Bring back" } } }
                     }
                 } }
@@ -115,7 +115,7 @@ pub(super) fn restore(host: &dyn Host, request: &Request, described: &Value) -> 
     if got.flag("truncated") {
         return Err(super::problem(
             shelf_base::Kind::TooLarge,
-            "this version is too large to be brought back here; use shelf restore",
+            "this version is too large to be brought back here; download it, and store the file again",
         ));
     }
     let id = document.text("document_id");

@@ -239,6 +239,69 @@ impl Class {
 
 /// Lines longer than this are not looked into: they are data, not code.
 const LONGEST: usize = 2_000;
+/// Bytes of a line that are shown: browsers draw nothing of lines that are much longer.
+const SHOWN: usize = 100_000;
+
+/// The beginning of a line that is shown, and whether that is not all of it.
+fn shown(line: &str) -> (&str, bool) {
+    let end = line.floor_char_boundary(SHOWN);
+    (&line[..end], end < line.len())
+}
+
+/// The first word of what is said of a block of code, as the ending of a file.
+fn ending(word: &str) -> String {
+    let word = word.split([' ', ',', '{']).next().unwrap_or_default().to_ascii_lowercase();
+    let known = match word.as_str() {
+        "rust" => "rs",
+        "python" | "python3" => "py",
+        "javascript" | "node" => "js",
+        "typescript" => "ts",
+        "shell" | "console" | "sh-session" => "sh",
+        "c++" | "cxx" => "cpp",
+        "c#" | "csharp" => "cs",
+        "golang" => "go",
+        "ruby" => "rb",
+        "perl" => "pl",
+        "kotlin" => "kt",
+        "haskell" => "hs",
+        "make" | "makefile" => "mk",
+        "julia" => "jl",
+        other => other,
+    };
+    known.to_owned()
+}
+
+/// Whether a block of code that is said to be of a language gets colours.
+pub(crate) fn knows(word: &str) -> bool {
+    language("", &format!("x.{}", ending(word))).is_some()
+}
+
+/// A block of code without line numbers.
+pub(crate) fn block(text: &str, word: &str) -> Markup {
+    let language = language("", &format!("x.{}", ending(word)));
+    let mut open_comment = false;
+    html! { @for line in text.lines() { (coloured(&parts_of(line, language.as_ref(), &mut open_comment))) "\n" } }
+}
+
+fn parts_of<'a>(
+    line: &'a str,
+    language: Option<&Language>,
+    open_comment: &mut bool,
+) -> Vec<(Class, &'a str)> {
+    match language {
+        Some(language) if line.len() <= LONGEST => scan(line, language, open_comment),
+        _ => vec![(Class::Plain, line)],
+    }
+}
+
+fn coloured(parts: &[(Class, &str)]) -> Markup {
+    html! {
+        @for (class, part) in parts {
+            @if *class == Class::Plain { (words::plain(part)) }
+            @else { span class=(class.name()) { (words::plain(part)) } }
+        }
+    }
+}
 
 /// Numbered lines; those of `marked` stand out.
 pub(crate) fn lines(
@@ -249,24 +312,16 @@ pub(crate) fn lines(
 ) -> Markup {
     let language = language(mime, path);
     let mut open_comment = false;
-    let lines: Vec<Vec<(Class, &str)>> = text
-        .lines()
-        .map(|line| match &language {
-            Some(language) if line.len() <= LONGEST => scan(line, language, &mut open_comment),
-            _ => vec![(Class::Plain, line)],
-        })
-        .collect();
+    // Prose has a paragraph on a line; tables and code are read by columns.
+    let is_prose = language.is_none() && !matches!(mime, "text/csv" | "text/tab-separated-values");
     html! {
-        div.code role="region" aria-label="Source text" tabindex="0" {
-            @for (number, parts) in (first..).zip(&lines) {
+        div.code.wrapped[is_prose] role="region" aria-label="Source text" tabindex="0" {
+            @for (number, line) in (first..).zip(text.lines()) {
+                @let (start, is_cut) = shown(line);
                 div.line.marked[marked.is_some_and(|marked| marked.contains(&number))] id={ "L" (number) } {
                     a.number href={ "#L" (number) } data-line=(number) { (number) }
-                    code {
-                        @for (class, part) in parts {
-                            @if *class == Class::Plain { (words::plain(part)) }
-                            @else { span class=(class.name()) { (words::plain(part)) } }
-                        }
-                    }
+                    code { (coloured(&parts_of(start, language.as_ref(), &mut open_comment)))
+                        @if is_cut { span.note { " … The line is longer, " (words::bytes(line.len() as u64)) "; the file itself has all of it." } } }
                 }
             }
         }
@@ -368,6 +423,16 @@ mod tests {
             html.contains("class=\"line marked\" id=\"L2\"") && html.contains("class=\"line\" id=\"L1\""),
             "{html}"
         );
+    }
+
+    #[test]
+    fn prose_is_wrapped_and_enormous_lines_are_cut() {
+        let page = |mime: &str, path: &str, text: &str| lines(text, 1, (mime, path), None).into_string();
+        assert!(page("text/plain", "a.txt", "x").contains("class=\"code wrapped\""));
+        assert!(page("text/x-rust", "a.rs", "x").contains("class=\"code\""));
+        assert!(page("text/csv", "a.csv", "x").contains("class=\"code\""));
+        let cut = page("text/plain", "a.txt", &"é".repeat(1_000_000));
+        assert!(cut.len() < 120_000 && cut.contains("The line is longer, 2.0 MB"), "{}", cut.len());
     }
 
     #[test]

@@ -7,6 +7,7 @@ use ammonia::{Builder, UrlRelative};
 use maud::{Markup, PreEscaped};
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
+use super::dress::dressed;
 use crate::links;
 
 /// A heading of a document.
@@ -125,6 +126,7 @@ pub(crate) fn page(text: &str, home: &Home<'_>, marked: Option<&RangeInclusive<u
         }
     }
     let mut output = String::with_capacity(text.len() * 3 / 2);
+    let events = dressed(events, &|address| picture(address, home).is_some());
     html::push_html(&mut output, events.into_iter());
     Rendered { body: PreEscaped(clean(&output, home)), outline }
 }
@@ -209,6 +211,9 @@ fn unused(name: String, outline: &[Heading]) -> String {
     (1..).map(|number| format!("{name}-{number}")).find(|name| !taken(name)).unwrap_or(name)
 }
 
+/// The sides to which cells of a table are set.
+const SIDES: [&str; 2] = ["to-right", "to-centre"];
+
 /// Takes out of HTML whatever could act, and leads its links and pictures into the library.
 fn clean(html: &str, home: &Home<'_>) -> String {
     let mut cleaner = Builder::default();
@@ -219,6 +224,9 @@ fn clean(html: &str, home: &Home<'_>) -> String {
         .add_tag_attributes("ol", ["start"])
         .add_tag_attributes("th", ["align"])
         .add_tag_attributes("td", ["align"])
+        .add_allowed_classes("th", SIDES)
+        .add_allowed_classes("td", SIDES)
+        .add_allowed_classes("span", ["k", "s", "n", "c", "absent"])
         .add_generic_attributes(["id"])
         .add_allowed_classes("div", ["hit", "footnote-definition"])
         .add_allowed_classes("sup", ["footnote-reference", "footnote-definition-label"])
@@ -245,8 +253,9 @@ fn clean(html: &str, home: &Home<'_>) -> String {
     with_alternatives(&cleaner.clean(html).to_string())
 }
 
-/// Pictures without an alternative text get an empty one: a reader that speaks would read out their addresses. The tags are
-/// those of the sanitizer, which always writes them alike; what looks like a tag within a value is none.
+/// Pictures without an alternative text get an empty one: a reader that speaks would read out their addresses. Pictures
+/// that may not be shown leave their alternative text. The tags are those of the sanitizer, which always writes them alike;
+/// what looks like a tag within a value is none.
 fn with_alternatives(html: &str) -> String {
     let mut whole = String::with_capacity(html.len());
     let mut rest = html;
@@ -259,11 +268,20 @@ fn with_alternatives(html: &str) -> String {
         });
         let end = end.unwrap_or(tag.len());
         whole.push_str(before);
-        whole.push_str(&tag[..end]);
-        if tag.starts_with("<img") && !tag[..end].contains(" alt=\"") {
-            whole.push_str(" alt=\"\"");
+        let (tag, after) = tag.split_at(end);
+        let alternative =
+            tag.split_once(" alt=\"").map(|(_, rest)| rest.split('"').next().unwrap_or_default());
+        if tag.starts_with("<img") && !tag.contains(" src=\"") {
+            whole.push_str("<span class=\"absent\">");
+            whole.push_str(alternative.unwrap_or_default());
+            whole.push_str("</span");
+        } else {
+            whole.push_str(tag);
+            if tag.starts_with("<img") && alternative.is_none() {
+                whole.push_str(" alt=\"\"");
+            }
         }
-        rest = &tag[end..];
+        rest = after;
     }
     whole.push_str(rest);
     whole
@@ -346,7 +364,7 @@ mod tests {
         assert!(body("![a > b](a.png)").contains("alt=\"a &gt; b\""));
         assert_eq!(
             with_alternatives("<img alt=\"x > y\"><img src=\"z\">"),
-            "<img alt=\"x > y\"><img src=\"z\" alt=\"\">"
+            "<span class=\"absent\">x > y</span><img src=\"z\" alt=\"\">"
         );
     }
 
@@ -368,6 +386,45 @@ mod tests {
     fn fields_are_dropped_and_boxes_are_signs() {
         let html = body("- [x] done\n- [ ] open\n\n<input type=\"text\"> <input type=\"checkbox\">");
         assert!(html.contains("☑ done") && html.contains("☐ open") && !html.contains("<input"), "{html}");
+    }
+
+    #[test]
+    fn cells_of_a_table_keep_their_side() {
+        let html = body("| a | b | c |\n| --- | ---: | :-: |\n| 1 | 2 | 3 |\n");
+        assert!(
+            html.contains("<th>a</th><th class=\"to-right\">b</th><th class=\"to-centre\">c</th>"),
+            "{html}"
+        );
+        assert!(
+            html.contains("<td>1</td><td class=\"to-right\">2</td><td class=\"to-centre\">3</td>"),
+            "{html}"
+        );
+    }
+
+    #[test]
+    fn code_of_a_known_language_has_its_colours() {
+        let html = body(
+            "```rust\nlet x = \"<b>\"; // one\n```\n\n```js title=a\nreturn 1;\n```\n\n```unheard\nlet\n```",
+        );
+        assert!(html.contains("<pre tabindex=\"0\"><code><span class=\"k\">let</span> x"), "{html}");
+        assert!(html.contains("<span class=\"s\">\"&lt;b&gt;\"</span>"), "{html}");
+        assert!(html.contains("<span class=\"k\">return</span> <span class=\"n\">1</span>"), "{html}");
+        assert!(html.contains("<code>let\n</code>"), "{html}");
+    }
+
+    #[test]
+    fn pictures_from_elsewhere_are_not_fetched_but_told() {
+        let html = body(
+            "![1 < 2 herons](https://evil.example/pixel.png) [![badge](//evil.example/b)](https://own.example)",
+        );
+        assert!(!html.contains("<img") && !html.contains("src="), "{html}");
+        assert!(html.contains("href=\"https://evil.example/pixel.png\""), "{html}");
+        assert!(html.contains("<span class=\"absent\">1 &lt; 2 herons</span>"), "{html}");
+        assert_eq!(html.matches("<a ").count(), 2, "{html}");
+        assert!(
+            body("<img src=\"https://evil.example/p\" alt=\"a map\">")
+                .contains("<span class=\"absent\">a map</span>")
+        );
     }
 
     #[test]
@@ -412,7 +469,6 @@ mod tests {
             "<meta http-equiv=refresh content=0>",
             "<link rel=stylesheet href=https://evil.example>",
             "<object data=x></object><embed src=x>",
-            "![x](https://evil.example/pixel.png)",
             "<img src=\"//evil.example/pixel.png\">",
             "# <img src=x onerror=alert(1)>",
             "```html\"><script>alert(1)</script>\nx\n```",

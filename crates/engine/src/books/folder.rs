@@ -12,10 +12,10 @@ use ignore::{DirEntry, WalkBuilder};
 use parking_lot::Mutex;
 use serde_json::Value;
 use shelf_base::{
-    CallContext,
+    CallContext, Digest,
     book_names::{PATH_BYTES, asset_name, is_asset_char, is_book_path, is_plain},
 };
-use shelf_catalog::{Filter, Metadata, PutState};
+use shelf_catalog::{Document, Filter, Metadata, PutState, Version};
 
 use super::{Answer, BookError, check_book_id, failed, registry, stored_name, unpack::unpack};
 use crate::{
@@ -143,28 +143,73 @@ impl Library {
             let denied = |error| Error::writing(&shown, error);
             std::fs::create_dir_all(folder).map_err(denied)?;
             let target = Dir::open_ambient_dir(folder, ambient_authority()).map_err(denied)?;
-            let filter = Filter { collection: Some(book.to_owned()), ..Filter::default() };
-            let numbers = self.catalog.numbers(caller.pass.scope(), &filter)?;
             let mut tally = FolderTally::default();
-            for (done, share) in numbers.chunks(AT_ONCE).enumerate() {
-                call.check()?;
-                call.report((done * AT_ONCE) as u64, Some(numbers.len() as u64), "exporting");
-                for document in self.catalog.numbered(caller.pass.scope(), share)? {
-                    let original = document.metadata.get(ORIGINAL).and_then(Value::as_str);
-                    let place = original.filter(|place| is_inside(place)).unwrap_or(&document.path);
-                    let place = Path::new(place);
-                    if let Some(parent) = place.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-                        target.create_dir_all(parent).map_err(denied)?;
-                    }
-                    self.write_atomic(&target, place, &document.version, call, &document.path)?;
-                    tally.added += 1;
-                    tally.bytes += document.version.size;
+            self.each_place(caller, book, call, |document, place| {
+                if let Some(parent) = place.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+                    target.create_dir_all(parent).map_err(denied)?;
                 }
-            }
+                self.write_atomic(&target, place, &document.version, call, &document.path)?;
+                tally.added += 1;
+                tally.bytes += document.version.size;
+                Ok(())
+            })?;
             Ok(tally)
         };
         run().map_err(|error| BookError::Engine { path, error })
     }
+
+    /// The files of a folder that an export of a book would replace with other content.
+    pub fn files_before_export(
+        &self,
+        caller: &Caller,
+        book: &str,
+        folder: &Path,
+        call: &CallContext,
+    ) -> Answer<Vec<PathBuf>> {
+        let path = format!("books/{book}");
+        if self.own_book(caller, book)?.is_none() {
+            return Err(BookError::NotFound { path });
+        }
+        // A folder that is not there, or that cannot be read, has no files that anybody could lose.
+        let Ok(target) = Dir::open_ambient_dir(folder, ambient_authority()) else { return Ok(Vec::new()) };
+        let mut others = Vec::new();
+        let looked = self.each_place(caller, book, call, |document, place| {
+            if holds_other(&target, place, &document.version) {
+                others.push(place.to_owned());
+            }
+            Ok(())
+        });
+        looked.map(|()| others).map_err(|error| BookError::Engine { path, error })
+    }
+
+    /// Goes through the documents of a book with the places where their files stood.
+    fn each_place(
+        &self,
+        caller: &Caller,
+        book: &str,
+        call: &CallContext,
+        mut take: impl FnMut(&Document, &Path) -> Result<()>,
+    ) -> Result<()> {
+        let filter = Filter { collection: Some(book.to_owned()), ..Filter::default() };
+        let numbers = self.catalog.numbers(caller.pass.scope(), &filter)?;
+        for (done, share) in numbers.chunks(AT_ONCE).enumerate() {
+            call.check()?;
+            call.report((done * AT_ONCE) as u64, Some(numbers.len() as u64), "exporting");
+            for document in self.catalog.numbered(caller.pass.scope(), share)? {
+                let original = document.metadata.get(ORIGINAL).and_then(Value::as_str);
+                let place = original.filter(|place| is_inside(place)).unwrap_or(&document.path);
+                take(&document, Path::new(place))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a file is there that does not hold this version.
+fn holds_other(folder: &Dir, place: &Path, version: &Version) -> bool {
+    let Ok(facts) = folder.metadata(place) else { return false };
+    let is_same = || folder.read(place).is_ok_and(|bytes| Digest::of(&bytes) == version.hash);
+    facts.len() != version.size || !is_same()
 }
 
 /// Whether a path stays below the folder that it is relative to. It comes from metadata, which anybody who may write can
@@ -284,7 +329,7 @@ fn placed(found: Vec<Found>, mut places: Places) -> Vec<BookSource> {
 
 /// A path for a file whose path is taken: the same with a hash of where the file stood.
 fn told_apart(path: &str, origin: &str, number: u32) -> String {
-    let mark = &shelf_base::Digest::of(format!("{origin}\0{number}").as_bytes()).to_string()[..MARK];
+    let mark = &Digest::of(format!("{origin}\0{number}").as_bytes()).to_string()[..MARK];
     let (folder, last) = path.rsplit_once('/').map_or(("", path), |(folder, last)| (folder, last));
     let (stem, extension) = match last.rfind('.') {
         Some(dot) if dot > 0 && last.len() - dot <= 17 => last.split_at(dot),
@@ -323,7 +368,7 @@ fn path_in_book(name: &str) -> String {
     // Too long in all: the last part tells files apart by a hash over the whole name.
     let last = parts.last().map(String::as_str).unwrap_or_default();
     let kept = &last[last.ceil_char_boundary(last.len().saturating_sub(PART))..];
-    let mark = shelf_base::Digest::of(name.as_bytes()).to_string();
+    let mark = Digest::of(name.as_bytes()).to_string();
     let short = format!("{start}/{}-{kept}", &mark[..32]);
     debug_assert!(short.len() <= PATH_BYTES, "a shortened path fits");
     short

@@ -287,7 +287,8 @@ fn compile(request: &GrepRequest) -> Result<RegexMatcher> {
     builder.build(&request.pattern).map_err(|error| {
         let text = error.to_string();
         let first = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it cannot be read");
-        Error::invalid("pattern", format!("is not a regular expression: {first}"))
+        let what = first.strip_prefix("error: ").unwrap_or(first);
+        Error::invalid("pattern", format!("is not a regular expression: {what}"))
     })
 }
 

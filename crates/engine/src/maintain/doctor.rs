@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::fs::statvfs;
+use rustix::fs::{Access, access, statvfs};
 use shelf_base::ErrorInfo;
 use shelf_blocks::objects::{ByteRange, Objects};
 
@@ -57,7 +57,16 @@ impl Library {
     fn look_at_folder(&self) -> Diagnosis {
         use std::os::unix::fs::PermissionsExt;
         let mode = fs::metadata(self.folder()).map_or(0, |found| found.permissions().mode() & 0o777);
-        if mode & 0o077 == 0 {
+        if access(self.folder(), Access::WRITE_OK).is_err() {
+            let folder = self.folder().display();
+            line(
+                "data directory",
+                Advice::Note,
+                format!(
+                    "{folder} is read-only for this user: what is in it can be found and read, and nothing can be stored"
+                ),
+            )
+        } else if mode & 0o077 == 0 {
             line(
                 "data directory",
                 Advice::Fine,
@@ -121,7 +130,11 @@ impl Library {
             None => line(
                 "loose blocks",
                 Advice::Fine,
-                format!("{count} blocks, {bytes} bytes wait to be folded into a pack"),
+                if count == 1 {
+                    format!("1 block, {bytes} bytes, waits to be folded into a pack")
+                } else {
+                    format!("{count} blocks, {bytes} bytes, wait to be folded into a pack")
+                },
             ),
             Some(first) => line("loose blocks", Advice::Problem, format!("damaged: {first}")),
         })
@@ -134,8 +147,11 @@ impl Library {
         };
         let behind = self.catalog.sequence()?.saturating_sub(index.sequence);
         let text = format!(
-            "{} documents, {} passages, {} segments, {} journal records to follow",
-            index.documents, index.passages, index.segments, behind
+            "{}, {}, {}, {} to follow",
+            counted(index.documents, "document"),
+            counted(index.passages, "passage"),
+            counted(index.segments, "segment"),
+            counted(behind, "journal record")
         );
         Ok(line("search index", Advice::Fine, text))
     }
@@ -186,10 +202,18 @@ fn try_out(objects: &dyn Objects) -> io::Result<Duration> {
 fn look_at_storage(storage: &Storage) -> Diagnosis {
     let packs = storage.packs;
     let text = format!(
-        "{} packs, {} blocks, {} bytes on disk for {} bytes",
-        packs.packs, packs.blocks, packs.stored_bytes, packs.raw_bytes
+        "{}, {}, {} bytes on disk for {} bytes",
+        counted(packs.packs, "pack"),
+        counted(packs.blocks, "block"),
+        packs.stored_bytes,
+        packs.raw_bytes
     );
     line("packs", Advice::Fine, text)
+}
+
+/// A number with its noun.
+fn counted(count: u64, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
 fn line(subject: &'static str, advice: Advice, text: String) -> Diagnosis {

@@ -9,7 +9,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use shelf_base::{Clock, SystemClock};
+use shelf_base::{Clock, ErrorInfo, Kind, SystemClock};
 use shelf_blocks::{Manifest, objects::Objects};
 use shelf_catalog::{CopyNote, sqlite::SqliteCatalog};
 
@@ -116,8 +116,13 @@ impl Library {
     }
 
     fn copy_or_warn(&self) {
-        if let Err(error) = self.write_copy() {
-            tracing::warn!(%error, "the recovery copy of the catalog could not be renewed");
+        match self.write_copy() {
+            Ok(_) => {}
+            // Whoever may only read the library has nothing to keep, and whoever writes to it renews the copy.
+            Err(error) if error.kind() == Kind::Denied => {
+                tracing::debug!(%error, "the recovery copy of the catalog was not renewed");
+            }
+            Err(error) => tracing::warn!(%error, "the recovery copy of the catalog could not be renewed"),
         }
     }
 

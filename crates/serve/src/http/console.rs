@@ -287,7 +287,7 @@ impl Host for Desk<'_> {
     fn may(&self, tool: &str) -> bool {
         let SignedIn { caller, selection, .. } = self.found;
         shelf_tools::find(tool)
-            .is_some_and(|tool| policy::verdict(&caller.pass, selection, tool) == Verdict::Allowed)
+            .is_some_and(|tool| policy::is_listed(&self.app.library, caller, selection, tool))
     }
 
     fn call(&self, tool: &str, arguments: Value) -> Result<Answer, ErrorReply> {

@@ -34,7 +34,7 @@ fn open(app: &Arc<App>) -> io::Result<String> {
     let address = listener.local_addr()?;
     let settings = Settings {
         listen: address,
-        may_move: false,
+        other_ports: Vec::new(),
         admin_listen: None,
         admin_required: false,
         no_auth: false,

@@ -163,7 +163,7 @@ mod tests {
     fn guard(listen: &str) -> Guard {
         let settings = Settings {
             listen: listen.parse().unwrap(),
-            may_move: false,
+            other_ports: Vec::new(),
             admin_listen: None,
             admin_required: false,
             no_auth: false,

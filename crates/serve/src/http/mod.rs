@@ -52,8 +52,8 @@ use crate::{
 pub struct Settings {
     /// Where it listens.
     pub listen: SocketAddr,
-    /// Whether another port will do when that one is taken.
-    pub may_move: bool,
+    /// Ports that will do when that one is taken, the first ones first; then any will do. None when no other will.
+    pub other_ports: Vec<u16>,
     /// Where metrics are served, if anywhere.
     pub admin_listen: Option<SocketAddr>,
     /// Whether failing to listen for metrics is an error.
@@ -129,15 +129,7 @@ impl Server {
     /// Starts listening.
     pub async fn bind(app: Arc<App>, settings: Settings) -> Result<Self, BindError> {
         let failed = |address, is_admin| move |source| BindError { address, is_admin, source };
-        let listener = match TcpListener::bind(settings.listen).await {
-            Err(error) if settings.may_move && error.kind() == io::ErrorKind::AddrInUse => {
-                let mut elsewhere = settings.listen;
-                elsewhere.set_port(0);
-                TcpListener::bind(elsewhere).await
-            }
-            outcome => outcome,
-        };
-        let listener = listener.map_err(failed(settings.listen, false))?;
+        let listener = listen(&settings).await.map_err(failed(settings.listen, false))?;
         let (mut admin, mut admin_taken) = (None, None);
         if let Some(address) = settings.admin_listen {
             match TcpListener::bind(address).await {
@@ -180,6 +172,21 @@ impl Server {
         connections::serve(self.listener, router, self.connections, stop, DRAIN).await;
         Ok(())
     }
+}
+
+/// Listens at the address of the settings, or at another port if that one is taken and others will do.
+async fn listen(settings: &Settings) -> io::Result<TcpListener> {
+    let mut outcome = TcpListener::bind(settings.listen).await;
+    let any = (!settings.other_ports.is_empty()).then_some(0);
+    for port in settings.other_ports.iter().copied().chain(any) {
+        match &outcome {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                outcome = TcpListener::bind(SocketAddr::new(settings.listen.ip(), port)).await;
+            }
+            _ => return outcome,
+        }
+    }
+    outcome
 }
 
 fn router(shared: Shared, stop: &CancellationToken) -> Router {

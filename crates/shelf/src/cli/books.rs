@@ -79,8 +79,11 @@ pub(crate) struct Import {
 pub(crate) struct Export {
     /// Book identifier
     pub book: String,
-    /// Folder to write to; files that are already there are replaced
+    /// Folder to write to; other files in it stay
     pub folder: PathBuf,
+    /// Replace files that are there with other content
+    #[arg(long)]
+    pub overwrite: bool,
 }
 
 #[derive(Args)]
@@ -123,4 +126,7 @@ pub(crate) struct Archive {
     /// File to write; defaults to BOOK.zip
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Overwrite the file if it exists
+    #[arg(long)]
+    pub overwrite: bool,
 }

@@ -380,7 +380,11 @@ pub(crate) fn words(line: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeMap, BTreeSet};
+    use std::{
+        collections::{BTreeMap, BTreeSet},
+        fs,
+        path::Path,
+    };
 
     use clap::{CommandFactory, Parser};
 
@@ -399,6 +403,34 @@ mod tests {
             }
         }
         with_examples(Arguments::command()).debug_assert();
+    }
+
+    /// What follows `code { "` in the pages of the console, where it is a command.
+    fn commands_of_the_console(folder: &Path, found: &mut Vec<String>) {
+        for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if entry.is_dir() {
+                commands_of_the_console(&entry, found);
+            } else if entry.extension().is_some_and(|ending| ending == "rs") {
+                let text = fs::read_to_string(entry).unwrap();
+                let quoted = text.split('"').filter(|part| part.starts_with("shelf ")).map(str::to_owned);
+                found.extend(quoted);
+            }
+        }
+    }
+
+    #[test]
+    fn commands_that_the_console_shows_can_be_typed() {
+        use clap::error::ErrorKind::{DisplayHelpOnMissingArgumentOrSubcommand, MissingRequiredArgument};
+        let mut found = Vec::new();
+        commands_of_the_console(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../console/src"), &mut found);
+        assert!(found.len() >= 8, "{found:?}");
+        for line in found {
+            if let Err(error) = Arguments::try_parse_from(words(&line)) {
+                // Some only name a command, without what it is given.
+                let names_only = [MissingRequiredArgument, DisplayHelpOnMissingArgumentOrSubcommand];
+                assert!(names_only.contains(&error.kind()), "{line}: {error}");
+            }
+        }
     }
 
     #[test]

@@ -129,6 +129,10 @@ pub(crate) struct Grep {
     pub max_count: u64,
     #[arg(short = 'P', long, hide = true)]
     pub pcre2: bool,
+    #[arg(short = 'E', long, hide = true)]
+    pub extended_regexp: bool,
+    #[arg(short = 't', long = "type", hide = true, value_name = "TYPE")]
+    pub kind: Option<String>,
     #[arg(short = 'U', long, hide = true)]
     pub multiline: bool,
     #[arg(short = 'r', long, hide = true)]
@@ -163,6 +167,8 @@ impl Grep {
                 "-P (--pcre2)",
                 "patterns have the syntax of ripgrep's default engine, without look-around",
             ),
+            (self.extended_regexp, "-E (--extended-regexp)", "every pattern is one; leave it out"),
+            (self.kind.is_some(), "-t (--type)", "give a glob instead, such as -g '*.rs'"),
             (self.multiline, "-U (--multiline)", "a match lies within one line"),
             (
                 self.replace,

@@ -7,8 +7,16 @@ use serde_json::json;
 use shelf_base::Kind;
 
 /// Flags that are known only to be refused, so they are proposed to nobody.
-const REFUSED: &[&str] =
-    &["--pcre2", "--multiline", "--replace", "--search-zip", "--file", "--hidden", "--no-ignore"];
+const REFUSED: &[&str] = &[
+    "--pcre2",
+    "--extended-regexp",
+    "--multiline",
+    "--replace",
+    "--search-zip",
+    "--file",
+    "--hidden",
+    "--no-ignore",
+];
 
 /// Ends the program with a message, as one JSON document if the user wants those.
 pub(super) fn exit(mut error: Error) -> ! {

@@ -22,8 +22,15 @@ use crate::{
 
 impl From<BookError> for CliError {
     fn from(error: BookError) -> Self {
+        let is_missing = matches!(error, BookError::NotFound { .. });
         let error = Self::from(Family::Books.error(error));
-        Self { message: error.message.replacen("book_id", "the book identifier", 1), ..error }
+        let error = Self { message: error.message.replacen("book_id", "the book identifier", 1), ..error };
+        match error.hints.is_empty() && is_missing {
+            true => {
+                error.hint("`shelf books list` shows the books, `shelf books history BOOK` what is in one")
+            }
+            false => error,
+        }
     }
 }
 
@@ -234,6 +241,10 @@ fn tally_view(tally: &FolderTally) -> Value {
 
 fn export(command: &cli::Export, library: &Library, output: &Output) -> Outcome {
     let call = progress::call(output);
+    if !command.overwrite {
+        let others = library.files_before_export(&Caller::owner(), &command.book, &command.folder, &call)?;
+        nothing_is_lost(&others, &command.folder)?;
+    }
     let tally = library.export_book(&Caller::owner(), &command.book, &command.folder, &call)?;
     drop(call);
     if output.json {
@@ -243,6 +254,20 @@ fn export(command: &cli::Export, library: &Library, output: &Output) -> Outcome 
     let files = counted(tally.added, "file", "files");
     output.say(Tone::Good, &format!("wrote {files} ({}) to {shown}", human(tally.bytes)));
     Ok(())
+}
+
+/// Refuses to replace files that somebody may have changed since they were written.
+fn nothing_is_lost(others: &[PathBuf], folder: &Path) -> Outcome {
+    let Some(first) = others.first() else { return Ok(()) };
+    let and_more = match others.len() - 1 {
+        0 => String::new(),
+        more => format!(" and {}", counted(more as u64, "more file", "more files")),
+    };
+    let message = format!(
+        "{}{and_more} would be replaced: what is there is not what the book has",
+        folder.join(first).display()
+    );
+    Err(CliError::new(Kind::Conflict, message).hint("add --overwrite to replace it, or name another folder"))
 }
 
 fn history(command: &cli::History, library: &Library, output: &Output) -> Outcome {
@@ -335,11 +360,15 @@ fn restore(command: &cli::Restore, library: &Library, output: &Output) -> Outcom
 }
 
 fn archive(command: &cli::Archive, library: &Library, output: &Output) -> Outcome {
+    let target = command.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.zip", command.book)));
+    let shown = target.display().to_string();
+    if target.exists() && !command.overwrite {
+        return Err(CliError::new(Kind::Conflict, format!("{shown} exists already"))
+            .hint("add --overwrite to replace it, or name another file with --output"));
+    }
     let call = progress::call(output);
     let archive = library.book_archive(&Caller::owner(), &command.book, &call)?;
     drop(call);
-    let target = command.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.zip", command.book)));
-    let shown = target.display().to_string();
     fs::copy(&archive.file, &target).map_err(|error| {
         CliError::new(Kind::of_io(&error), format!("cannot write '{shown}': {}", reason(&error)))
     })?;

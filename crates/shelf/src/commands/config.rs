@@ -11,6 +11,10 @@ use crate::{
 
 pub(super) fn run(command: &cli::Config, settings: &Settings, output: &Output) -> Outcome {
     match command {
+        cli::Config::Default if output.json => {
+            let table: toml::Table = DEFAULT.parse().map_err(|error| anyhow::anyhow!("{error}"))?;
+            output.print_json(&serde_json::to_value(table).map_err(|error| anyhow::anyhow!(error))?)
+        }
         cli::Config::Default => output.print(DEFAULT.trim_end()),
         cli::Config::Show if output.json => {
             let all: Vec<_> = settings

@@ -59,11 +59,7 @@ pub(super) fn add(command: &cli::Add, library: &Library, output: &Output) -> Out
         output.print_json(&whole)?;
     }
     setbacks.end("some paths could not be added")?;
-    if failed > 0 {
-        let files = counted(failed, "file", "files");
-        return Err(CliError::new(Kind::Io, format!("{files} could not be added; the rest were stored")));
-    }
-    Ok(())
+    some_failed(failed)
 }
 
 fn add_arguments(command: &cli::Add, path: &std::path::Path) -> Outcome<Value> {
@@ -138,10 +134,23 @@ pub(super) fn download(command: &cli::Download, library: &Library, output: &Outp
     setbacks.end("some URLs could not be downloaded")
 }
 
+/// What is said of a file that was not stored.
+pub(super) fn not_added(path: &str, reason: &str) -> String {
+    format!("not added: {}: {reason}", path.replace('\n', "\\n"))
+}
+
+/// The failure of a command that stored all but some files.
+pub(super) fn some_failed(count: u64) -> Outcome {
+    if count == 0 {
+        return Ok(());
+    }
+    let files = counted(count, "file", "files");
+    Err(CliError::new(Kind::Io, format!("{files} could not be added; the rest were stored")))
+}
+
 fn show_added(reply: &Value, output: &Output) -> Outcome {
     for failed in reply["failed"].as_array().into_iter().flatten() {
-        output
-            .say(Tone::Warning, &format!("not added: {}: {}", text(failed, "path"), text(failed, "reason")));
+        output.say(Tone::Warning, &not_added(&text(failed, "path"), &text(failed, "reason")));
     }
     for skipped in reply["skipped"].as_array().into_iter().flatten() {
         output

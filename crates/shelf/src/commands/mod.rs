@@ -421,7 +421,7 @@ fn paged_tool(
         let near = shelf_base::nearest(name, shelf_tools::registry().map(|tool| tool.name), 3);
         let error = CliError::new(Kind::NotFound, format!("unknown tool '{name}'"));
         return Err(if near.is_empty() {
-            error
+            error.hint("`shelf tools` lists all of them")
         } else {
             error.hint(format!("did you mean {}?", near.join(", ")))
         });

@@ -5,6 +5,7 @@ use std::{
     process::{Command, Stdio},
 };
 
+use serde_json::json;
 use shelf_engine::Library;
 
 use super::{
@@ -27,7 +28,7 @@ pub(super) fn run(print: bool, settings: &Settings, output: &Output) -> Outcome 
 fn show(library: &Library, address: SocketAddr, print: bool, output: &Output) -> Outcome {
     let link = format!("http://{address}/open/{}", library.console_link()?.reveal());
     if print || !launch(&link) {
-        return output.print(&link);
+        return if output.json { output.print_json(&json!({ "url": link })) } else { output.print(&link) };
     }
     output.tell(&format!("Opened http://{address}/ in the browser."));
     Ok(())

@@ -30,6 +30,7 @@ pub(super) fn manual(folder: Option<&Path>, output: &Output) -> Outcome {
             };
             fs::create_dir_all(folder).map_err(failed)?;
             clap_mangen::generate_to(with_examples(Arguments::command()), folder).map_err(failed)?;
+            name_examples(folder).map_err(failed)?;
             if output.json {
                 return output.print_json(&json!({ "folder": folder }));
             }
@@ -39,9 +40,28 @@ pub(super) fn manual(folder: Option<&Path>, output: &Output) -> Outcome {
         None => {
             let mut page = Vec::new();
             clap_mangen::Man::new(with_examples(Arguments::command())).render(&mut page)?;
-            output.print_bytes(&page)
+            output.print_bytes(with_named_examples(&String::from_utf8_lossy(&page)).as_bytes())
         }
     }
+}
+
+/// A manual page with a heading of its own over the examples, which the generator calls something else.
+fn with_named_examples(page: &str) -> String {
+    page.replace(".SH EXTRA\nExamples:\n", ".SH EXAMPLES\n").replace(".SH EXTRA\n", ".SH EXAMPLES\n")
+}
+
+/// The same for all pages of a folder that were just written.
+fn name_examples(folder: &Path) -> std::io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let is_own =
+            path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("shelf"));
+        if is_own && path.extension().is_some_and(|ending| ending == "1") {
+            let page = fs::read_to_string(&path)?;
+            fs::write(&path, with_named_examples(&page))?;
+        }
+    }
+    Ok(())
 }
 
 /// Writes every reference page into `folder`.

@@ -15,6 +15,8 @@ use shelf_base::{Moment, ids::DocumentId};
 
 /// The folder of the notes, in the library's own.
 const FOLDER: &str = "serving";
+/// The file in it with the port that was used last.
+const LAST: &str = "last-port";
 /// How long a server on this machine may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -54,9 +56,16 @@ pub(super) fn note(library: &Path, address: SocketAddr, now: Moment) -> Option<N
         file.lock()?;
         file.write_all(serde_json::to_string(&running)?.as_bytes())?;
         fs::rename(&unfinished, &path)?;
+        fs::write(folder.join(LAST), address.port().to_string())?;
         Ok(Note { path, _locked: file })
     };
     written().inspect_err(|error| tracing::debug!(%error, "this server left no note of its address")).ok()
+}
+
+/// The port at which this library was served last on this machine.
+pub(super) fn last_port(library: &Path) -> Option<u16> {
+    let text = fs::read_to_string(library.join(FOLDER).join(LAST)).ok()?;
+    text.trim().parse().ok().filter(|port| *port > 0)
 }
 
 /// The servers of this library that answer, the earliest first.
@@ -132,5 +141,6 @@ mod tests {
         let path = note.path.clone();
         drop(note);
         assert!(!path.exists());
+        assert_eq!(last_port(folder.path()), Some(9), "where it was stays known");
     }
 }

@@ -206,7 +206,7 @@ async fn over_http(
     };
     let server_settings = http::Settings {
         listen,
-        may_move: settings.is_default("http.listen"),
+        other_ports: other_ports(listen, admin_listen, app.library.folder(), settings),
         admin_listen,
         admin_required: !settings.is_default("http.admin_listen"),
         no_auth: command.no_auth,
@@ -239,6 +239,25 @@ async fn over_http(
     }
     server.serve(stop).await?;
     Ok(())
+}
+
+/// How many ports after the usual one are tried when that one is taken.
+const NEXT_PORTS: u16 = 16;
+
+/// The ports to try when the usual one is taken: the one that this library had before, so that what was set up for it still
+/// works, then the next ones. An address that somebody chose is kept to.
+fn other_ports(
+    listen: SocketAddr,
+    admin: Option<SocketAddr>,
+    library: &Path,
+    settings: &Settings,
+) -> Vec<u16> {
+    if !settings.is_default("http.listen") {
+        return Vec::new();
+    }
+    let next = (listen.port()..).skip(1).take(usize::from(NEXT_PORTS));
+    let is_free = |port: &u16| admin.is_none_or(|admin| admin.port() != *port);
+    running::last_port(library).into_iter().chain(next).filter(is_free).collect()
 }
 
 /// Says which address could not be used, and what to do.
@@ -317,6 +336,14 @@ fn first_token(app: &App) -> Outcome<Option<String>> {
     if app.library.local_tokens()?.iter().any(works) {
         return Ok(None);
     }
-    let minted = app.library.mint_local_token("first start", None)?;
+    let minted = app.library.mint_local_token("first start", None).map_err(|error| {
+        let error = CliError::from(error);
+        if error.code != Kind::Denied.row().code {
+            return error;
+        }
+        error
+            .hint("the library has no token yet, and none can be made here: run `shelf token create` as its owner")
+            .hint("or serve it without tokens, on this machine only: `shelf serve --http --no-auth`")
+    })?;
     Ok(Some(minted.text.reveal().to_owned()))
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use shelf_base::Kind;
 use shelf_engine::{Caller, Library};
 
-use super::{given, tool};
+use super::{given, near, tool};
 use crate::{
     cli,
     outcome::{CliError, Outcome},
@@ -94,7 +94,9 @@ pub(super) fn snapshot(command: &cli::Snapshot, library: &Library, output: &Outp
         cli::Snapshot::List { collection } => list(collection.as_deref(), library, output),
         cli::Snapshot::Create { collection, label } => {
             let call = progress::call(output);
-            let made = library.snapshot_collection(&Caller::owner(), collection, label.as_deref(), &call)?;
+            let made = library
+                .snapshot_collection(&Caller::owner(), collection, label.as_deref(), &call)
+                .map_err(|error| near::advised(error.into(), library))?;
             drop(call);
             if output.json {
                 return output.print_json(&json!({

@@ -96,7 +96,18 @@ fn view(finding: &Finding) -> Value {
 
 pub(super) fn reindex(library: &Library, output: &Output) -> Outcome {
     let call = progress::call(output);
-    let documents = library.reindex(&call)?;
+    let documents = library.reindex(&call).map_err(|error| {
+        let error = CliError::from(error);
+        if error.code != Kind::Denied.row().code {
+            return error;
+        }
+        let folder = library.folder().display();
+        CliError::new(
+            Kind::Denied,
+            format!("the library in {folder} is read-only, so its index cannot be rebuilt"),
+        )
+        .hint("run it as the user who owns the library; searching works without it")
+    })?;
     drop(call);
     if output.json {
         return output.print_json(&json!({ "documents": documents }));

@@ -95,6 +95,15 @@ fn list(library: &Library, owner: &Caller, query: Option<&str>, output: &Output)
 }
 
 fn update(command: &cli::UserUpdate, library: &Library, owner: &Caller, output: &Output) -> Outcome {
+    let is_nothing = command.email.is_none()
+        && command.username.is_none()
+        && !command.password
+        && command.active.is_none()
+        && command.admin.is_none();
+    if is_nothing {
+        let message = "nothing to change: give --email, --username, --password, --active or --admin";
+        return Err(CliError::new(Kind::Invalid, message));
+    }
     let account = find(library, owner, &command.user)?;
     let password = if command.password { Some(password(output)?) } else { None };
     let update = AccountUpdate {

@@ -22,6 +22,7 @@ use shelf_serve::App;
 use tokio_util::sync::CancellationToken;
 
 use self::folders::Watched;
+use super::documents::{not_added, some_failed};
 use crate::{
     cli,
     outcome::{CliError, Outcome, Setbacks},
@@ -62,11 +63,7 @@ pub(super) fn run(command: &cli::Watch, library: &Library, settings: &Settings, 
         folders::resolve(folder, library)?;
     }
     let report = |folder: &Path, outcome: &Result<AddReply, CliError>| match outcome {
-        Ok(added) => {
-            if let Some(line) = changes(folder, added) {
-                output.say(Tone::Good, &line);
-            }
-        }
+        Ok(added) => show(folder, added, output),
         Err(error) => output.error(error),
     };
     if command.once {
@@ -95,13 +92,13 @@ pub(super) fn run(command: &cli::Watch, library: &Library, settings: &Settings, 
 fn once(command: &cli::Watch, plan: &Plan, library: &Library, output: &Output) -> Outcome {
     let mut setbacks = Setbacks::new(command.folders.len());
     let mut replies = Vec::new();
+    let mut count = 0;
     for folder in &command.folders {
         let full = folders::resolve(folder, library)?;
         match bring_up_to_date(&full, plan, library, &progress::call(output)) {
             Ok(added) => {
-                if let Some(line) = changes(&full, &added) {
-                    output.say(Tone::Good, &line);
-                }
+                show(&full, &added, output);
+                count += added.failed.len() as u64;
                 let failed: Vec<Value> = added
                     .failed
                     .iter()
@@ -121,7 +118,18 @@ fn once(command: &cli::Watch, plan: &Plan, library: &Library, output: &Output) -
     if output.json {
         output.print_json(&json!({ "folders": replies }))?;
     }
-    setbacks.end("some folders were not brought up to date")
+    setbacks.end("some folders were not brought up to date")?;
+    some_failed(count)
+}
+
+/// Says what changed, and which files could not be stored.
+fn show(folder: &Path, added: &AddReply, output: &Output) {
+    for failed in &added.failed {
+        output.say(Tone::Warning, &not_added(&failed.path, &failed.reason));
+    }
+    if let Some(line) = changes(folder, added) {
+        output.say(Tone::Good, &line);
+    }
 }
 
 /// Watches the configured folders for a server, in a thread of its own, while no other process does.
@@ -166,6 +174,9 @@ fn serve(folders: &[PathBuf], plan: &Plan, app: &App, stop: &CancellationToken) 
     };
     let report = |folder: &Path, outcome: &Result<AddReply, CliError>| match outcome {
         Ok(added) => {
+            for failed in &added.failed {
+                tracing::warn!(path = failed.path, reason = failed.reason, "a file could not be stored");
+            }
             if let Some(line) = changes(folder, added) {
                 tracing::info!("{line}");
             }

@@ -317,7 +317,7 @@ fn people_import_edit_compare_and_export_a_book() {
     let history = run(&["books", "history", BOOK, path, "--json"]);
     let old = serde_json::from_str::<Value>(&history).unwrap()["changes"][0]["previous_hash"].clone();
     run(&["books", "restore", BOOK, path, &old.as_str().unwrap()[..10]]);
-    run(&["books", "export", BOOK, &out.display().to_string()]);
+    run(&["books", "export", BOOK, &out.display().to_string(), "--overwrite"]);
     assert_eq!(tree(&out), before, "everything is as it was");
     let zip = folder.path().join("book.zip").display().to_string();
     run(&["books", "archive", BOOK, "-o", &zip]);

@@ -6,6 +6,7 @@ mod backup;
 mod book_links;
 mod books;
 mod bucket;
+mod careful;
 mod cite;
 mod cli;
 mod cluster;

@@ -55,7 +55,8 @@ fn one(client: &Client, command: &setup::Add, settings: &Settings, output: &Outp
         file::must_be_plain(client, &path)?;
         file::server(client, &path, &command.name)?
     };
-    let connection = connection(client, command, settings)?;
+    let is_installed = command.project.is_some() || client.is_installed(&command.name);
+    let connection = connection(client, command, settings, output)?;
     let server = client.server(&connection);
     let reply = |changed: bool| json!({ "client": client.word(), "settings_file": path, "changed": changed });
     if command.print {
@@ -76,7 +77,11 @@ fn one(client: &Client, command: &setup::Add, settings: &Settings, output: &Outp
     retire(client, before.as_ref(), kept, settings)?;
     let verb = if changed { "written to" } else { "were already in" };
     output.say(Tone::Good, &format!("{}: settings {verb} {}", client.title, path.display()));
-    if changed {
+    if !is_installed {
+        let note =
+            format!("{} does not seem to be installed here; it finds the settings once it is", client.title);
+        output.say(Tone::Warning, &note);
+    } else if changed {
         output.say(Tone::Good, "restart the client, then ask it what is in your library");
     }
     Ok(reply(changed))
@@ -125,7 +130,12 @@ fn path_of(client: &Client, command: &setup::Add) -> Outcome<PathBuf> {
 }
 
 /// How the client will reach the library.
-fn connection(client: &Client, command: &setup::Add, settings: &Settings) -> Outcome<Connection> {
+fn connection(
+    client: &Client,
+    command: &setup::Add,
+    settings: &Settings,
+    output: &Output,
+) -> Outcome<Connection> {
     let Some(url) = &command.http else {
         let program = std::env::current_exe()?;
         let mut arguments = Vec::new();
@@ -136,7 +146,7 @@ fn connection(client: &Client, command: &setup::Add, settings: &Settings) -> Out
         return Ok(Connection::Stdio { command: program.display().to_string(), arguments });
     };
     let url = match url.as_str() {
-        "" => own_url(command.print, settings)?,
+        "" => own_url(command.print, settings, output)?,
         given if !given.starts_with("http://") && !given.starts_with("https://") => {
             let message = format!("'{given}' is not a URL");
             return Err(
@@ -157,16 +167,27 @@ fn connection(client: &Client, command: &setup::Add, settings: &Settings) -> Out
 }
 
 /// Where this library is served, or will be: the configured address, unless somebody else has it.
-fn own_url(only_shown: bool, settings: &Settings) -> Outcome<String> {
-    let configured = settings.address("http.listen")?;
+fn own_url(only_shown: bool, settings: &Settings, output: &Output) -> Outcome<String> {
+    let configured = running::reachable(settings.address("http.listen")?);
     if let Some(server) = running::best(&settings.data_dir()?, Some(configured)) {
+        if server.address != configured {
+            let note = format!(
+                "this library is served at {} and not at its usual address {configured}; if it is served elsewhere later, \
+                 run this again. `shelf serve --http ADDR` chooses an address",
+                server.address
+            );
+            output.say(Tone::Warning, &note);
+        }
         return Ok(format!("http://{}/mcp", server.address));
     }
-    let configured = running::reachable(configured);
     if !only_shown && running::is_shelfmark(configured).is_some() {
         let message = format!("this library is not served, and {configured} is in use by another program");
         return Err(CliError::new(Kind::Conflict, message)
             .hint("start its server first with `shelf serve --http`, or name one: --http URL"));
+    }
+    if !only_shown {
+        output
+            .say(Tone::Warning, "this library is not served now: start its server with `shelf serve --http`");
     }
     Ok(format!("http://{configured}/mcp"))
 }

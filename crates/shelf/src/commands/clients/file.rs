@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use shelf_base::Kind;
 
 use super::{
-    jsonc,
+    jsonc, splice,
     table::{Client, Format},
 };
 use crate::outcome::{CliError, Outcome};
@@ -25,11 +25,27 @@ pub(super) fn server(client: &Client, path: &Path, name: &str) -> Outcome<Option
     Ok(whole.get(client.key).and_then(|servers| servers.get(name)).cloned())
 }
 
+/// Whether settings hold anything beside the server of this name: then somebody else wrote them.
+pub(super) fn holds_others(client: &Client, text: &str, name: &str) -> bool {
+    let whole = match client.format {
+        Format::Json => parse_json(Path::new(""), text),
+        Format::Toml => parse_toml(Path::new(""), text),
+    };
+    let Ok(Value::Object(mut whole)) = whole else { return true };
+    if let Some(servers) = whole.get_mut(client.key).and_then(Value::as_object_mut) {
+        servers.remove(name);
+        if servers.is_empty() {
+            whole.remove(client.key);
+        }
+    }
+    !whole.is_empty()
+}
+
 /// Makes sure that the file can be changed, before anything is made for it.
 pub(super) fn must_be_plain(client: &Client, path: &Path) -> Outcome {
     let Some(text) = read(path)? else { return Ok(()) };
     match client.format {
-        Format::Json => parse_json(path, &text).map(drop),
+        Format::Json => parse_json(path, &text).map(drop).map_err(left_as_it_is),
         Format::Toml => parse_toml(path, &text).map(drop),
     }
 }
@@ -74,12 +90,17 @@ fn parse_json(path: &Path, text: &str) -> Outcome<Value> {
     }
     match serde_json::from_str(text) {
         Ok(whole @ Value::Object(_)) => Ok(whole),
-        _ => Err(CliError::new(
-            Kind::Invalid,
-            format!("{} is not plain JSON (it may have comments); it was left as it is", path.display()),
-        )
-        .hint("add the settings by hand: --print shows them")),
+        _ => {
+            let message = format!("{} is not plain JSON (it may have comments)", path.display());
+            Err(CliError::new(Kind::Invalid, message))
+        }
     }
+}
+
+/// The error about a file that should have been changed.
+fn left_as_it_is(error: CliError) -> CliError {
+    let message = format!("{}; it was left as it is", error.message);
+    CliError { message, ..error }.hint("add the settings by hand: --print shows them")
 }
 
 fn changed_json(
@@ -89,27 +110,17 @@ fn changed_json(
     name: &str,
     server: Option<&Value>,
 ) -> Outcome<String> {
-    let mut whole = parse_json(path, text)?;
-    let odd = || {
-        let message =
-            format!("'{}' in {} is not an object; it was left as it is", client.key, path.display());
-        CliError::new(Kind::Invalid, message)
+    let whole = parse_json(path, text).map_err(left_as_it_is)?;
+    let Some(server) = server else {
+        return Ok(splice::removed(text, client.key, name).unwrap_or_else(|| text.to_owned()));
     };
-    match server {
-        Some(server) => {
-            let servers = whole.as_object_mut().ok_or_else(odd)?.entry(client.key);
-            let servers = servers.or_insert_with(|| Value::Object(Map::new()));
-            servers.as_object_mut().ok_or_else(odd)?.insert(name.to_owned(), server.clone());
-        }
-        None => {
-            let servers = whole.get_mut(client.key).and_then(Value::as_object_mut);
-            if servers.and_then(|servers| servers.shift_remove(name)).is_none() {
-                return Ok(text.to_owned());
-            }
-        }
+    if whole.get(client.key).and_then(|servers| servers.get(name)) == Some(server) {
+        return Ok(text.to_owned());
     }
-    let text = serde_json::to_string_pretty(&whole).map_err(|error| anyhow::anyhow!(error))?;
-    Ok(text + "\n")
+    splice::set(text, client.key, name, server).ok_or_else(|| {
+        let message = format!("'{}' in {} is not an object", client.key, path.display());
+        left_as_it_is(CliError::new(Kind::Invalid, message))
+    })
 }
 
 fn parse_toml(path: &Path, text: &str) -> Outcome<Value> {
@@ -213,6 +224,17 @@ mod tests {
         assert!(super::server(cursor, &path, "other").unwrap().is_some());
         assert!(change(cursor, &path, "shelfmark", None).unwrap());
         assert_eq!(fs::read_to_string(&path).unwrap(), before);
+    }
+
+    #[test]
+    fn a_client_that_has_nothing_but_our_settings_is_no_sign() {
+        let cursor = client(ClientName::Cursor);
+        let of = |text: &str| holds_others(cursor, text, "shelfmark");
+        assert!(!of("{\"mcpServers\": {\"shelfmark\": {\"command\": \"x\"}}}") && !of("{}") && !of(""));
+        assert!(of("{\"mcpServers\": {\"other\": {}}}") && of("{\"theme\": \"dark\"}") && of("// mine"));
+        let codex = client(ClientName::Codex);
+        assert!(!holds_others(codex, "[mcp_servers.shelfmark]\ncommand = \"x\"\n", "shelfmark"));
+        assert!(holds_others(codex, "model = \"x\"\n", "shelfmark"));
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod add;
 mod file;
 mod jsonc;
 mod probe;
+mod splice;
 mod table;
 
 use std::path::{Path, PathBuf};
@@ -49,7 +50,7 @@ fn states() -> Vec<State> {
             None => (None, None),
         };
         let connection = server.as_ref().and_then(Client::connection);
-        State { client, path, is_installed: client.is_installed(), connection, trouble }
+        State { client, path, is_installed: client.is_installed(USUAL_NAME), connection, trouble }
     };
     CLIENTS.iter().map(look).collect()
 }

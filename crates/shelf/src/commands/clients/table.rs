@@ -191,12 +191,15 @@ impl Client {
         })
     }
 
-    /// Whether it seems to be installed: its program is on the path, or it has left a folder behind.
-    pub(super) fn is_installed(&self) -> bool {
+    /// Whether it seems to be installed: its program is on the path, or it has left something behind. A folder that holds
+    /// nothing but our own settings says nothing.
+    pub(super) fn is_installed(&self, server: &str) -> bool {
         let home = BaseDirs::new().map(|base| base.home_dir().to_owned());
         let left_behind = self.user_file().is_some_and(|file| {
             let own_folder = file.parent().filter(|folder| Some(*folder) != home.as_deref());
-            file.exists() || own_folder.is_some_and(Path::exists)
+            let is_foreign = |text: String| super::file::holds_others(self, &text, server);
+            std::fs::read_to_string(&file).is_ok_and(is_foreign)
+                || own_folder.is_some_and(|folder| has_others(folder, &file))
         });
         left_behind || self.program.is_some_and(is_on_path)
     }
@@ -260,6 +263,13 @@ impl Client {
         };
         Some(Connection::Stdio { command, arguments })
     }
+}
+
+/// Whether a folder is there and is not merely the place of this file.
+fn has_others(folder: &Path, file: &Path) -> bool {
+    let Ok(entries) = std::fs::read_dir(folder) else { return false };
+    let others = entries.flatten().filter(|entry| entry.path() != file).count();
+    others > 0 || !file.exists()
 }
 
 fn is_on_path(program: &str) -> bool {
