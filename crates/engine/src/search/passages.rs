@@ -181,8 +181,8 @@ struct Budget {
 struct Section {
     document: DocumentId,
     heading: TokenCount,
-    /// Each with its place in the document, its index among all that were taken, and its tokens; in the document's order.
-    passages: Vec<(u32, usize, TokenCount)>,
+    /// The place of each in the document and its tokens, in the document's order.
+    passages: Vec<(u32, TokenCount)>,
 }
 
 impl Budget {
@@ -250,8 +250,8 @@ impl Budget {
             self.sections.len() - 1
         });
         let own = &mut self.sections[at].passages;
-        let place = own.partition_point(|(ordinal, ..)| *ordinal <= passage.ordinal);
-        own.insert(place, (passage.ordinal, self.taken.len(), TokenCount::of(&block_of(passage))));
+        let place = own.partition_point(|(ordinal, _)| *ordinal <= passage.ordinal);
+        own.insert(place, (passage.ordinal, TokenCount::of(&block_of(passage))));
         (at, place)
     }
 
@@ -274,7 +274,7 @@ impl Budget {
             if has_headings {
                 whole = whole.followed_by(section.heading);
             }
-            let passages = section.passages.iter().map(|(.., tokens)| *tokens);
+            let passages = section.passages.iter().map(|(_, tokens)| *tokens);
             whole = passages.fold(whole, TokenCount::followed_by);
         }
         whole.tokens()
