@@ -27,6 +27,15 @@ pub struct Account {
     pub created_at: Moment,
 }
 
+/// Where a page of accounts begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccountStart {
+    /// After so many accounts.
+    Offset(u64),
+    /// After the account that was made then and has this id, whether or not it still exists.
+    After(Moment, AccountId),
+}
+
 /// How much a new account may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rank {
@@ -177,9 +186,15 @@ pub enum Holder {
 pub trait Accounts: Send + Sync {
     /// An account by id.
     fn account(&self, id: AccountId) -> Result<Option<Account>>;
-    /// The accounts beside `local` whose name or address holds `matching`, newest first, and how many there are in all.
-    fn accounts(&self, matching: Option<&str>, limit: usize, offset: u64) -> Result<(Vec<Account>, u64)>;
-    /// The account with this name or address, and the hash of its password.
+    /// The accounts beside `local` whose name or address holds `matching`, whatever the case of its letters, newest
+    /// first, and how many there are in all.
+    fn accounts(
+        &self,
+        matching: Option<&str>,
+        start: AccountStart,
+        limit: usize,
+    ) -> Result<(Vec<Account>, u64)>;
+    /// The account with this name or address, whatever the case of its letters, and the hash of its password.
     fn login(&self, name: &str) -> Result<Option<(Account, Option<String>)>>;
     /// Makes an account and its collection `default`.
     fn add_account(&self, actor: &Actor, account: &NewAccount) -> Result<Account>;

@@ -52,6 +52,9 @@ pub enum Error {
     /// The account has a collection of this name.
     #[error("you already have a collection named '{0}'")]
     CollectionTaken(String),
+    /// The owner of a collection, who is somebody else, has another one of this name.
+    #[error("the owner of this collection already has one named '{0}'")]
+    OwnersCollectionTaken(String),
     /// Tokens of the collection still work.
     #[error("Cannot delete collection with active CATs")]
     ActiveTokens,
@@ -217,6 +220,7 @@ impl ErrorInfo for Error {
             | Self::UsernameTaken
             | Self::LastSuperuser
             | Self::CollectionTaken(_)
+            | Self::OwnersCollectionTaken(_)
             | Self::ContentChanged { .. }
             | Self::NotABook(_)
             | Self::BookClosed { .. }

@@ -23,8 +23,8 @@ pub mod sqlite;
 pub mod suite;
 
 pub use accounts::{
-    Account, AccountChange, Accounts, Holder, NewAccount, NewToken, Rank, Rotation, Session, Token,
-    TokenKind, scopes,
+    Account, AccountChange, AccountStart, Accounts, Holder, NewAccount, NewToken, Rank, Rotation, Session,
+    Token, TokenKind, scopes,
 };
 pub use books::{BookChange, BookStatus, Books, UploadUse};
 pub use browse::{

@@ -36,6 +36,8 @@ pub fn run(open: impl Fn() -> Arc<dyn Catalog>) {
     browsing::folders_facets_and_records_are_counted(&*open());
     maps::resources_have_ids_and_maps(&*open());
     people::accounts_are_unique_and_somebody_administers(&*open());
+    people::names_are_the_same_whatever_the_case_of_any_letter(&*open());
+    people::pages_of_accounts_go_on_where_they_ended(&*open());
     people::sessions_rotate_once(&*open());
     people::tokens_belong_to_their_holder(&*open());
     people::collections_end_with_all_that_is_in_them(&*open());

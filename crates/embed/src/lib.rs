@@ -37,7 +37,7 @@ pub use deep::{DEEP, Deep, Kernel};
 pub use endpoint::Endpoint;
 pub use error::{Error, ReplyError};
 pub use settings::EndpointSettings;
-pub use tokenizer::{Tokens, is_word, tokenize};
+pub use tokenizer::{TokenCount, Tokens, is_word, tokenize};
 
 /// Shorthand for this crate's results.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -5,6 +5,9 @@
 //! pieces. Almost all text is ASCII, where a word is a run of letters and digits that is lowercased byte by byte; only
 //! words with other characters are decomposed character by character.
 
+mod count;
+
+pub use count::TokenCount;
 use unicode_normalization::char::decompose_canonical;
 
 use crate::{

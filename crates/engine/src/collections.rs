@@ -27,9 +27,9 @@ impl Library {
         Ok(self.catalog.collection_by_id(caller.pass.scope(), id)?)
     }
 
-    /// A collection that the caller reaches, by its id.
+    /// A collection that the caller reaches, by its id. Whether it may read or write there is for whoever asks to check:
+    /// who only writes names collections too.
     pub(crate) fn reachable_collection(&self, caller: &Caller, id: &str) -> Result<Collection> {
-        caller.must_read()?;
         let missing = || Error::missing("collection", id);
         let parsed: CollectionId = id.parse().map_err(|_| missing())?;
         self.catalog.known_collection(&caller.pass.reach(), parsed)?.ok_or_else(missing)
@@ -67,6 +67,7 @@ impl Library {
 
     /// The caller as it looks at one collection only, when it names one.
     pub(crate) fn looking_at(&self, caller: &Caller, collection: Option<&str>) -> Result<Caller> {
+        caller.must_read()?;
         let Some(id) = collection else { return Ok(caller.clone()) };
         let found = self.reachable_collection(caller, id)?;
         Ok(Caller { pass: caller.pass.within(found.id), ..caller.clone() })

@@ -41,6 +41,8 @@ impl Library {
     /// Replaces an exact piece of a text document. The change takes effect only if nobody else has changed the document
     /// meanwhile.
     pub fn edit(&self, caller: &Caller, request: &EditRequest, call: &CallContext) -> Result<EditReply> {
+        // Whether a piece of text occurs is something that is read.
+        caller.must_read()?;
         caller.must_write()?;
         call.check()?;
         if request.old_text.is_empty() {

@@ -83,10 +83,16 @@ fn mend(name: &str, property: &Value, value: Value) -> Result<Value, ToolError> 
     }
     let wanted = property.get("type").and_then(Value::as_str);
     let mended = match (wanted, value) {
-        (Some("integer"), Value::String(text)) => {
-            text.trim().parse::<i64>().map(Value::from).map_err(|_| Value::String(text))
-        }
-        (Some("integer"), Value::Number(number)) => whole(&number).ok_or(Value::Number(number)),
+        (Some("integer"), Value::String(text)) => match whole_of_text(text.trim()) {
+            None if is_whole(text.trim()) => return Err(beyond_64_bits(name)),
+            whole => whole.ok_or(Value::String(text)),
+        },
+        (Some("integer"), Value::Number(number)) => match whole(&number) {
+            None if number.as_f64().is_some_and(|value| value.abs() >= 2f64.powi(63)) => {
+                return Err(beyond_64_bits(name));
+            }
+            whole => whole.ok_or(Value::Number(number)),
+        },
         (Some("number"), Value::String(text)) => {
             text.trim().parse::<f64>().map(Value::from).map_err(|_| Value::String(text))
         }
@@ -130,6 +136,22 @@ fn check_items(name: &str, property: &Value, value: &Value) -> Result<(), ToolEr
         Some(found) => Err(wrong_type(&format!("each of {name}"), wanted, found)),
         None => Ok(()),
     }
+}
+
+/// An integer that was sent as text, as parameters of a URL are.
+fn whole_of_text(text: &str) -> Option<Value> {
+    let signed = text.parse::<i64>().map(Value::from);
+    signed.or_else(|_| text.parse::<u64>().map(Value::from)).ok()
+}
+
+/// Digits, with a sign or none, however many.
+fn is_whole(text: &str) -> bool {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit())
+}
+
+fn beyond_64_bits(name: &str) -> ToolError {
+    ToolError::argument(format!("{name} must be an integer of at most 64 bits"))
 }
 
 /// Accepts `5.0` as an integer too.
@@ -227,6 +249,12 @@ mod tests {
         assert_eq!(check(json!({ "limit": 1, "tags": "a" })), Ok(json!({ "limit": 1, "tags": ["a"] })));
         assert_eq!(check(json!({ "limit": 1, "tags": null })), Ok(json!({ "limit": 1 })));
         assert_eq!(check(json!({ "limit": "x" })), Err("limit must be an integer, not a string|".into()));
+        for beyond in [json!("99999999999999999999"), json!("9".repeat(60)), json!(1e30)] {
+            let refused = check(json!({ "limit": beyond }));
+            assert_eq!(refused, Err("limit must be an integer of at most 64 bits|".into()), "{beyond}");
+        }
+        let largest = json!({ "limit": u64::MAX });
+        assert_eq!(check(json!({ "limit": u64::MAX.to_string() })), Ok(largest));
         assert_eq!(check(json!({ "limit": -1 })), Err("limit must be at least 0|".into()));
         assert_eq!(check(json!({ "limit": 1.5 })), Err("limit must be an integer, not a number|".into()));
         assert_eq!(

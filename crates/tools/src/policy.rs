@@ -11,6 +11,9 @@ pub enum Access {
     Read,
     /// Writing.
     Write,
+    /// Reading and writing: what hands out keys that read, what writes stored content to files, and what changes the text
+    /// that is found.
+    ReadWrite,
 }
 
 /// Who may call a tool at all.
@@ -132,7 +135,7 @@ pub fn verdict(pass: &Pass, selection: &Selection, tool: &Tool) -> Verdict {
     if !selection.offers(tool) {
         return Verdict::Refused(NOT_OFFERED);
     }
-    if selection.read_only && tool.access == Access::Write {
+    if selection.read_only && tool.access != Access::Read {
         return Verdict::Refused(WRITE_NEEDED);
     }
     match (pass.bearer(), tool.audience) {
@@ -152,9 +155,9 @@ pub fn verdict(pass: &Pass, selection: &Selection, tool: &Tool) -> Verdict {
         ) => {}
     }
     match tool.access {
-        Access::Read if !pass.may_read() => Verdict::Refused(READ_NEEDED),
-        Access::Write if !pass.may_write() => Verdict::Refused(WRITE_NEEDED),
-        Access::Read | Access::Write => Verdict::Allowed,
+        Access::Read | Access::ReadWrite if !pass.may_read() => Verdict::Refused(READ_NEEDED),
+        Access::Write | Access::ReadWrite if !pass.may_write() => Verdict::Refused(WRITE_NEEDED),
+        Access::Read | Access::Write | Access::ReadWrite => Verdict::Allowed,
     }
 }
 

@@ -66,9 +66,16 @@ pub fn allowed(caller: &Caller, selection: &Selection) -> bool {
     may_call(caller, selection, "get") || may_call(caller, selection, "get_document_tool")
 }
 
-/// Whether the caller may read this resource among those it may read at all: evidence is what `resolve` gives.
+/// Whether the caller may read this resource, or those of this template: each kind gives what some tools give, to those
+/// who may call one of them.
 pub fn may_read(caller: &Caller, selection: &Selection, uri: &str) -> bool {
-    !uri.starts_with(EVIDENCE) || may_call(caller, selection, "resolve")
+    let begins = |start| uri.starts_with(start);
+    let may_call_one = |names: &[&str]| names.iter().any(|name| may_call(caller, selection, name));
+    allowed(caller, selection)
+        && (begins(DOCUMENTS)
+            || begins(COLLECTIONS) && may_call_one(&["list", "list_documents_tool"])
+            || begins(SNAPSHOTS) && may_call_one(&["list_snapshots"])
+            || begins(EVIDENCE) && may_call_one(&["resolve"]))
 }
 
 fn may_call(caller: &Caller, selection: &Selection, name: &str) -> bool {
@@ -111,19 +118,21 @@ fn listed(document: &Document) -> Listed {
 pub fn read(
     library: &Library,
     caller: &Caller,
+    selection: &Selection,
     uri: &str,
     call: &CallContext,
 ) -> Result<Option<Read>, Error> {
+    if !may_read(caller, selection, uri) {
+        return Ok(None);
+    }
     if let Some(id) = uri.strip_prefix(DOCUMENTS) {
         return read_document(library, caller, id, call);
     }
     if let Some(id) = uri.strip_prefix(COLLECTIONS) {
-        return read_collection(library, caller, id, call);
+        let counts_snapshots = may_read(caller, selection, SNAPSHOTS);
+        return read_collection(library, caller, id, counts_snapshots, call);
     }
     if let Some(address) = uri.strip_prefix(EVIDENCE) {
-        if !may_read(caller, &Selection::everything(), uri) {
-            return Ok(None);
-        }
         return read_evidence(library, caller, address, call);
     }
     match uri.strip_prefix(SNAPSHOTS) {
@@ -165,6 +174,7 @@ fn read_collection(
     library: &Library,
     caller: &Caller,
     id: &str,
+    counts_snapshots: bool,
     call: &CallContext,
 ) -> Result<Option<Read>, Error> {
     let Ok(id) = id.parse::<CollectionId>() else { return Ok(None) };
@@ -181,18 +191,20 @@ fn read_collection(
         .iter()
         .map(|document| json!({ "uri": format!("{DOCUMENTS}{}", document.id), "path": document.path }))
         .collect();
-    let content = json!({
+    let mut content = json!({
         "collection_id": collection.id.to_string(),
         "name": collection.name,
         "kind": collection.kind.word(),
         "created_at": collection.created_at.to_string(),
         "updated_at": found.updated_at.map(|at| at.to_string()),
         "document_count": found.documents,
-        "snapshot_count": found.snapshots,
         "bytes": found.bytes,
         "documents": documents,
         "truncated": page.more,
     });
+    if counts_snapshots {
+        content["snapshot_count"] = found.snapshots.into();
+    }
     Ok(Some(Read { mime: "application/json".into(), content: content.to_string(), is_base64: false }))
 }
 
@@ -215,10 +227,19 @@ impl Subject {
     }
 
     /// Whether the caller can read it now.
-    pub fn is_visible(self, library: &Library, caller: &Caller) -> Result<bool, Error> {
+    pub fn is_visible(
+        self,
+        library: &Library,
+        caller: &Caller,
+        selection: &Selection,
+    ) -> Result<bool, Error> {
         Ok(match self {
-            Self::Document(id) => library.document(caller, id)?.is_some(),
-            Self::Collection(id) => library.collection(caller, id)?.is_some(),
+            Self::Document(id) => {
+                may_read(caller, selection, DOCUMENTS) && library.document(caller, id)?.is_some()
+            }
+            Self::Collection(id) => {
+                may_read(caller, selection, COLLECTIONS) && library.collection(caller, id)?.is_some()
+            }
         })
     }
 
@@ -313,16 +334,18 @@ fn read_snapshot(
 }
 
 /// Completions for the argument of a template: ids that start with the text, and ids of documents whose path contains
-/// it.
+/// it. For a template that the caller may not read there are none.
 pub fn complete(
     library: &Library,
     caller: &Caller,
+    selection: &Selection,
     template: &str,
     argument: &str,
     text: &str,
 ) -> Result<(Vec<String>, Option<u64>), Error> {
     let mut complete = true;
     let values: Vec<String> = match (template, argument) {
+        _ if !may_read(caller, selection, template) => Vec::new(),
         (SNAPSHOT_TEMPLATE, "snapshot_id") => {
             let newest = library.snapshots_after(caller, None, None, COMPLETED_FROM)?;
             complete = newest.len() < COMPLETED_FROM;

@@ -1,5 +1,7 @@
 //! Accounts and sessions.
 
+use std::cmp::Reverse;
+
 use shelf_base::{
     Digest, Moment,
     ids::{AccountId, LOCAL_ACCOUNT, SessionId},
@@ -12,7 +14,8 @@ use super::{
     turn::Turn,
 };
 use crate::{
-    Account, AccountChange, Actor, Error, NewAccount, Operation, Rank, Result, Rotation, Scope, Session,
+    Account, AccountChange, AccountStart, Actor, Error, NewAccount, Operation, Rank, Result, Rotation, Scope,
+    Session,
 };
 
 const ACCOUNT: &str = "a.uuid, a.username, a.email, a.is_superuser, a.is_active, a.created_at";
@@ -36,41 +39,99 @@ pub(super) fn by_id(connection: Connection<'_>, id: AccountId) -> Result<Option<
 
 pub(super) fn page(
     connection: Connection<'_>,
-    matching: Option<&str>,
+    start: AccountStart,
     limit: usize,
-    offset: u64,
 ) -> Result<(Vec<Account>, u64)> {
-    const FITS: &str = "a.deleted_at IS NULL AND a.uuid <> ?1
-         AND (CAST(?2 AS TEXT) IS NULL OR INSTR(LOWER(a.username), ?2) > 0 OR INSTR(LOWER(a.email), ?2) > 0)";
-    let matching = matching.map(str::to_lowercase);
+    const LISTED: &str = "a.deleted_at IS NULL AND a.uuid <> ?1";
     let local = LOCAL_ACCOUNT.as_bytes();
-    let mut count = connection.prepare_cached(&format!("SELECT COUNT(*) FROM accounts a WHERE {FITS}"))?;
-    let total = count.query_row(params![local, matching], |row| row.get(0))?;
+    let mut count = connection.prepare_cached(&format!("SELECT COUNT(*) FROM accounts a WHERE {LISTED}"))?;
+    let total = count.query_row(params![local], |row| row.get(0))?;
+    let (skip, after) = match start {
+        AccountStart::Offset(offset) => (i64::try_from(offset).unwrap_or(i64::MAX), None),
+        AccountStart::After(at, id) => (0, Some((at.micros(), id))),
+    };
+    let (at, id) = after.map_or((None, None), |(at, id)| (Some(at), Some(id)));
     let mut query = connection.prepare_cached(&format!(
-        "SELECT {ACCOUNT} FROM accounts a WHERE {FITS} ORDER BY a.created_at DESC, a.uuid LIMIT ?3 OFFSET ?4"
+        "SELECT {ACCOUNT} FROM accounts a WHERE {LISTED}
+             AND (CAST(?2 AS BIGINT) IS NULL OR a.created_at < ?2 OR (a.created_at = ?2 AND a.uuid > ?3))
+         ORDER BY a.created_at DESC, a.uuid LIMIT ?4 OFFSET ?5"
     ))?;
     let most = i64::try_from(limit).unwrap_or(i64::MAX);
-    let skip = i64::try_from(offset).unwrap_or(i64::MAX);
-    Ok((collect(query.query(params![local, matching, most, skip])?, account)?, total))
+    let id = id.as_ref().map(AccountId::as_bytes);
+    Ok((collect(query.query(params![local, at, id, most, skip])?, account)?, total))
+}
+
+/// A page of the accounts whose name or address holds a text. All accounts are looked at: neither database knows the case
+/// of letters beyond ASCII.
+pub(super) fn matching(
+    connection: Connection<'_>,
+    text: &str,
+    start: AccountStart,
+    limit: usize,
+) -> Result<(Vec<Account>, u64)> {
+    let text = folded(text);
+    let holds = |value: &str| folded(value).contains(&text);
+    let (mut found, _) = page(connection, AccountStart::Offset(0), usize::MAX)?;
+    found.retain(|account| holds(&account.username) || account.email.as_deref().is_some_and(holds));
+    let total = found.len() as u64;
+    let skipped = match start {
+        AccountStart::Offset(offset) => usize::try_from(offset).unwrap_or(usize::MAX),
+        AccountStart::After(at, id) => {
+            found.partition_point(|account| (Reverse(account.created_at), account.id) <= (Reverse(at), id))
+        }
+    };
+    Ok((found.into_iter().skip(skipped).take(limit).collect(), total))
+}
+
+/// A text without the case of its letters.
+fn folded(text: &str) -> String {
+    // At the end of a word, Greek has another small sigma.
+    text.chars().flat_map(char::to_lowercase).map(|letter| if letter == 'ς' { 'σ' } else { letter }).collect()
 }
 
 pub(super) fn login(connection: Connection<'_>, name: &str) -> Result<Option<(Account, Option<String>)>> {
-    // A name cannot look like an address, so at most one account fits.
-    let sql = format!(
-        "SELECT {ACCOUNT}, a.password FROM accounts a WHERE ({} OR {}) AND a.deleted_at IS NULL LIMIT 1",
-        same_but_for_case(connection, "a.username"),
-        same_but_for_case(connection, "a.email"),
-    );
+    // A name cannot look like an address, so at most one account fits, unless they were made when the case of letters
+    // beyond ASCII still counted: then the one that is spelled so.
+    let by_name = same_but_for_case(connection, "username", name)?;
+    let by_email = same_but_for_case(connection, "email", name)?;
+    let named: Vec<Named> = by_name.into_iter().chain(by_email).collect();
+    let Some(found) = named.iter().find(|found| found.text == name).or(named.first()) else {
+        return Ok(None);
+    };
+    let sql =
+        format!("SELECT {ACCOUNT}, a.password FROM accounts a WHERE a.uuid = ?1 AND a.deleted_at IS NULL");
     let mut query = connection.prepare_cached(&sql)?;
-    Ok(collect(query.query(params![name])?, |row| Ok((account(row)?, row.get(6)?)))?.into_iter().next())
+    let found = query.query(params![found.id.as_bytes()])?;
+    Ok(collect(found, |row| Ok((account(row)?, row.get(6)?)))?.into_iter().next())
 }
 
-/// A condition: the column is the first value, whatever the case of ASCII letters.
-fn same_but_for_case(connection: Connection<'_>, column: &str) -> String {
-    match connection {
-        Connection::Sqlite(_) => format!("{column} = ?1 COLLATE NOCASE"),
-        Connection::Postgres(_) => format!("LOWER({column}) = LOWER(CAST(?1 AS TEXT) COLLATE \"C\")"),
+/// An account by a name or an address that it has.
+struct Named {
+    id: AccountId,
+    text: String,
+}
+
+/// The accounts whose name or address is a text, whatever the case of its letters. The databases compare letters of ASCII,
+/// by an index; among other letters, all accounts are looked at.
+fn same_but_for_case(connection: Connection<'_>, column: &str, text: &str) -> Result<Vec<Named>> {
+    let select = format!("SELECT a.uuid, a.{column} FROM accounts a");
+    let named = |row: &Row<'_>| Ok(Named { id: account_id(row, 0)?, text: row.get(1)? });
+    if text.is_ascii() {
+        let is_same = match connection {
+            Connection::Sqlite(_) => format!("a.{column} = ?1 COLLATE NOCASE"),
+            Connection::Postgres(_) => {
+                format!("LOWER(a.{column}) = LOWER(CAST(?1 AS TEXT) COLLATE \"C\")")
+            }
+        };
+        let mut query = connection.prepare_cached(&format!("{select} WHERE {is_same}"))?;
+        return collect(query.query(params![text])?, named);
     }
+    let mut query = connection
+        .prepare_cached(&format!("{select} WHERE a.{column} IS NOT NULL AND a.deleted_at IS NULL"))?;
+    let mut all = collect(query.query(params![])?, named)?;
+    let text = folded(text);
+    all.retain(|found| folded(&found.text) == text);
+    Ok(all)
 }
 
 /// Refuses a name or an address that another account has.
@@ -81,10 +142,7 @@ fn check_free(
     email: Option<&str>,
 ) -> Result<()> {
     let taken = |column: &str, value: &str| -> Result<bool> {
-        let same = same_but_for_case(connection, column);
-        let sql = format!("SELECT 1 FROM accounts WHERE {same} AND uuid <> ?2");
-        let mut query = connection.prepare_cached(&sql)?;
-        query.exists(params![value, own.as_bytes()])
+        Ok(same_but_for_case(connection, column, value)?.iter().any(|found| found.id != own))
     };
     if let Some(email) = email
         && taken("email", email)?

@@ -38,7 +38,9 @@ pub(super) fn rename(
         return Ok(Some(collection));
     }
     if read::collection(turn.connection, &Scope::Account(collection.owner), name)?.is_some() {
-        return Err(Error::CollectionTaken(name.to_owned()));
+        let is_own = collection.owner == actor.account;
+        let taken = if is_own { Error::CollectionTaken } else { Error::OwnersCollectionTaken };
+        return Err(taken(name.to_owned()));
     }
     if collection.kind == CollectionKind::Book {
         books::must_be_free(turn, name)?;

@@ -7,7 +7,8 @@ use shelf_base::{
 
 use super::{Backend, Touches, accounts, tokens};
 use crate::{
-    Account, AccountChange, Accounts, Actor, Holder, NewAccount, NewToken, Result, Rotation, Session, Token,
+    Account, AccountChange, AccountStart, Accounts, Actor, Holder, NewAccount, NewToken, Result, Rotation,
+    Session, Token,
 };
 
 impl<B: Backend> Accounts for B {
@@ -15,8 +16,16 @@ impl<B: Backend> Accounts for B {
         self.read(|connection| accounts::by_id(connection, id))
     }
 
-    fn accounts(&self, matching: Option<&str>, limit: usize, offset: u64) -> Result<(Vec<Account>, u64)> {
-        self.view(|connection| accounts::page(connection, matching, limit, offset))
+    fn accounts(
+        &self,
+        matching: Option<&str>,
+        start: AccountStart,
+        limit: usize,
+    ) -> Result<(Vec<Account>, u64)> {
+        self.view(|connection| match matching {
+            Some(text) => accounts::matching(connection, text, start, limit),
+            None => accounts::page(connection, start, limit),
+        })
     }
 
     fn login(&self, name: &str) -> Result<Option<(Account, Option<String>)>> {

@@ -7,8 +7,9 @@ use shelf_base::{
 
 use super::{at, put, sample, scope};
 use crate::{
-    AccountChange, Actor, Catalog, DocumentChange, Error, Filter, Holder, NewAccount, NewContent, NewToken,
-    NewType, Operation, Put, PutState, Rank, Rotation, Scope, Session, Shelf, TokenKind, scopes,
+    AccountChange, AccountStart, Actor, Catalog, DocumentChange, Error, Filter, Holder, NewAccount,
+    NewContent, NewToken, NewType, Operation, Put, PutState, Rank, Rotation, Scope, Session, Shelf,
+    TokenKind, scopes,
 };
 
 /// An account to be made.
@@ -39,8 +40,9 @@ pub(super) fn accounts_are_unique_and_somebody_administers(catalog: &dyn Catalog
     assert!(matches!(catalog.add_account(&Actor::local(), &same_name), Err(Error::UsernameTaken)));
     assert!(matches!(catalog.add_account(&Actor::local(), &same_email), Err(Error::EmailTaken)));
     assert!(catalog.login("ROOT@example.com").expect("a read").is_some_and(|(found, _)| found.id == root));
-    assert_eq!(catalog.accounts(None, 10, 0).expect("a list").1, 2, "local is not listed");
-    assert_eq!(catalog.accounts(Some("OTH"), 10, 0).expect("a list").0[0].id, other);
+    let start = AccountStart::Offset(0);
+    assert_eq!(catalog.accounts(None, start, 10).expect("a list").1, 2, "local is not listed");
+    assert_eq!(catalog.accounts(Some("OTH"), start, 10).expect("a list").0[0].id, other);
     let demote = AccountChange { is_superuser: Some(false), ..AccountChange::default() };
     let refused = catalog.change_account(&Actor::local(), root, &demote, at(2));
     assert!(matches!(refused, Err(Error::LastSuperuser)), "{refused:?}");
@@ -62,6 +64,63 @@ pub(super) fn accounts_are_unique_and_somebody_administers(catalog: &dyn Catalog
     assert!(has(Operation::Delete), "indexes hear of each document");
     assert!(!format!("{records:?}").contains("hash\""), "no password in the journal");
     add(catalog, "root", Rank::Plain);
+}
+
+pub(super) fn names_are_the_same_whatever_the_case_of_any_letter(catalog: &dyn Catalog) {
+    let turkish = add(catalog, "ÖZIL", Rank::Plain);
+    let greek = add(catalog, "ΟΔΥΣΣΕΑΣ", Rank::Plain);
+    for name in ["özil", "Özil", "ÖZIL"] {
+        let taken = catalog.add_account(&Actor::local(), &person(name, Rank::Plain));
+        assert!(matches!(taken, Err(Error::EmailTaken)), "{name}: {taken:?}");
+        let other_address = NewAccount { email: "new@example.com".into(), ..person(name, Rank::Plain) };
+        let taken = catalog.add_account(&Actor::local(), &other_address);
+        assert!(matches!(taken, Err(Error::UsernameTaken)), "{name}: {taken:?}");
+        for login in [name.to_owned(), format!("{name}@EXAMPLE.com")] {
+            let found = catalog.login(&login).expect("a read").expect("the account").0;
+            assert_eq!(found.id, turkish, "{login}");
+        }
+    }
+    for (text, id) in [("ÖZ", turkish), ("özil", turkish), ("zIl", turkish), ("σσεας", greek), ("ΣΣ", greek)]
+    {
+        let (found, total) = catalog.accounts(Some(text), AccountStart::Offset(0), 10).expect("a list");
+        assert_eq!((found.len(), total, found[0].id), (1, 1, id), "{text}");
+    }
+    let rename = |name: &str| AccountChange { username: Some(name.into()), ..AccountChange::default() };
+    let own = catalog.change_account(&Actor::local(), turkish, &rename("özil"), at(2));
+    assert_eq!(own.expect("a change").expect("the account").username, "özil");
+    let taken = catalog.change_account(&Actor::local(), greek, &rename("ÖZIL"), at(3));
+    assert!(matches!(taken, Err(Error::UsernameTaken)), "{taken:?}");
+}
+
+pub(super) fn pages_of_accounts_go_on_where_they_ended(catalog: &dyn Catalog) {
+    // Some were made at the same moment.
+    let made: Vec<AccountId> = (0..6)
+        .map(|number| {
+            let account =
+                NewAccount { created_at: at(number / 2), ..person(&format!("p{number}"), Rank::Plain) };
+            catalog.add_account(&Actor::local(), &account).expect("an account").id
+        })
+        .collect();
+    for matching in [None, Some("P")] {
+        let page = |start| catalog.accounts(matching, start, 2).expect("a page").0;
+        let mut seen = Vec::new();
+        let mut start = AccountStart::Offset(0);
+        loop {
+            let found = page(start);
+            let Some(last) = found.last() else { break };
+            start = AccountStart::After(last.created_at, last.id);
+            seen.extend(found.iter().map(|account| account.id));
+            // Whoever comes or goes in front of the place moves nobody.
+            let newest = add(catalog, &format!("later{}{}", seen.len(), matching.is_some()), Rank::Plain);
+            assert!(catalog.delete_account(&Actor::local(), newest, at(9)).expect("a deletion"));
+        }
+        let mut expected = made.clone();
+        expected.sort_by_key(|id| {
+            (std::cmp::Reverse(made.iter().position(|known| known == id).unwrap_or(0) / 2), *id)
+        });
+        assert_eq!(seen, expected, "{matching:?}");
+        assert_eq!(page(AccountStart::Offset(4)).len(), 2);
+    }
 }
 
 pub(super) fn sessions_rotate_once(catalog: &dyn Catalog) {
@@ -150,6 +209,13 @@ pub(super) fn collections_end_with_all_that_is_in_them(catalog: &dyn Catalog) {
     let other = Scope::Account(AccountId::fresh());
     let renamed = catalog.rename_collection(&actor, &other, work.id, "x", at(5)).expect("a try");
     assert!(renamed.is_none(), "not somebody else's");
+    let owner = add(catalog, "owner", Rank::Plain);
+    let own = Actor { account: owner, token: None };
+    let second = catalog.create_collection(&own, "second", at(5)).expect("a collection");
+    let rename =
+        |actor: &Actor| catalog.rename_collection(actor, &Scope::Library, second.id, "default", at(5));
+    assert!(matches!(rename(&own), Err(Error::CollectionTaken(_))));
+    assert!(matches!(rename(&actor), Err(Error::OwnersCollectionTaken(_))));
     assert!(!catalog.delete_collection(&actor, &other, work.id, at(5)).expect("a try"));
     let renamed = catalog.rename_collection(&actor, &scope(), work.id, "play", at(5)).expect("a name");
     assert_eq!(renamed.map(|found| found.name), Some("play".to_owned()));

@@ -89,6 +89,13 @@ impl Caller {
         Ok(())
     }
 
+    /// Every key of a collection reads, and some write: whoever may not do both would hand out more than it holds.
+    fn may_hand_out_keys(&self) -> Result<()> {
+        self.must_not_be_a_collection()?;
+        self.must_read()?;
+        self.must_write()
+    }
+
     pub(crate) fn must_administer(&self) -> Result<()> {
         if self.pass.may_administer() {
             return Ok(());

@@ -2,10 +2,10 @@
 
 use shelf_accounts::{Password, Tokens};
 use shelf_base::{
-    CallContext,
+    CallContext, Moment,
     ids::{AccountId, LOCAL_ACCOUNT},
 };
-use shelf_catalog::{Account, AccountChange, Actor, Holder, NewAccount, Rank};
+use shelf_catalog::{Account, AccountChange, AccountStart, Actor, Holder, NewAccount, Rank};
 
 use crate::{Caller, Error, Library, Result, commit::DropAccountDraft};
 
@@ -161,7 +161,7 @@ impl Library {
         offset: u64,
     ) -> Result<(Vec<Account>, u64)> {
         caller.must_administer()?;
-        Ok(self.catalog.accounts(matching, limit, offset)?)
+        Ok(self.catalog.accounts(matching, AccountStart::Offset(offset), limit)?)
     }
 
     /// A page of accounts from an offset or a cursor, how many there are, and the cursor of the next page.
@@ -175,17 +175,27 @@ impl Library {
         caller.must_administer()?;
         let question = format!("users {matching:?}");
         let start = match cursor {
-            Some(cursor) => self.open_cursor::<u64>(caller, &question, cursor)?,
-            None => offset,
+            Some(cursor) => self.account_after(caller, &question, cursor)?,
+            None => AccountStart::Offset(offset),
         };
-        let (found, total) = self.users(caller, matching, limit, start)?;
-        let end = start.saturating_add(found.len() as u64);
-        let next = if end < total && !found.is_empty() {
-            Some(self.seal_cursor(caller, &question, &end)?)
-        } else {
-            None
+        // One more tells whether another page follows.
+        let (mut found, total) = self.catalog.accounts(matching, start, limit.saturating_add(1))?;
+        let goes_on = found.len() > limit;
+        found.truncate(limit);
+        let next = match found.last() {
+            Some(last) if goes_on => {
+                let place = (last.created_at.micros(), last.id);
+                Some(self.seal_cursor(caller, &question, &place)?)
+            }
+            _ => None,
         };
         Ok((found, total, next))
+    }
+
+    /// The place after the account that a cursor names.
+    fn account_after(&self, caller: &Caller, question: &str, cursor: &str) -> Result<AccountStart> {
+        let (at, id) = self.open_cursor::<(i64, AccountId)>(caller, question, cursor)?;
+        Ok(AccountStart::After(Moment::from_micros(at), id))
     }
 
     /// An account by id.

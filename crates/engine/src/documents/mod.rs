@@ -132,7 +132,7 @@ impl Library {
         request.title.as_deref().map_or(Ok(()), check_title)?;
         request.metadata.as_ref().map_or(Ok(()), validate::metadata)?;
         loop {
-            let present = self.document_by_id(caller, id)?;
+            let present = self.reachable_document(caller, id)?;
             match self.change_present(caller, &present, request, call) {
                 // Somebody else changed the content that this change was made from.
                 Err(Error::Catalog(shelf_catalog::Error::ContentChanged { .. })) => call.check()?,
@@ -206,6 +206,11 @@ impl Library {
     /// A document by id, wherever the caller reaches.
     pub fn document_by_id(&self, caller: &Caller, id: &str) -> Result<Document> {
         caller.must_read()?;
+        self.reachable_document(caller, id)
+    }
+
+    /// The same, for who may read or write; only what a change tells of it may reach who only writes.
+    fn reachable_document(&self, caller: &Caller, id: &str) -> Result<Document> {
         let missing = || Error::missing("document", id);
         let parsed: DocumentId = id.parse().map_err(|_| missing())?;
         self.catalog.document(&caller.pass.reach(), parsed)?.ok_or_else(missing)

@@ -5,9 +5,9 @@
 
 use std::collections::HashMap;
 
-use shelf_base::CallContext;
+use shelf_base::{CallContext, ids::DocumentId};
 use shelf_catalog::{Document, Filter};
-use shelf_embed::Tokens;
+use shelf_embed::TokenCount;
 use shelf_index::{Correcting, Hit, Question, Search, Unit, Wanted};
 
 use super::{SearchKind, SearchRequest, address, check};
@@ -171,40 +171,44 @@ impl Library {
 /// What has been taken, and the room that there is.
 struct Budget {
     most: usize,
+    /// In the order in which they were taken.
     taken: Vec<FoundPassage>,
-    context: String,
+    /// The same by document, as the context has them.
+    sections: Vec<Section>,
     tokens: usize,
-    buffer: Tokens,
+}
+
+/// The passages of one document in the context.
+struct Section {
+    document: DocumentId,
+    heading: TokenCount,
+    /// The place of each in the document and its tokens, in the document's order.
+    passages: Vec<(u32, TokenCount)>,
 }
 
 impl Budget {
     fn new(most: usize) -> Self {
-        Self { most, taken: Vec::new(), context: String::new(), tokens: 0, buffer: Tokens::default() }
-    }
-
-    fn count(&mut self, text: &str) -> usize {
-        shelf_embed::tokenize(text, &mut self.buffer);
-        self.buffer.divide_unknown(text);
-        self.buffer.ids.len()
+        Self { most, taken: Vec::new(), sections: Vec::new(), tokens: 0 }
     }
 
     /// Takes a passage when it fits. The first one is cut rather than left out; where not even its heading fits, it
     /// comes without.
     fn take(&mut self, passage: FoundPassage) {
-        if self.try_take(passage.clone()) || !self.taken.is_empty() {
+        let Err(passage) = self.try_take(passage) else { return };
+        if !self.taken.is_empty() {
             return;
         }
         for heading in [Heading::Whole, Heading::Title, Heading::None] {
             let passage = FoundPassage { heading, ..passage.clone() };
             let end = self.fitting(&passage);
-            if end > 0 && self.try_take(cut(&passage, end)) {
+            if end > 0 && self.try_take(cut(&passage, end)).is_ok() {
                 return;
             }
         }
     }
 
     /// How much of a passage fits, by halving: more text never has fewer tokens by more than a word's pieces.
-    fn fitting(&mut self, passage: &FoundPassage) -> usize {
+    fn fitting(&self, passage: &FoundPassage) -> usize {
         let borders: Vec<usize> = passage.content.char_indices().map(|(at, _)| at).collect();
         let (mut low, mut high) = (0, borders.len());
         while low < high {
@@ -219,25 +223,67 @@ impl Budget {
         borders.get(low).copied().unwrap_or(passage.content.len())
     }
 
-    fn fits(&mut self, passage: &FoundPassage) -> bool {
-        let text = format_passages(std::slice::from_ref(passage));
-        self.count(&text) <= self.most
+    fn fits(&self, passage: &FoundPassage) -> bool {
+        TokenCount::of(&format_passages(std::slice::from_ref(passage))).tokens() <= self.most
     }
 
-    fn try_take(&mut self, passage: FoundPassage) -> bool {
-        self.taken.push(passage);
-        let context = format_passages(&self.taken);
-        let tokens = self.count(&context);
+    /// Takes a passage when it fits, and gives it back when it does not. Only the passage itself is read: what has been
+    /// taken was counted before.
+    fn try_take(&mut self, passage: FoundPassage) -> Result<(), FoundPassage> {
+        let (section, place) = self.insert(&passage);
+        let tokens = self.count(passage.heading != Heading::None);
         if tokens > self.most {
-            self.taken.pop();
-            return false;
+            self.remove(section, place);
+            return Err(passage);
         }
-        (self.context, self.tokens) = (context, tokens);
-        true
+        self.tokens = tokens;
+        self.taken.push(passage);
+        Ok(())
+    }
+
+    /// Puts a passage where the context would have it, and says where that is.
+    fn insert(&mut self, passage: &FoundPassage) -> (usize, usize) {
+        let document = &passage.document;
+        let known = self.sections.iter().position(|section| section.document == document.id);
+        let at = known.unwrap_or_else(|| {
+            let heading = TokenCount::of(&heading_of(document));
+            self.sections.push(Section { document: document.id, heading, passages: Vec::new() });
+            self.sections.len() - 1
+        });
+        let own = &mut self.sections[at].passages;
+        let place = own.partition_point(|(ordinal, _)| *ordinal <= passage.ordinal);
+        own.insert(place, (passage.ordinal, TokenCount::of(&block_of(passage))));
+        (at, place)
+    }
+
+    fn remove(&mut self, section: usize, place: usize) {
+        self.sections[section].passages.remove(place);
+        if self.sections[section].passages.is_empty() {
+            self.sections.remove(section);
+        }
+    }
+
+    /// The tokens of the context as [`format_passages`] would write it.
+    fn count(&self, next_has_heading: bool) -> usize {
+        let has_headings = next_has_heading && all_have_headings(&self.taken);
+        let separator = TokenCount::of("\n");
+        let mut whole = TokenCount::default();
+        for (number, section) in self.sections.iter().enumerate() {
+            if number > 0 {
+                whole = whole.followed_by(separator);
+            }
+            if has_headings {
+                whole = whole.followed_by(section.heading);
+            }
+            let passages = section.passages.iter().map(|(_, tokens)| *tokens);
+            whole = passages.fold(whole, TokenCount::followed_by);
+        }
+        whole.tokens()
     }
 
     fn reply(self, total: u64) -> PassageReply {
-        PassageReply { passages: self.taken, total, tokens: self.tokens, context: self.context }
+        let context = format_passages(&self.taken);
+        PassageReply { passages: self.taken, total, tokens: self.tokens, context }
     }
 }
 
@@ -246,32 +292,50 @@ fn cut(passage: &FoundPassage, end: usize) -> FoundPassage {
     FoundPassage { content, is_cut: true, ..passage.clone() }
 }
 
-/// Passages by document, documents by their best passage, passages in the order of the document.
+/// Passages by document, documents by their best passage, passages in the order of the document. All that is put together
+/// here ends with a line end, where tokens end too.
 fn format_passages(passages: &[FoundPassage]) -> String {
-    let mut documents: Vec<&Document> = Vec::new();
+    let mut sections: Vec<(&Document, Vec<&FoundPassage>)> = Vec::new();
     for passage in passages {
-        if !documents.iter().any(|known| known.id == passage.document.id) {
-            documents.push(&passage.document);
+        match sections.iter_mut().find(|(document, _)| document.id == passage.document.id) {
+            Some((_, own)) => own.push(passage),
+            None => sections.push((&passage.document, vec![passage])),
         }
     }
+    let has_headings = all_have_headings(passages);
     let mut context = String::new();
-    for document in documents {
+    for (document, mut own) in sections {
         if !context.is_empty() {
             context.push('\n');
         }
-        if passages.iter().all(|passage| passage.heading != Heading::None) {
-            context.push_str(&format!("## {}\n", document.title));
+        if has_headings {
+            context.push_str(&heading_of(document));
         }
-        let mut own: Vec<&FoundPassage> =
-            passages.iter().filter(|passage| passage.document.id == document.id).collect();
         own.sort_by_key(|passage| passage.ordinal);
-        for passage in own {
-            let ending = if passage.is_cut { " …" } else { "" };
-            if passage.heading == Heading::Whole {
-                context.push_str(&format!("\n[{} score {:.2}]\n", passage.address, passage.score));
-            }
-            context.push_str(&format!("{}{ending}\n", passage.content));
-        }
+        own.into_iter().for_each(|passage| context.push_str(&block_of(passage)));
     }
     context
 }
+
+/// Where one passage had no room for its title, none has a title.
+fn all_have_headings(passages: &[FoundPassage]) -> bool {
+    passages.iter().all(|passage| passage.heading != Heading::None)
+}
+
+/// What stands above the passages of a document.
+fn heading_of(document: &Document) -> String {
+    format!("## {}\n", document.title)
+}
+
+/// A passage under its score and address.
+fn block_of(passage: &FoundPassage) -> String {
+    let ending = if passage.is_cut { " …" } else { "" };
+    let above = match passage.heading {
+        Heading::Whole => format!("\n[{} score {:.2}]\n", passage.address, passage.score),
+        Heading::Title | Heading::None => String::new(),
+    };
+    format!("{above}{}{ending}\n", passage.content)
+}
+
+#[cfg(test)]
+mod tests;

@@ -286,9 +286,7 @@ async fn answer<T: Serialize + Send + 'static>(
     let call = shared.app.new_call();
     match shared.app.blocking(Work::Write, call, move |app| work(&app.library)).await {
         Ok(Ok(value)) => (status, Json(value)).into_response(),
-        Ok(Err(Error::NotFound { what, .. })) => {
-            rest::error(Kind::NotFound, &format!("{what} not found"), &[])
-        }
+        Ok(Err(Error::NotFound { what, .. })) => rest::error(Kind::NotFound, &not_found(what), &[]),
         Ok(Err(error)) => rest::error(error.kind(), &error.to_string(), &error.hints()),
         Err(BlockingError::Busy) => rest::error(Kind::Busy, "the server is busy; nothing was done", &[]),
         Err(BlockingError::Defect) => rest::error(Kind::Internal, "the request ended by a defect", &[]),
@@ -440,6 +438,13 @@ async fn rotate_token(
         Ok(token_view(&token, Some(key.reveal().to_owned()), library))
     })
     .await
+}
+
+/// What is said of something that is not there, as the tools say it.
+pub(super) fn not_found(what: &str) -> String {
+    let mut letters = what.chars();
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    format!("{}{} not found", first.map_or_else(String::new, String::from), letters.as_str())
 }
 
 async fn list_sessions(State(shared): State<Shared>, Extension(admitted): Extension<Admitted>) -> Response {

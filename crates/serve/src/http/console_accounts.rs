@@ -24,7 +24,7 @@ pub(super) fn refusal(kind: Kind, message: &str) -> ErrorReply {
 
 fn failed(error: &Error) -> ErrorReply {
     let message = match error {
-        Error::NotFound { what, .. } => format!("{what} not found"),
+        Error::NotFound { what, .. } => accounts::not_found(what),
         other => other.to_string(),
     };
     ErrorReply { hints: error.hints(), ..refusal(error.kind(), &message) }

@@ -8,6 +8,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use percent_encoding::percent_decode_str;
 use shelf_base::Kind;
 
 use super::{Settings, Shared, rest};
@@ -128,6 +129,12 @@ fn share_with(headers: &mut HeaderMap, origin: HeaderValue, is_preflight: bool) 
     }
 }
 
+/// Whether a path is text once its percent signs are undone. No route is for another one, and every route would refuse it
+/// in its own way.
+fn is_text(path: &str) -> bool {
+    percent_decode_str(path).decode_utf8().is_ok()
+}
+
 /// Refuses requests from hosts and origins that are not allowed, before anything else looks at them.
 pub(super) async fn check(State(shared): State<Shared>, request: Request, next: Next) -> Response {
     match shared.guard.allows(request.headers(), request.uri().host()) {
@@ -136,8 +143,13 @@ pub(super) async fn check(State(shared): State<Shared>, request: Request, next: 
             let is_preflight = origin.is_some()
                 && request.method() == Method::OPTIONS
                 && request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
-            let mut response =
-                if is_preflight { StatusCode::NO_CONTENT.into_response() } else { next.run(request).await };
+            let mut response = if is_preflight {
+                StatusCode::NO_CONTENT.into_response()
+            } else if is_text(request.uri().path()) {
+                next.run(request).await
+            } else {
+                rest::nothing_here().await
+            };
             let headers = response.headers_mut();
             if let Some(origin) = origin {
                 share_with(headers, origin, is_preflight);

@@ -24,6 +24,7 @@ mod routes;
 pub(crate) mod sessions;
 mod sse;
 mod throttle;
+mod unread;
 mod uploads;
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
@@ -240,5 +241,6 @@ fn router(shared: Shared, stop: &CancellationToken) -> Router {
         .fallback(console::elsewhere)
         .method_not_allowed_fallback(rest::wrong_method)
         .layer(middleware::from_fn_with_state(shared.clone(), guard::check))
+        .layer(middleware::from_fn(unread::finish))
         .with_state(shared)
 }

@@ -10,7 +10,7 @@ use shelf_tools::{Family, book_error_names};
 
 use super::{
     openapi_accounts,
-    routes::{ROUTES, Route},
+    routes::{ABOUT, ROUTES, Route},
 };
 
 static DOCUMENT: LazyLock<Value> = LazyLock::new(build);
@@ -31,6 +31,10 @@ pub(super) struct Operation {
     pub body: Option<Value>,
     pub status: u16,
     pub reply: Value,
+    /// The type of a reply that is no JSON, but bytes.
+    pub bytes: Option<&'static str>,
+    /// Whether headers tell about the reply, which is a bare array.
+    pub has_about: bool,
     /// Whether anybody may call it.
     pub is_open: bool,
     /// Whether its errors are those of the books.
@@ -65,7 +69,15 @@ impl Operation {
     fn responses(&self) -> Map<String, Value> {
         let answer = |description: &str, schema: &Value| json!({ "description": description, "content": { "application/json": { "schema": schema } } });
         let mut responses = Map::new();
-        responses.insert(self.status.to_string(), answer("Success", &self.reply));
+        let mut success = answer("Success", &self.reply);
+        if let Some(mime) = self.bytes {
+            let schema = json!({ "type": "string", "format": "binary" });
+            success["content"] = json!({ mime: { "schema": schema } });
+        }
+        if self.has_about {
+            success["headers"] = about_headers();
+        }
+        responses.insert(self.status.to_string(), success);
         let kinds = [Kind::Invalid, Kind::Unauthenticated, Kind::Denied, Kind::NotFound, Kind::Conflict]
             .into_iter()
             .chain([Kind::TooLarge, Kind::RateLimited, Kind::Internal, Kind::Busy]);
@@ -90,6 +102,19 @@ impl Operation {
             _ => json!({ "$ref": BOOK_ERROR }),
         }
     }
+}
+
+/// The headers of a reply that is a bare array.
+fn about_headers() -> Value {
+    let type_of = |name: &str| match name {
+        "total" => "integer",
+        "truncated" => "boolean",
+        _ => "string",
+    };
+    let header = |(name, header, meaning): (&str, &str, &str)| {
+        (header.to_owned(), json!({ "description": meaning, "schema": { "type": type_of(name) } }))
+    };
+    Value::Object(ABOUT.into_iter().map(header).collect())
 }
 
 /// A body in which unknown names are refused.
@@ -200,6 +225,8 @@ fn of_route(route: &Route) -> Option<Operation> {
         body,
         status: route.status.as_u16(),
         reply: Value::Object(tool.output_schema()),
+        bytes: route.gives_image().then_some("image/png"),
+        has_about: tool.answers_with_array(),
         is_open: false,
         is_of_books: tool.family == Family::Books,
     })
@@ -217,6 +244,8 @@ fn of_tools() -> impl Iterator<Item = Operation> {
         body: Some(Value::Object((*tool.input_schema()).clone())),
         status: 200,
         reply: Value::Object(tool.output_schema()),
+        bytes: None,
+        has_about: tool.answers_with_array(),
         is_open: false,
         is_of_books: tool.family == Family::Books,
     })

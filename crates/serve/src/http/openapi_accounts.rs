@@ -29,6 +29,8 @@ fn operation(method: Method, path: &str, summary: &str, description: &str) -> Op
             "required": ["message"],
             "properties": { "message": { "type": "string" } },
         }),
+        bytes: None,
+        has_about: false,
         is_open: false,
         is_of_books: false,
     }

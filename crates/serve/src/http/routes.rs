@@ -55,6 +55,11 @@ impl Route {
         shelf_tools::find(self.tool)
     }
 
+    /// Whether it answers with the image that comes with the tool's reply.
+    pub(super) fn gives_image(&self) -> bool {
+        self.tool == "page_image"
+    }
+
     /// Whether it takes a body.
     pub(super) fn has_body(&self) -> bool {
         matches!(self.method, Method::POST | Method::PUT | Method::PATCH)
@@ -162,7 +167,7 @@ async fn run(
     // A route that stands here is offered, whether or not agents are offered its tool.
     let selection = if tool.toolset() == EXTRAS { selection.with_extras() } else { selection };
     let call = shared.app.new_call();
-    let finish = if tool.name == "page_image" { as_image } else { answered };
+    let finish = if route.gives_image() { as_image } else { answered };
     match shared.app.run(tool, selection, caller, call, arguments, finish).await {
         Ok(response) => (route.status, response).into_response(),
         Err(failure) => rest::refused(tool, &failure),
@@ -194,12 +199,17 @@ fn as_image(answer: Answer) -> Response {
     }
 }
 
-/// The contract's JSON; what is said of a bare array stands in headers.
+/// What is said of a bare array stands in headers: its name in `about`, the header, and what it means.
+pub(super) const ABOUT: [(&str, &str, &str); 3] = [
+    ("total", "x-total-count", "How many entries there are on all pages"),
+    ("truncated", "x-truncated", "Whether the array ends before the list does"),
+    ("nextCursor", "x-next-cursor", "cursor of the next page, if there is one"),
+];
+
+/// The contract's JSON.
 pub(super) fn answered(answer: Answer) -> Response {
     let mut response = rest::json(&answer.value);
-    for (name, header) in
-        [("total", "x-total-count"), ("truncated", "x-truncated"), ("nextCursor", "x-next-cursor")]
-    {
+    for (name, header, _) in ABOUT {
         let text = match answer.about.get(name) {
             Some(Value::String(text)) => text.clone(),
             Some(value) => value.to_string(),

@@ -124,15 +124,15 @@ impl Handler {
     async fn in_library<T: Send + 'static>(
         &self,
         context: &Context,
-        work: impl FnOnce(&App, &Caller, &shelf_base::CallContext) -> Result<T, shelf_engine::Error>
+        work: impl FnOnce(&App, &Admitted, &shelf_base::CallContext) -> Result<T, shelf_engine::Error>
         + Send
         + 'static,
     ) -> Result<T, ErrorData> {
-        let Admitted { caller, selection } = self.admitted(context)?;
-        if !resources::allowed(&caller, &selection) {
+        let admitted = self.admitted(context)?;
+        if !resources::allowed(&admitted.caller, &admitted.selection) {
             return Err(ErrorData::invalid_request("Insufficient permissions: read access required", None));
         }
-        let work = move |app: &Arc<App>, call: &shelf_base::CallContext| work(app, &caller, call);
+        let work = move |app: &Arc<App>, call: &shelf_base::CallContext| work(app, &admitted, call);
         let done = self.app.blocking_call(Work::Read, self.app.new_call(), work).await;
         done.map_err(undone)?.map_err(|error| convert::protocol_error(&error))
     }
@@ -296,8 +296,8 @@ impl ServerHandler for Handler {
         context: Context,
     ) -> Result<ListResourcesResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
-        let page = self.in_library(&context, move |app, caller, call| {
-            resources::list(&app.library, caller, cursor, call)
+        let page = self.in_library(&context, move |app, admitted, call| {
+            resources::list(&app.library, &admitted.caller, cursor, call)
         });
         let (listed, next) = page.await?;
         let listed: Vec<Resource> = listed.into_iter().map(convert::resource).collect();
@@ -311,9 +311,11 @@ impl ServerHandler for Handler {
     async fn list_resource_templates(
         &self,
         _: Option<PaginatedRequestParams>,
-        _: Context,
+        context: Context,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let templates = convert::templates();
+        let Admitted { caller, selection } = self.admitted(&context)?;
+        let mut templates = convert::templates();
+        templates.retain(|template| resources::may_read(&caller, &selection, &template.uri_template));
         #[cfg(feature = "conformance")]
         let templates = [templates, fixture::templates()?].concat();
         Ok(ListResourceTemplatesResult::with_all_items(templates))
@@ -325,20 +327,14 @@ impl ServerHandler for Handler {
         context: Context,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let uri = request.uri.clone();
-        let Admitted { caller, selection } = self.admitted(&context)?;
         #[cfg(feature = "conformance")]
         if let Some(read) = fixture::read(&uri) {
-            return read.map(Into::into);
+            return self.admitted(&context).and(read.map(Into::into));
         }
-        let found = if resources::may_read(&caller, &selection, &uri) {
-            self.in_library(&context, move |app, caller, call| {
-                resources::read(&app.library, caller, &uri, call)
-            })
-            .await?
-        } else {
-            None
-        };
-        match found {
+        let found = self.in_library(&context, move |app, Admitted { caller, selection }, call| {
+            resources::read(&app.library, caller, selection, &uri, call)
+        });
+        match found.await? {
             Some(read) => Ok(ReadResourceResult::new(vec![convert::contents(read, request.uri)]).into()),
             None => {
                 let message = format!("no resource {}: list the resources or use the templates", request.uri);
@@ -419,8 +415,8 @@ impl ServerHandler for Handler {
                 return Ok(CompleteResult::new(CompletionInfo::default()));
             }
         }
-        let found = self.in_library(&context, move |app, caller, _| match template {
-            Some(template) => resources::complete(&app.library, caller, &template, &name, &text),
+        let found = self.in_library(&context, move |app, Admitted { caller, selection }, _| match template {
+            Some(template) => resources::complete(&app.library, caller, selection, &template, &name, &text),
             None => prompts::complete(&app.library, caller, &name, &text),
         });
         let (values, total) = found.await?;

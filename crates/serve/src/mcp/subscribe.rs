@@ -13,7 +13,7 @@ use serde_json::json;
 use shelf_tools::resources::Subject;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{Context, Handler, Who};
+use super::{Admitted, Context, Handler, Who};
 use crate::{
     backlog::Backlog,
     http::sessions::SessionError,
@@ -45,8 +45,9 @@ impl Handler {
         }
         let subject = Subject::of(&uri).ok_or_else(|| not_found(&uri))?;
         let position = self.app.journal_position().await.map_err(refused)?;
-        let is_visible =
-            self.in_library(context, move |app, caller, _| subject.is_visible(&app.library, caller));
+        let is_visible = self.in_library(context, move |app, Admitted { caller, selection }, _| {
+            subject.is_visible(&app.library, caller, selection)
+        });
         if !is_visible.await? {
             return Err(not_found(&uri));
         }
@@ -91,11 +92,11 @@ impl Handler {
         let client = self.app.subscriptions.join(&pass).ok_or_else(|| refused(SubscribeError::TooMany))?;
         let uris = context.accepted().resource_subscriptions.clone().unwrap_or_default();
         let position = self.app.journal_position().await.map_err(refused)?;
-        let visible = self.in_library(request, move |app, caller, _| {
+        let visible = self.in_library(request, move |app, Admitted { caller, selection }, _| {
             let known = uris.into_iter().filter_map(|uri| Subject::of(&uri).map(|subject| (uri, subject)));
             let mut visible = Vec::new();
             for (uri, subject) in known {
-                if subject.is_visible(&app.library, caller)? {
+                if subject.is_visible(&app.library, caller, selection)? {
                     visible.push((uri, subject));
                 }
             }

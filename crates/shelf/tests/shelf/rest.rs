@@ -1,5 +1,11 @@
 //! REST and the protocol over HTTP: bodies and errors as they are described, batches, and numbers that stay exact.
 
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    time::Duration,
+};
+
 use serde_json::{Value, json};
 
 use crate::http::Server;
@@ -204,4 +210,116 @@ fn the_description_says_what_the_server_does() {
     let (_, used) = server.rest("GET", "/api/v1/usage", None, &Value::Null);
     let fields = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!(fields(&usage["properties"]), fields(&used));
+}
+
+/// One reply on a connection that goes on: its status, its head, and nothing of what follows.
+fn reply(stream: &mut BufReader<TcpStream>) -> (u16, String) {
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        assert!(stream.read_line(&mut head).unwrap() > 0, "the connection ended: {head:?}");
+    }
+    let head = head.to_lowercase();
+    let length = head.split("content-length: ").nth(1).and_then(|rest| rest.lines().next());
+    let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
+    stream.read_exact(&mut body).unwrap();
+    (head.split(' ').nth(1).unwrap().parse().unwrap(), head)
+}
+
+#[test]
+fn a_connection_goes_on_after_a_refusal_or_says_that_it_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(&folder.path().join("library"), &[]);
+    let refused = [
+        ("POST /mcp", "", 401),
+        ("POST /api/v1/tools/list", "Authorization: Bearer x\r\n", 401),
+        ("POST /mcp", "Origin: http://evil.example\r\n", 403),
+        ("POST /nothing/here", "", 404),
+        ("POST /api/v1/documents/%ff", "", 404),
+        ("DELETE /healthz", "", 405),
+    ];
+    let begin = |request: &str, headers: &str, length: usize| {
+        let mut stream = TcpStream::connect(&server.address).unwrap();
+        let host = &server.address;
+        let head = format!("{request} HTTP/1.1\r\nHost: {host}\r\n{headers}Content-Length: {length}\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        stream
+    };
+    for (request, headers, status) in refused {
+        // A small body that comes late is read, so that the next request finds its beginning.
+        let mut stream = begin(request, headers, 2);
+        std::thread::sleep(Duration::from_millis(200));
+        stream.write_all(b"{}").unwrap();
+        let mut reader = BufReader::new(stream.try_clone().unwrap());
+        let (got, head) = reply(&mut reader);
+        assert_eq!(got, status, "{request}: {head}");
+        assert!(!head.contains("connection: close"), "{request}: {head}");
+        stream
+            .write_all(format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", server.address).as_bytes())
+            .unwrap();
+        assert_eq!(reply(&mut reader).0, 200, "{request}");
+        // One that is large, that does not come, or that waits to be asked for is not waited for.
+        for (more, length) in [("", 1_000_000), ("", 2), ("Expect: 100-continue\r\n", 2)] {
+            let stream = begin(request, &format!("{headers}{more}"), length);
+            let (got, head) = reply(&mut BufReader::new(stream));
+            assert_eq!(got, status, "{request}: {head}");
+            assert!(head.contains("connection: close"), "{request} {more}{length}: {head}");
+        }
+    }
+}
+
+#[test]
+fn every_error_is_json_also_for_paths_that_are_no_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(&folder);
+    let paths = [
+        "/api/v1/documents/%ff",
+        "/api/v1/tools/%ff",
+        "/auth/pat/%ff",
+        "/auth/pat/%ff/rotate",
+        "/auth/sessions/%ff",
+        "/tools/%ff",
+        "/cdn/books/%ff/a.png",
+        "/archives/%ff",
+        "/raw/%ff",
+        "/uploads/%ff",
+        "/evidence/%ff",
+        "/%c3%28",
+    ];
+    for path in paths {
+        for method in ["GET", "POST", "DELETE"] {
+            let (status, head, body) = server.request(method, path, &[], "");
+            assert_eq!(status, 404, "{method} {path}: {body}");
+            assert!(head.contains("content-type: application/json"), "{method} {path}: {head}");
+            let body: Value = serde_json::from_str(&body).unwrap();
+            assert_eq!(body["error"]["code"], "not_found", "{method} {path}");
+        }
+    }
+    let message = |method: &str, path: &str| {
+        server.rest(method, path, None, &Value::Null).1["error"]["message"].clone()
+    };
+    assert_eq!(message("DELETE", "/auth/sessions/x"), "Session not found");
+    assert_eq!(message("DELETE", "/auth/pat/x"), "PAT not found");
+    let refused = message("GET", "/api/v1/documents?limit=99999999999999999999");
+    assert_eq!(refused, "limit must be an integer of at most 64 bits");
+}
+
+#[test]
+fn the_description_tells_of_images_and_headers() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(&folder);
+    let (_, described) = server.rest("GET", "/api/v1/openapi.json", None, &Value::Null);
+    let success = |path: &str, method: &str| &described["paths"][path][method]["responses"]["200"];
+    let content = &success("/api/v1/documents/{id}/page", "get")["content"];
+    assert_eq!(content, &json!({ "image/png": { "schema": { "type": "string", "format": "binary" } } }));
+    server.tool("", "create_collection_tool", &json!({ "name": "second" }));
+    for (path, method) in [("/api/v1/collections", "get"), ("/api/v1/tools/list_collections_tool", "post")] {
+        let told = success(path, method)["headers"].as_object().unwrap();
+        let (_, head, _) = server.request(&method.to_uppercase(), path, &[], "");
+        for (name, header) in told {
+            assert!(!header["description"].as_str().unwrap().is_empty());
+            assert!(name == "x-next-cursor" || head.contains(&format!("{name}: ")), "{name}: {head}");
+        }
+        assert_eq!(told.len(), 3, "{path}");
+    }
+    assert!(success("/api/v1/browse", "get").get("headers").is_none());
 }

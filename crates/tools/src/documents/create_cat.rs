@@ -19,7 +19,7 @@ pub(crate) const TOOL: Tool = Tool {
     description: "Create a new Collection Access Token: it grants access to this one collection and nothing else. Its key is shown only once.",
     family: Family::Documents,
     audience: Audience::Personal,
-    access: Access::Write,
+    access: Access::ReadWrite,
     hints: Hints { read_only: false, destructive: false, idempotent: false, open_world: false },
     example: r#"{"label": "Work Laptop", "collection_id": "550e8400-e29b-41d4-a716-446655440002", "permission": "read_write", "expires_in_days": 90}"#,
     input: schema::of::<Arguments>,

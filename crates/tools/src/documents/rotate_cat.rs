@@ -18,7 +18,7 @@ pub(crate) const TOOL: Tool = Tool {
     description: "Rotate a CAT: generate a new token and immediately revoke the old one. ID, label, permission and lifetime stay the same; the new key is shown only once.",
     family: Family::Documents,
     audience: Audience::Personal,
-    access: Access::Write,
+    access: Access::ReadWrite,
     hints: Hints { read_only: false, destructive: true, idempotent: false, open_world: false },
     example: r#"{"key_id": "550e8400-e29b-41d4-a716-446655440003"}"#,
     input: schema::of::<Arguments>,

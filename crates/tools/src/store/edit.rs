@@ -19,7 +19,7 @@ pub(crate) const TOOL: Tool = Tool {
                   overwritten. Use add to replace a whole document and update for tags and metadata.",
     family: Family::Store,
     audience: Audience::Personal,
-    access: Access::Write,
+    access: Access::ReadWrite,
     hints: Hints { read_only: false, destructive: true, idempotent: false, open_world: false },
     example: r#"{"name": "notes/monday.txt", "old_text": "printer", "new_text": "plumber"}"#,
     input: schema::of::<Arguments>,

@@ -19,7 +19,7 @@ pub(crate) const TOOL: Tool = Tool {
                   Use get with outputPath for a single document.",
     family: Family::Store,
     audience: Audience::Personal,
-    access: Access::Write,
+    access: Access::ReadWrite,
     hints: Hints { read_only: false, destructive: true, idempotent: true, open_world: false },
     example: r#"{"collection": "default", "output_directory": "/tmp/restore", "dry_run": true}"#,
     input: schema::of::<Arguments>,

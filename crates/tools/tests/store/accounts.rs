@@ -1,7 +1,7 @@
 //! Collection tokens, and user management by administrators.
 
 use serde_json::{Value, json};
-use shelf_engine::{AuthError, Door, PersonalScope};
+use shelf_engine::{AuthError, Caller, Door, PersonalScope};
 use shelf_testkit::{TestLibrary, error_of};
 
 #[test]
@@ -138,4 +138,66 @@ fn an_administrator_reaches_others_by_id_and_only_so() {
     assert_eq!(listed[0]["title"], "Moderated", "by explicit collection id");
     library.ok_as(&admin, "delete_document_tool", id.clone());
     assert_eq!(error_of(library.call_as(&bob, "get_document_tool", id)), "Document not found");
+}
+
+#[test]
+fn a_cursor_of_users_goes_on_where_it_ended() {
+    let library = TestLibrary::new();
+    for name in ["a1", "a2", "a3", "a4", "a5", "a6"] {
+        library.user(name, false);
+    }
+    let id_of = |name: &str| library.library.user_named(&Caller::owner(), name).unwrap().id.to_string();
+    for (matching, expected) in
+        [(None, vec!["a6", "a5", "a4", "a3", "a2", "a1"]), (Some("A"), vec!["a6", "a4", "a3", "a2", "a1"])]
+    {
+        let (mut seen, mut cursor) = (Vec::new(), None);
+        for round in 0.. {
+            let from = (0, cursor.as_deref());
+            let (page, _, next) = library.library.users_page(&Caller::owner(), matching, 2, from).unwrap();
+            seen.extend(page.into_iter().map(|user| user.username));
+            // Neither who comes nor who goes moves anybody to another page, not even whom the page ended with.
+            let newcomer = format!("newcomer{round}");
+            library.user(&newcomer, false);
+            library.ok("delete_user_tool", json!({ "user_id": id_of(&newcomer) }));
+            if round == 0 {
+                library.ok("delete_user_tool", json!({ "user_id": id_of(&seen[1]) }));
+            }
+            cursor = next;
+            if cursor.is_none() {
+                break;
+            }
+            library.user(&format!("stays{round}-{}", matching.is_some()), false);
+        }
+        assert_eq!(seen, expected, "{matching:?}");
+        for name in ["stays0", "stays1"].map(|name| format!("{name}-{}", matching.is_some())) {
+            library.ok("delete_user_tool", json!({ "user_id": id_of(&name) }));
+        }
+    }
+}
+
+#[test]
+fn names_are_found_and_taken_whatever_the_case_of_any_letter() {
+    let library = TestLibrary::new();
+    library.user("ÖZIL", false);
+    for query in ["ÖZIL", "özil", "Özi"] {
+        let found = library.ok("search_users_tool", json!({ "query": query }));
+        assert_eq!(found[0]["username"], "ÖZIL", "{query}");
+    }
+    assert!(library.library.log_in("özil", shelf_testkit::PASSWORD).is_ok());
+    let other =
+        json!({ "email": "new@example.com", "username": "özil", "password": "a password of some length" });
+    assert_eq!(error_of(library.call("create_user", other)), "Username already taken");
+}
+
+#[test]
+fn a_taken_name_of_a_collection_is_that_of_its_owner() {
+    let library = TestLibrary::new();
+    library.user("alice", false);
+    let alice = library.caller("alice");
+    let second = library.ok_as(&alice, "create_collection_tool", json!({ "name": "second" }))["id"].clone();
+    let rename = json!({ "collection_id": second, "name": "default" });
+    let refused = error_of(library.call_as(&alice, "rename_collection_tool", rename.clone()));
+    assert_eq!(refused, "You already have a collection named 'default'");
+    let refused = error_of(library.call("rename_collection_tool", rename));
+    assert_eq!(refused, "The owner of this collection already has one named 'default'");
 }

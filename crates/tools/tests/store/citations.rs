@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use shelf_base::CallContext;
 use shelf_engine::{Caller, FileAccess};
 use shelf_testkit::{TestLibrary, can_run, error_of};
-use shelf_tools::resources;
+use shelf_tools::{policy::Selection, resources};
 
 const NOTES: &str = "# Chapter 1\r\n\r\n## Intro\r\n\r\nWelcome here.\r\n\r\n# Chapter 2\r\nEnd";
 
@@ -280,7 +280,9 @@ fn evidence_is_a_resource_for_those_who_may_resolve() {
     assert_eq!(resolved["content"], "# Chapter 2\r\nEnd");
     let uri = resolved["resource_uri"].as_str().unwrap();
     assert_eq!(uri, "shelf://evidence/text%3A%2F%2Fnotes%23lines%3D7-8");
-    let read = |caller: &Caller, uri: &str| resources::read(&library.library, caller, uri, &call);
+    let read = |caller: &Caller, uri: &str| {
+        resources::read(&library.library, caller, &Selection::default(), uri, &call)
+    };
     let found = read(&owner, uri).unwrap().unwrap();
     assert_eq!((found.content.as_str(), found.is_base64), ("# Chapter 2\r\nEnd", false));
     assert!(read(&owner, "shelf://evidence/text%3A%2F%2Fnobody").unwrap().is_none());

@@ -227,15 +227,16 @@ fn nothing_of_one_person_reaches_another() {
         assert!(!format!("{listed:?}").contains(MARKER), "{identity}: resources");
         for id in &world.secret_ids {
             for uri in [format!("shelf://documents/{id}"), format!("shelf://snapshots/{id}")] {
-                let read = resources::read(&world.library.library, caller, &uri, &call).unwrap();
+                let read = resources::read(&world.library.library, caller, &selection, &uri, &call).unwrap();
                 assert!(read.is_none(), "{identity}: {uri}");
             }
         }
         for (template, argument) in
             [(resources::DOCUMENT_TEMPLATE, "document_id"), (resources::SNAPSHOT_TEMPLATE, "snapshot_id")]
         {
+            let library = &world.library.library;
             let (values, _) =
-                resources::complete(&world.library.library, caller, template, argument, "").unwrap();
+                resources::complete(library, caller, &selection, template, argument, "").unwrap();
             let leaked = values.iter().any(|value| world.secret_ids.contains(value));
             assert!(!leaked, "{identity}: {template}");
         }
@@ -336,4 +337,115 @@ fn a_copy_to_a_file_needs_write_access() {
     assert_eq!(library.ok_as(&reader, "get", json!({ "name": "b" }))["found"], true);
     library.ok_as(&bob, "get", request);
     assert_eq!(std::fs::read(target).unwrap(), b"a heron");
+}
+
+const LESSON: &str = "lessons/part-1/chapter-01/lesson-01.md";
+
+/// Arguments with which each tool that writes does something; `made` has the ids of what a call may be about.
+fn valid_arguments(name: &str, made: &Value) -> Value {
+    let id = |of: &str| made[of].clone();
+    match name {
+        "store_document_tool" => {
+            json!({ "title": "T", "content": "text", "collection_id": id("collection") })
+        }
+        "update_document_tool" => json!({ "document_id": id("document"), "title": "Another" }),
+        "delete_document_tool" => json!({ "document_id": id("document") }),
+        "undelete_document" => json!({ "document_id": id("deleted") }),
+        "create_collection_tool" => json!({ "name": "a new one" }),
+        "rename_collection_tool" => json!({ "collection_id": id("collection"), "name": "renamed" }),
+        "delete_collection_tool" => json!({ "collection_id": id("empty") }),
+        "revoke_cat_tool" => json!({ "key_id": id("key") }),
+        "add" => json!({ "name": "added.txt", "content": "text" }),
+        "update" => json!({ "name": "a.txt", "tags": ["t"] }),
+        "delete_by_name" => json!({ "name": "a.txt" }),
+        "write_content" => json!({ "book_id": "a-book", "path": LESSON, "content": "text" }),
+        "write_summary" => json!({ "book_id": "a-book", "chapter_id": "chapter-01", "content": "text" }),
+        "delete_content" => json!({ "book_id": "a-book", "path": LESSON }),
+        "delete_summary" => json!({ "book_id": "a-book", "chapter_id": "chapter-01" }),
+        "upload_asset" => {
+            json!({ "book_id": "a-book", "asset_type": "slides", "filename": "a.pdf", "binary_data": "JVBERg==" })
+        }
+        other => panic!("which arguments does {other} take?"),
+    }
+}
+
+#[test]
+fn who_only_writes_is_offered_what_writing_is_enough_for() {
+    let library = TestLibrary::new();
+    library.user("alice", false);
+    let alice = library.caller("alice");
+    let make =
+        |tool: &str, arguments: Value, field: &str| library.ok_as(&alice, tool, arguments)[field].clone();
+    let collection = library.collection_of(&alice, "default");
+    let store = |title: &str| {
+        let content = format!("a quokka in secret: {title}");
+        make("store_document_tool", json!({ "title": title, "content": content }), "document_id")
+    };
+    let made = json!({
+        "document": store("Diary"),
+        "deleted": store("Gone"),
+        "empty": make("create_collection_tool", json!({ "name": "empty" }), "id"),
+        "key": library.collection_token(&alice, &collection, "read").0,
+        "collection": collection,
+    });
+    library.ok_as(&alice, "delete_document_tool", json!({ "document_id": made["deleted"] }));
+    library.ok_as(&alice, "add", json!({ "name": "a.txt", "content": "old quokka" }));
+    let token = library.personal("alice", &[Write], None);
+    let writer = library.admit(token.text.reveal(), Door::Protocol).unwrap();
+    let listed = policy::listed(&library.library, &writer, &Selection::everything());
+    for tool in &listed {
+        let arguments = valid_arguments(tool.name, &made);
+        let outcome = library.call_as(&writer, tool.name, arguments);
+        let text =
+            outcome.map_or_else(|failure| format!("refused: {}", failure.text), |done| done.to_string());
+        assert!(!text.contains("refused: "), "{}: {text}", tool.name);
+        assert!(!text.contains("quokka"), "{} shows what it may not read: {text}", tool.name);
+    }
+    assert!(listed.len() >= 16 && listed.iter().all(|tool| !tool.hints.read_only));
+    // Keys of collections read: who may not read hands out none, whether a new one or another text of an old one.
+    let wanted = json!({ "label": "x", "collection_id": made["collection"], "permission": "read" });
+    let key = library.collection_token(&alice, made["collection"].as_str().unwrap(), "read").0;
+    for (tool, arguments) in [("create_cat_tool", wanted), ("rotate_cat_tool", json!({ "key_id": key }))] {
+        let refused = error_of(library.call_as(&writer, tool, arguments.clone()));
+        assert_eq!(refused, "Insufficient permissions: read access required", "{tool}");
+        library.ok_as(&alice, tool, arguments);
+    }
+    assert!(library.library.rotate_collection_token(&writer, &key).is_err(), "nor without the table");
+}
+
+#[test]
+fn resources_are_those_that_the_tools_give() {
+    let library = TestLibrary::new();
+    library.user("alice", false);
+    let alice = library.caller("alice");
+    let collection = library.collection_of(&alice, "default");
+    let added = library.ok_as(&alice, "add", json!({ "content": "an egret", "name": "gone.txt" }));
+    library.ok_as(&alice, "delete_by_name", json!({ "name": "gone.txt" }));
+    let kept = library.ok_as(&alice, "add", json!({ "content": "a heron", "name": "kept.txt" }));
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let snapshot = text(&added["snapshot_id"]);
+    let uri = format!("shelf://snapshots/{snapshot}");
+    let (_, token) = library.collection_token(&alice, &collection, "read");
+    let limited = library.admit(&token, Door::Protocol).unwrap();
+    let (offered, call) = (Selection::default(), shelf_base::CallContext::new());
+    let read = |caller: &Caller, selection: &Selection, uri: &str| {
+        resources::read(&library.library, caller, selection, uri, &call).unwrap().map(|read| read.content)
+    };
+    let complete = |caller: &Caller, selection: &Selection| {
+        let (template, argument) = (resources::SNAPSHOT_TEMPLATE, "snapshot_id");
+        resources::complete(&library.library, caller, selection, template, argument, "").unwrap().0
+    };
+    assert!(read(&alice, &offered, &uri).unwrap().contains("gone.txt"));
+    assert!(complete(&alice, &offered).contains(&snapshot));
+    // list_snapshots is not for collection tokens, so their snapshots are not either.
+    assert_eq!((read(&limited, &offered, &uri), complete(&limited, &offered)), (None, Vec::new()));
+    let without = Selection { excluded: vec!["list_snapshots".into()], ..Selection::default() };
+    assert_eq!((read(&alice, &without, &uri), complete(&alice, &without)), (None, Vec::new()));
+    // They read documents, and which there are.
+    let document = format!("shelf://documents/{}", text(&kept["document_id"]));
+    assert_eq!(read(&limited, &offered, &document).as_deref(), Some("a heron"));
+    let shown = read(&limited, &offered, &format!("shelf://collections/{collection}")).unwrap();
+    assert!(shown.contains("kept.txt") && !shown.contains("snapshot"), "{shown}");
+    let shown = read(&alice, &offered, &format!("shelf://collections/{collection}")).unwrap();
+    assert!(shown.contains("\"snapshot_count\":2"), "{shown}");
 }
