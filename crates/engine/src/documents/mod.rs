@@ -243,14 +243,12 @@ impl Library {
     ) -> Result<(ListReply, Option<String>)> {
         let caller = self.looking_at(caller, collection)?;
         let request = ListRequest {
-            filter: Filter::default(),
-            patterns: Vec::new(),
-            name: None,
             sort: SortBy::Created,
             order: Order::Descending,
             limit,
             offset,
             cursor,
+            ..ListRequest::default()
         };
         let listed = self.list(&caller, &request, call)?;
         let next = match listed.documents.last() {
