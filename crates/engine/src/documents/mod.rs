@@ -6,7 +6,7 @@ mod spelling;
 use kind::Understood;
 pub use kind::{DocumentType, OtherContent};
 use shelf_base::{CallContext, ids::DocumentId};
-use shelf_catalog::{Document, Filter, Metadata, NewType, Order, PutState, Scope, Shelf, SortBy};
+use shelf_catalog::{Document, Metadata, NewType, Order, PutState, Scope, Shelf, SortBy};
 use spelling::Spelling;
 
 use crate::{
