@@ -12,6 +12,11 @@ pub fn is_book_id(id: &str) -> bool {
     (3..=50).contains(&id.len()) && id.split('-').all(is_part)
 }
 
+/// Whether no book may be made with this id: every account has a collection of this name, for what is added without one.
+pub fn is_reserved(id: &str) -> bool {
+    id == "default"
+}
+
 /// Whether this can be the path of a file in a book. Names of assets may contain letters and digits of any script.
 pub fn is_book_path(path: &str) -> bool {
     let mut allows: fn(char) -> bool = is_plain;

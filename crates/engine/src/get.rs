@@ -25,6 +25,7 @@ use shelf_reading::Text;
 use crate::{
     Caller, Error, FileAccess, Library, Result,
     readings::{EXTRACTED_BYTES, Origin},
+    restore::{export_place, nearest_folder, refused_place},
     validate,
 };
 
@@ -371,7 +372,7 @@ impl Library {
         match caller.file_access {
             FileAccess::OperatingSystem => {
                 let path = std::path::absolute(path).map_err(|error| Error::writing(&shown, error))?;
-                let failed = |error| Error::writing(&shown, error);
+                let failed = |error| refused_place("outputPath", &shown, error);
                 let path = real_target(path).map_err(failed)?;
                 let parent = path.parent().ok_or_else(|| Error::invalid("outputPath", "must name a file"))?;
                 if path.is_dir() {
@@ -391,10 +392,15 @@ impl Library {
                 Ok(path.display().to_string())
             }
             FileAccess::Configured => {
-                let (folder, inside) = crate::restore::export_place(&self.options.export_roots, path)?;
+                let (folder, inside) = export_place(&self.options.export_roots, path)?;
+                let failed = |error| refused_place("outputPath", &shown, error);
+                if folder.symlink_metadata(&inside).is_ok_and(|found| found.is_dir()) {
+                    return Err(failed(std::io::ErrorKind::IsADirectory.into()));
+                }
                 let parent = inside.parent().filter(|parent| !parent.as_os_str().is_empty());
                 if let Some(parent) = parent {
-                    folder.create_dir_all(parent).map_err(|error| Error::writing(&shown, error))?;
+                    nearest_folder(&folder, parent).map_err(failed)?;
+                    folder.create_dir_all(parent).map_err(failed)?;
                 }
                 self.write_atomic(&folder, &inside, version, call, &shown)?;
                 Ok(shown)

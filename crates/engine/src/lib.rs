@@ -49,6 +49,7 @@ mod signing;
 mod status;
 mod storage;
 mod texts;
+mod times;
 mod transfer;
 mod tree;
 mod undelete;
@@ -78,7 +79,7 @@ pub use get::{CitedPlace, Content, GetRequest, Got, Window};
 pub use graph::{
     GraphEdge, GraphNode, GraphReply, GraphRequest, GraphStats, NODE_TYPES, Related, Relation, facts_size,
 };
-pub use grep::{GrepFile, GrepLine, GrepReply, GrepRequest, GrepShow};
+pub use grep::{GrepFile, GrepLine, GrepOutput, GrepReply, GrepRequest, GrepShow};
 pub use indexing::{Deepen, DeepenFigures, EndpointSettings, IndexFigures};
 pub use ingest::{AddReply, AddRequest, FailedFile, What};
 pub use library::{Caller, FileAccess, Idle, Library, LinkSettings, Options, Ports};

@@ -5,13 +5,21 @@ use serde_json::Value;
 use shelf_base::CallContext;
 use shelf_catalog::{Document, Filter, Order, Page, SortBy};
 
-use crate::{Caller, Library, Result, pattern::Patterns, validate};
+use crate::{
+    Caller, Library, Result,
+    pattern::Patterns,
+    times::{Bounds, as_asked},
+    validate,
+};
 
 /// A request for a page of documents.
 #[derive(Clone, Debug, Default)]
 pub struct ListRequest {
     /// What fits.
     pub filter: Filter,
+    /// The bounds of times in the filter as the caller wrote them; none when the filter says them itself. A cursor belongs to
+    /// what was written, and keeps what that meant on the first page.
+    pub times: Vec<Option<String>>,
     /// Path patterns of which one must fit.
     pub patterns: Vec<String>,
     /// A name: the path, the end of it, or the title must fit.
@@ -40,7 +48,7 @@ pub struct ListReply {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Position(Value, i64);
+struct Position(Value, i64, Bounds);
 
 impl Library {
     /// One page of the caller's documents.
@@ -48,7 +56,11 @@ impl Library {
         caller.must_read()?;
         call.check()?;
         validate::filter(&request.filter)?;
+        let position = self.position(caller, request)?;
         let mut filter = request.filter.clone();
+        if let Some(Position(_, _, bounds)) = &position {
+            bounds.put_into(&mut filter);
+        }
         if let Some(name) = &filter.collection {
             self.known_collection(caller, name)?;
         }
@@ -58,17 +70,17 @@ impl Library {
         if let Some(name) = &request.name {
             filter.numbers = Some(self.named(caller, &filter, name)?);
         }
-        let after = match &request.cursor {
-            Some(cursor) => {
-                let Position(value, number) = self.open_cursor(caller, &question(request), cursor)?;
-                Some((value, number))
-            }
-            None => None,
-        };
+        let after = position.map(|Position(value, number, _)| (value, number));
         let offset = if after.is_some() { 0 } else { request.offset };
         let page = Page { sort: request.sort, order: request.order, limit: request.limit, offset, after };
         let listed = self.catalog.list(caller.pass.scope(), &filter, &page)?;
         Ok(ListReply { documents: listed.documents, total: listed.total, more: listed.more })
+    }
+
+    /// Where the page before ended.
+    fn position(&self, caller: &Caller, request: &ListRequest) -> Result<Option<Position>> {
+        let open = |cursor: &String| self.open_cursor(caller, &question(request), cursor);
+        request.cursor.as_ref().map(open).transpose()
     }
 
     /// The cursor that goes on after `document` in the list that `request` asks for.
@@ -85,7 +97,9 @@ impl Library {
             SortBy::Modified => Value::from(document.version.modified_at.nanos()),
             SortBy::Indexed => Value::from(document.version.indexed_at.micros()),
         };
-        self.seal_cursor(caller, &question(request), &Position(value, document.number))
+        let first = self.position(caller, request)?.map(|Position(_, _, bounds)| bounds);
+        let bounds = first.unwrap_or_else(|| Bounds::of(&request.filter));
+        self.seal_cursor(caller, &question(request), &Position(value, document.number, bounds))
     }
 
     /// All that the name may mean, not only the likeliest.
@@ -113,8 +127,9 @@ impl Library {
 
 /// Everything that decides the order and the set, so that a cursor fits only the question it came from.
 fn question(request: &ListRequest) -> String {
-    let ListRequest { filter, patterns, name, sort, order, limit: _, offset: _, cursor: _ } = request;
-    format!("list {filter:?} {patterns:?} {name:?} {sort:?} {order:?}")
+    let ListRequest { filter, times, patterns, name, sort, order, limit: _, offset: _, cursor: _ } = request;
+    let filter = as_asked(filter, times);
+    format!("list {filter} {patterns:?} {name:?} {sort:?} {order:?}")
 }
 
 /// A name means itself, whatever signs it holds.

@@ -5,10 +5,12 @@
 
 use std::{
     collections::HashSet,
+    io::{self, ErrorKind},
     path::{Component, Path, PathBuf},
 };
 
 use cap_std::{ambient_authority, fs::Dir};
+use rustix::fs::{Access, AtFlags, CWD, accessat};
 use shelf_base::CallContext;
 use shelf_catalog::Version;
 
@@ -150,7 +152,7 @@ impl Library {
     fn output_folder(&self, caller: &Caller, request: &RestoreRequest) -> Result<Option<Dir>> {
         let path = &request.output_directory;
         let shown = path.display().to_string();
-        let failed = |error| Error::writing(&shown, error);
+        let failed = |error| refused_place("output_directory", &shown, error);
         if path.as_os_str().is_empty() {
             return Err(Error::invalid("output_directory", "must be the path of a folder"));
         }
@@ -164,7 +166,7 @@ impl Library {
                         ));
                     }
                     if request.dry_run {
-                        return Ok(None);
+                        return could_be_made(path).map(|()| None).map_err(failed);
                     }
                     std::fs::create_dir_all(path).map_err(failed)?;
                 }
@@ -172,14 +174,14 @@ impl Library {
             }
             FileAccess::Configured => {
                 let (root, inside) = export_place(&self.options.export_roots, path)?;
-                if !request.dry_run && request.create_dirs {
+                let nearest = nearest_folder(&root, &inside).map_err(failed)?;
+                if nearest != inside && request.create_dirs {
+                    if request.dry_run {
+                        return must_be_writable(&root, nearest).map(|()| None).map_err(failed);
+                    }
                     root.create_dir_all(&inside).map_err(failed)?;
                 }
-                match root.open_dir(&inside) {
-                    Ok(folder) => Ok(Some(folder)),
-                    Err(error) if is_absent(&error) && request.dry_run && request.create_dirs => Ok(None),
-                    Err(error) => Err(failed(error)),
-                }
+                root.open_dir(&inside).map(Some).map_err(failed)
             }
         }
     }
@@ -211,7 +213,7 @@ impl Library {
                 Err(error) if !is_absent(&error) => return Ok(Fate::Failed(explain(&error))),
                 _ => {}
             }
-            if let Some(reason) = missing_parent(folder, path, request) {
+            if let Err(reason) = check_parent(folder, path, request) {
                 return Ok(Fate::Failed(reason));
             }
         }
@@ -283,28 +285,85 @@ impl RestoreReply {
     }
 }
 
-fn is_absent(error: &std::io::Error) -> bool {
-    matches!(error.kind(), std::io::ErrorKind::NotFound)
+fn is_absent(error: &io::Error) -> bool {
+    error.kind() == ErrorKind::NotFound
 }
 
 fn explain(error: &std::io::Error) -> String {
     match error.kind() {
-        std::io::ErrorKind::PermissionDenied => {
+        ErrorKind::PermissionDenied => {
             "refused: the path leads outside the output folder or may not be written".into()
         }
         _ => error.to_string().split(" (os error").next().unwrap_or_default().to_lowercase(),
     }
 }
 
-/// Says so when a parent folder is missing and may not be made, or is no folder.
-fn missing_parent(folder: &Dir, path: &Path, request: &RestoreRequest) -> Option<String> {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty())?;
-    match folder.metadata(parent) {
-        Ok(found) if found.is_dir() => None,
-        Ok(_) => Some("its folder is a file".into()),
-        Err(error) if is_absent(&error) && request.create_dirs => None,
-        Err(error) if is_absent(&error) => Some("its folder does not exist, and create_dirs is false".into()),
-        Err(error) => Some(explain(&error)),
+/// Refuses a file whose folder is missing and may not be made, or cannot be one. On a dry run the folder, or the one that it
+/// would be made in, is asked what the restore itself finds out by writing.
+fn check_parent(folder: &Dir, path: &Path, request: &RestoreRequest) -> Result<(), String> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let nearest = match nearest_folder(folder, parent) {
+        Ok(nearest) => nearest,
+        Err(error) if error.kind() == ErrorKind::NotADirectory => return Err("its folder is a file".into()),
+        Err(error) => return Err(explain(&error)),
+    };
+    if nearest != parent && !request.create_dirs {
+        return Err("its folder does not exist, and create_dirs is false".into());
+    }
+    if request.dry_run {
+        return must_be_writable(folder, nearest).map_err(|error| explain(&error));
+    }
+    Ok(())
+}
+
+/// The nearest folder on the way to `path` that is there. An error when something else stands in the way.
+pub(crate) fn nearest_folder<'p>(folder: &Dir, path: &'p Path) -> io::Result<&'p Path> {
+    for place in path.ancestors().filter(|place| !place.as_os_str().is_empty()) {
+        match folder.symlink_metadata(place) {
+            Err(error) if is_absent(&error) => {}
+            Err(error) => return Err(error),
+            Ok(found) if found.is_symlink() => {
+                return must_be_folder(folder.metadata(place)?.is_dir(), place);
+            }
+            Ok(found) => return must_be_folder(found.is_dir(), place),
+        }
+    }
+    Ok(Path::new("."))
+}
+
+fn must_be_folder(is_folder: bool, place: &Path) -> io::Result<&Path> {
+    if is_folder { Ok(place) } else { Err(ErrorKind::NotADirectory.into()) }
+}
+
+/// Whether files can be made in a folder.
+fn must_be_writable(folder: &Dir, place: &Path) -> io::Result<()> {
+    Ok(accessat(folder, place, Access::WRITE_OK | Access::EXEC_OK, AtFlags::empty())?)
+}
+
+/// Whether a folder that is not there could be made.
+fn could_be_made(path: &Path) -> io::Result<()> {
+    let path = std::path::absolute(path)?;
+    for place in path.ancestors() {
+        match std::fs::symlink_metadata(place) {
+            Err(error) if is_absent(&error) => {}
+            Err(error) => return Err(error),
+            Ok(_) => {
+                must_be_folder(std::fs::metadata(place)?.is_dir(), place)?;
+                return Ok(accessat(CWD, place, Access::WRITE_OK | Access::EXEC_OK, AtFlags::empty())?);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Why nothing can be written to a place that an argument names.
+pub(crate) fn refused_place(argument: &'static str, shown: &str, error: io::Error) -> Error {
+    match error.kind() {
+        ErrorKind::NotADirectory | ErrorKind::AlreadyExists => {
+            Error::invalid(argument, format!("leads through something that is not a folder: {shown}"))
+        }
+        ErrorKind::IsADirectory => Error::invalid(argument, format!("names a folder: {shown}")),
+        _ => Error::writing(shown, error),
     }
 }
 

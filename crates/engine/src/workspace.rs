@@ -123,7 +123,7 @@ impl Library {
 }
 
 fn must_read(caller: &Caller, path: &str) -> Answer<()> {
-    caller.must_read().map_err(|_| WorkspaceError::PathNotAllowed(path.to_owned()))
+    caller.must_read().map_err(|_| WorkspaceError::PathNotAllowed { path: path.to_owned(), also: Vec::new() })
 }
 
 fn must_write(caller: &Caller, file: &str) -> Answer<()> {

@@ -33,10 +33,16 @@ pub type Result<T, E = WorkspaceError> = std::result::Result<T, E>;
 pub enum WorkspaceError {
     /// The path may not be read; whether it exists is not told.
     #[error(
-        "Path is not allowed: {0}; readable are relative paths below paths/, docs/, .claude/memory/, templates/ and \
-         examples/, but no secrets, keys, .env or .git"
+        "Path is not allowed: {path}; readable are relative paths below paths/, docs/, .claude/memory/, templates/ and \
+         examples/{}, but no secrets, keys, .env or .git",
+        also_text(also)
     )]
-    PathNotAllowed(String),
+    PathNotAllowed {
+        /// The path.
+        path: String,
+        /// What may be read beyond the contract's folders.
+        also: Vec<String>,
+    },
     /// Nothing is there.
     #[error("File not found: {path}{}", near_text(near))]
     NotFound {
@@ -53,9 +59,11 @@ pub enum WorkspaceError {
         /// Why not, and what to do.
         why: &'static str,
     },
-    /// The entry is larger than the bound.
-    #[error("The entry has {bytes} bytes as compact JSON; at most {limit} are allowed")]
+    /// What is to be appended is larger than the bound.
+    #[error("{what} has {bytes} bytes; at most {limit} are allowed")]
     EntryTooLarge {
+        /// What it is.
+        what: &'static str,
         /// Its size.
         bytes: usize,
         /// The bound.
@@ -97,7 +105,7 @@ pub enum WorkspaceError {
 impl ErrorInfo for WorkspaceError {
     fn kind(&self) -> Kind {
         match self {
-            Self::PathNotAllowed(_) | Self::WriteNotAllowed { .. } => Kind::Denied,
+            Self::PathNotAllowed { .. } | Self::WriteNotAllowed { .. } => Kind::Denied,
             Self::NotFound { .. } => Kind::NotFound,
             Self::EntryTooLarge { .. } => Kind::TooLarge,
             Self::Invalid(_) => Kind::Invalid,
@@ -116,6 +124,10 @@ impl ErrorInfo for WorkspaceError {
 fn plain(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_owned()
+}
+
+fn also_text(also: &[String]) -> String {
+    if also.is_empty() { String::new() } else { format!(", and {}", also.join(", ")) }
 }
 
 fn near_text(near: &[String]) -> String {

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use pulldown_cmark::{Event, HeadingLevel, Parser, Tag};
 use rustix::fs::{FlockOperation, OFlags};
 use shelf_base::Moment;
 
@@ -52,7 +53,8 @@ impl Workspace {
         if before.is_empty() {
             self.sync_memory_folders()?;
         }
-        let sections = before.split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"## ")).count();
+        let page = String::from_utf8_lossy(&before);
+        let sections = headings(&page).filter(|(level, _)| *level == HeadingLevel::H2).count();
         Ok(sections as u64 + 1)
     }
 }
@@ -72,9 +74,16 @@ impl Practice {
         if text.is_empty() {
             return invalid("practice must not be empty".into());
         }
-        if text.lines().any(|line| line.starts_with("# ") || line.starts_with("## ")) {
+        if headings(text).any(|(level, _)| level <= HeadingLevel::H2) {
             return invalid(
                 "practice must not hold headings of level 1 or 2, which would begin another section; use ###"
+                    .into(),
+            );
+        }
+        if !is_closed(text) {
+            return invalid(
+                "practice must close what it opens (a block of code between ``` or ~~~, a comment, a tag): the sections \
+                 after it would be taken for a part of it"
                     .into(),
             );
         }
@@ -88,8 +97,69 @@ impl Practice {
         let category = category.map_or(String::new(), |category| format!(" · {category}"));
         let section = format!("## {title}\n\n*{at}{category}*\n\n{text}\n");
         if section.len() > SECTION_BYTES {
-            return Err(WorkspaceError::EntryTooLarge { bytes: section.len(), limit: SECTION_BYTES });
+            let what = "The section with its title";
+            return Err(WorkspaceError::EntryTooLarge { what, bytes: section.len(), limit: SECTION_BYTES });
         }
         Ok(section)
+    }
+}
+
+/// The headings of a text that stand in nothing else, and where each begins: what looks like one within a block of code is
+/// none.
+fn headings(text: &str) -> impl Iterator<Item = (HeadingLevel, usize)> {
+    let mut depth = 0;
+    Parser::new(text).into_offset_iter().filter_map(move |(event, place)| {
+        let around = depth;
+        match &event {
+            Event::Start(_) => depth += 1,
+            Event::End(_) => depth -= 1,
+            _ => {}
+        }
+        match event {
+            Event::Start(Tag::Heading { level, .. }) if around == 0 => Some((level, place.start)),
+            _ => None,
+        }
+    })
+}
+
+/// Whether a section that comes after a text begins there as it should.
+fn is_closed(text: &str) -> bool {
+    let whole = format!("{text}\n\n## Next\n");
+    headings(&whole).any(|(_, start)| start == text.len() + 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_practice_is_one_section() {
+        let refused = |text: &str| {
+            let practice = Practice { title: "a".into(), text: text.into(), category: None };
+            matches!(practice.section(Moment::default()), Err(WorkspaceError::Invalid(_)))
+        };
+        for wrong in
+            ["# One", "## Two", "Two\n---", "One\n===", "```\nx", "~~~ sh\n# x", "<!-- x", "<pre>\nx"]
+        {
+            assert!(refused(wrong), "{wrong}");
+        }
+        for fine in [
+            "### Three",
+            "```sh\n# code\n## code\n```",
+            "a\n\n    # code",
+            "> ## Two",
+            "#tag",
+            "a `# b`\n\n---",
+            "- x",
+        ] {
+            assert!(!refused(fine), "{fine}");
+        }
+    }
+
+    #[test]
+    fn what_is_too_long_is_a_section() {
+        let practice = Practice { title: "a".into(), text: "x".repeat(SECTION_BYTES), category: None };
+        let message = practice.section(Moment::default()).unwrap_err().to_string();
+        assert!(message.starts_with("The section with its title has 10"), "{message}");
     }
 }

@@ -13,7 +13,7 @@ use shelf_base::nearest;
 use crate::{Workspace, WorkspaceError, rules::is_denied};
 
 /// Bytes of content in one reply.
-const CONTENT_BYTES: u64 = 1_000_000;
+const CONTENT_BYTES: u64 = 1 << 20;
 
 /// Which lines are wanted.
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,7 +44,8 @@ pub struct RepoFile {
 impl Workspace {
     /// Reads a file.
     pub fn read(&self, path: &str, window: RepoWindow) -> Result<RepoFile, WorkspaceError> {
-        let refused = || WorkspaceError::PathNotAllowed(path.to_owned());
+        let refused =
+            || WorkspaceError::PathNotAllowed { path: path.to_owned(), also: self.rules.also.clone() };
         let plain = plain(path).ok_or_else(refused)?;
         if !self.rules.allow(&plain) {
             return Err(refused());
@@ -129,22 +130,25 @@ impl Workspace {
             .map(|name| format!("{folder}/{name}"))
             .collect();
         if near.is_empty() {
-            near.extend(self.other_case(path, &names));
+            near.extend(nearest_path(path, &names));
         }
         near.retain(|near| self.rules.allow(near) && near != path);
         WorkspaceError::NotFound { path: path.to_owned(), near }
     }
+}
 
-    /// The same path with other capitals, if that is there.
-    fn other_case(&self, path: &str, names: &dyn Fn(&str) -> Vec<String>) -> Option<String> {
-        let mut real = String::new();
-        for part in path.split('/') {
-            let beside = names(if real.is_empty() { "." } else { &real });
-            let found = beside.iter().find(|name| name.to_lowercase() == part.to_lowercase())?;
-            real = if real.is_empty() { found.clone() } else { format!("{real}/{found}") };
-        }
-        Some(real)
+/// The path that is there and is nearest part by part: with other capitals, or with a name in it spelt right.
+fn nearest_path(path: &str, names: &dyn Fn(&str) -> Vec<String>) -> Option<String> {
+    let mut real = String::new();
+    for part in path.split('/') {
+        let beside = names(if real.is_empty() { "." } else { &real });
+        let same = |name: &&String| **name == part;
+        let other_case = |name: &&String| name.to_lowercase() == part.to_lowercase();
+        let found = beside.iter().find(same).or_else(|| beside.iter().find(other_case)).cloned();
+        let found = found.or_else(|| nearest(part, beside.iter().map(String::as_str), 1).pop())?;
+        real = if real.is_empty() { found } else { format!("{real}/{found}") };
     }
+    Some(real)
 }
 
 fn is_absence(error: &std::io::Error) -> bool {

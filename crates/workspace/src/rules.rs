@@ -12,6 +12,8 @@ const SAMPLES: [&str; 3] = [".env.example", ".env.sample", ".env.template"];
 /// The rules of one workspace.
 pub(super) struct Rules {
     allowed: GlobSet,
+    /// The globs beyond the contract's.
+    pub(super) also: Vec<String>,
     /// The folders before the first sign that stands for something else, one for each glob.
     roots: Vec<String>,
 }
@@ -31,7 +33,7 @@ impl Rules {
             roots.push(plain.collect::<Vec<_>>().join("/"));
         }
         let allowed = builder.build().map_err(|error| invalid(&error))?;
-        Ok(Self { allowed, roots })
+        Ok(Self { allowed, also: also.to_vec(), roots })
     }
 
     /// Whether a relative path without `.` and `..` may be read.

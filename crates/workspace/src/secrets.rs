@@ -6,7 +6,7 @@ use regex::RegexSet;
 use serde_json::{Map, Value};
 
 /// Forms of keys and tokens. Each is long and particular: ordinary words never fit.
-const FORMS: [&str; 30] = [
+const FORMS: [&str; 47] = [
     // Amazon
     r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
     r#"(?i)\baws_?secret_?access_?key["']?\s*[=:]\s*["']?[A-Za-z0-9/+]{40}(?:[^A-Za-z0-9/+]|$)"#,
@@ -47,6 +47,26 @@ const FORMS: [&str; 30] = [
     r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----",
     r"\bPuTTY-User-Key-File-[23]: ",
     r"\bAGE-SECRET-KEY-1[0-9A-Z]{58}\b",
+    // Others: models
+    r"\bgsk_[A-Za-z0-9]{52}\b",
+    r"\bxai-[A-Za-z0-9]{80}\b",
+    r"\bpplx-[A-Za-z0-9]{40,}\b",
+    r"\br8_[A-Za-z0-9]{37}\b",
+    // Databricks, Shopify, Vault, Linear, Supabase, Atlassian, Figma, Notion, New Relic, Square, Terraform, Discord
+    r"\bdapi[0-9a-f]{32}(?:-[0-9])?\b",
+    r"\bshp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}\b",
+    r"\bhv[sbr]\.[A-Za-z0-9_-]{24,}",
+    r"\blin_(?:api|oauth)_[A-Za-z0-9]{40,}\b",
+    r"\bsbp_[0-9a-f]{40}\b",
+    r"\bATATT3[A-Za-z0-9_=-]{60,}",
+    r"\bfig[dour]_[A-Za-z0-9_-]{40,}",
+    r"\bntn_[A-Za-z0-9]{40,}\b",
+    r"\bNRAK-[A-Z0-9]{27}\b",
+    r"\bsq0(?:atp-[A-Za-z0-9_-]{22}|csp-[A-Za-z0-9_-]{43})",
+    r"\b[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,}",
+    r"\b[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38}",
+    // A password in a URL, unless a sign tells that one has to be put there
+    r#"(?i)\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@?#"']*:[^\s/@?#"'$<{*%\[][^\s/@?#"'<>{}]*@[^\s/@"']"#,
 ];
 
 /// The form with its borders drawn by letters and digits of ASCII: `key_AKIA…` and a key between Chinese characters are

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use shelf_base::{
     Moment,
-    book_names::{is_book_id, is_book_path},
+    book_names::{is_book_id, is_book_path, is_reserved},
     ids::CollectionId,
 };
 
@@ -70,7 +70,7 @@ impl<B: Backend> Books for B {
 pub(super) fn make(turn: &Turn<'_>, actor: &Actor, name: &str, now: Moment) -> Result<Collection> {
     match read::collection(turn.connection, &Scope::Account(actor.account), name)? {
         Some(found) if found.kind == CollectionKind::Book => Ok(found),
-        Some(_) => Err(Error::NotABook(name.to_owned())),
+        Some(_) => Err(not_a_book(name)),
         None => {
             must_be_free(turn, name)?;
             put::make(turn, actor, name, CollectionKind::Book, now)
@@ -78,11 +78,19 @@ pub(super) fn make(turn: &Turn<'_>, actor: &Actor, name: &str, now: Moment) -> R
     }
 }
 
+/// Why a collection that is there cannot be written to as a book.
+pub(super) fn not_a_book(name: &str) -> Error {
+    if is_reserved(name) { Error::BookTaken } else { Error::NotABook(name.to_owned()) }
+}
+
 /// Refuses the name of a book that is not of the right form or belongs to somebody: addresses carry it, so it is unique
 /// in the library.
 pub(super) fn must_be_free(turn: &Turn<'_>, name: &str) -> Result<()> {
     if !is_book_id(name) {
         return Err(Error::BookName);
+    }
+    if is_reserved(name) {
+        return Err(Error::BookTaken);
     }
     let mut find = turn.connection.prepare_cached(
         "SELECT 1 FROM collections WHERE name = ?1 AND kind = 'book' AND deleted_at IS NULL",

@@ -100,7 +100,7 @@ pub(super) fn shelf(turn: &Turn<'_>, put: &Put) -> Result<Place> {
         },
         Shelf::Book(name) => match named_place(turn, owner, name)? {
             Some(found) if found.is_book => return Ok(found),
-            Some(_) => return Err(Error::NotABook(name.clone())),
+            Some(_) => return Err(books::not_a_book(name)),
             None => books::make(turn, &put.actor, name, put.now)?,
         },
     };

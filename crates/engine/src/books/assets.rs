@@ -172,7 +172,7 @@ impl Library {
             let draft = BookDraft { actor, book, path, content, metadata, expected, upload };
             let is_known = self.has_book(actor, book)?;
             let written = self.commit(draft, call)?;
-            self.book_changed(actor, book, None, !is_known);
+            self.book_changed(actor, book, (false, !is_known));
             let (kind, name) = asset_name(path).unwrap_or_default();
             Ok(Asset {
                 book: book.to_owned(),
@@ -220,13 +220,11 @@ impl Library {
                 .and_then(|()| self.book_document(caller, book, path))
                 .map_err(|error| BookError::Engine { path: full.clone(), error })
         };
-        let found = match &given {
-            Ok(path) => find(path)?,
-            Err(_) => None,
-        };
-        let found = match found {
-            None if is_book_path(&stored) => find(&stored)?,
-            found => found,
+        // Lists show the stored name, so it comes first: whoever has it gets what was listed.
+        let found = if is_book_path(&stored) { find(&stored)? } else { None };
+        let found = match (found, &given) {
+            (None, Ok(path)) => find(path)?,
+            (found, _) => found,
         };
         let found = match found {
             None if is_inside(filename) => self.imported_asset(caller, (book, kind, filename), call)?,

@@ -12,6 +12,13 @@ pub enum BookError {
         /// Its full path.
         path: String,
     },
+    /// The address opens nothing.
+    Shut {
+        /// The path that is meant.
+        path: String,
+        /// Why.
+        message: String,
+    },
     /// The file is not the one that the write expected.
     Conflict {
         /// Its full path.
@@ -62,7 +69,7 @@ impl BookError {
     /// The contract's name of the error.
     pub fn name(&self) -> &'static str {
         match self {
-            Self::NotFound { .. } => "ContentNotFoundError",
+            Self::NotFound { .. } | Self::Shut { .. } => "ContentNotFoundError",
             Self::Conflict { .. } | Self::Closed { .. } => "ConflictError",
             Self::InvalidPath { .. } => "InvalidPathError",
             Self::Refused { .. } | Self::Validation { .. } => "ValidationError",
@@ -74,6 +81,7 @@ impl BookError {
     pub fn path(&self) -> &str {
         match self {
             Self::NotFound { path }
+            | Self::Shut { path, .. }
             | Self::Conflict { path, .. }
             | Self::Closed { path, .. }
             | Self::Refused { path, .. }
@@ -87,7 +95,8 @@ impl BookError {
     pub fn message(&self) -> String {
         match self {
             Self::NotFound { path } => format!("Content not found: {path}"),
-            Self::Conflict { message, .. }
+            Self::Shut { message, .. }
+            | Self::Conflict { message, .. }
             | Self::Closed { message, .. }
             | Self::Refused { message, .. }
             | Self::InvalidPath { message, .. }
@@ -99,7 +108,7 @@ impl BookError {
     /// What sort of failure it is.
     pub fn kind(&self) -> Kind {
         match self {
-            Self::NotFound { .. } => Kind::NotFound,
+            Self::NotFound { .. } | Self::Shut { .. } => Kind::NotFound,
             Self::Conflict { .. } | Self::Closed { .. } => Kind::Conflict,
             Self::Refused { .. } => Kind::Denied,
             Self::InvalidPath { .. } | Self::Validation { .. } => Kind::Invalid,

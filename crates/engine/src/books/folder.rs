@@ -100,9 +100,7 @@ impl Library {
             Ok(())
         };
         run(&mut tally).map_err(|error| failed(book, "", error))?;
-        let title = self.title_in_file(caller, book, call);
-        let title = title.map_err(|error| failed(book, registry::BOOK_FILE, error))?;
-        self.book_changed(caller.pass.actor(), book, title, true);
+        self.book_changed(caller.pass.actor(), book, (true, true));
         Ok(tally)
     }
 

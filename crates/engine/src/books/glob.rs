@@ -1,6 +1,7 @@
 //! Globs over paths of books: `**`, `*`, `?`, `{a,b}`, `[a-z]` and `[!a]`, character by character whatever the script.
 //!
-//! A glob becomes a regular expression over a whole path. Nothing but `**` ever crosses `/`, classes included.
+//! A glob becomes a regular expression over a whole path: braces are written out first, so that what stands before and after
+//! them counts in every alternative. Nothing but `**` ever crosses `/`, classes included.
 
 use std::{fmt::Write as _, iter::Peekable, str::Chars};
 
@@ -8,6 +9,8 @@ use regex::bytes::{Regex, RegexBuilder};
 
 /// Braces within braces.
 const DEPTH: usize = 16;
+/// Globs that one with braces may stand for.
+const ALTERNATIVES: usize = 4_096;
 /// What `*` stands for: bytes will do, since the path is valid UTF-8 and `/` is one byte.
 const WITHIN_PART: &str = "(?-u:[^/]*)";
 
@@ -18,7 +21,10 @@ pub(super) struct Glob(Regex);
 impl Glob {
     /// Compiles a glob, within a bound of bytes. The error says what is wrong with it.
     pub(super) fn new(glob: &str, bytes: usize) -> Result<Self, String> {
-        let pattern = Translation::of(glob)?;
+        let alternatives = Expansion::of(glob)?;
+        let patterns: Vec<String> =
+            alternatives.iter().map(|glob| Translation::of(glob)).collect::<Result<_, _>>()?;
+        let pattern = format!(r"\A(?:{})\z", patterns.join("|"));
         let built = RegexBuilder::new(&pattern).size_limit(bytes).dfa_size_limit(bytes).build();
         built.map(Self).map_err(|_| "it is too large".into())
     }
@@ -29,28 +35,94 @@ impl Glob {
     }
 }
 
-/// A glob that is being translated.
+/// A glob whose braces are being written out.
+struct Expansion<'a>(Peekable<Chars<'a>>);
+
+impl Expansion<'_> {
+    /// The globs without braces that a glob stands for.
+    fn of(glob: &str) -> Result<Vec<String>, String> {
+        Expansion(glob.chars().peekable()).sequence(0)
+    }
+
+    /// What stands up to the end, or up to the `,` or `}` that ends an alternative of the brace it is in.
+    fn sequence(&mut self, depth: usize) -> Result<Vec<String>, String> {
+        let mut globs = vec![String::new()];
+        while let Some(letter) = self.0.next_if(|letter| depth == 0 || !matches!(letter, ',' | '}')) {
+            match letter {
+                '{' if depth == DEPTH => return Err(format!("more than {DEPTH} braces are nested")),
+                '{' => globs = product(&globs, &self.brace(depth + 1)?)?,
+                '}' => return Err("a '}' closes no '{'; write [}] for the character itself".into()),
+                '[' => push(&mut globs, &self.class()),
+                '\\' => push(&mut globs, &['\\'].into_iter().chain(self.0.next()).collect::<String>()),
+                other => globs.iter_mut().for_each(|glob| glob.push(other)),
+            }
+        }
+        Ok(globs)
+    }
+
+    /// The alternatives of a brace, of which the opening sign has been read.
+    fn brace(&mut self, depth: usize) -> Result<Vec<String>, String> {
+        let mut all = Vec::new();
+        loop {
+            all.extend(self.sequence(depth)?);
+            if all.len() > ALTERNATIVES {
+                return Err(too_many());
+            }
+            match self.0.next() {
+                Some(',') => {}
+                Some(_) => return Ok(all),
+                None => return Err("a '{' is not closed; write [{] for the character itself".into()),
+            }
+        }
+    }
+
+    /// A class as it stands, of which the opening bracket has been read: signs in it mean themselves.
+    fn class(&mut self) -> String {
+        let mut text = String::from("[");
+        text.extend(self.0.next_if(|letter| matches!(letter, '!' | '^')));
+        text.extend(self.0.next_if_eq(&']'));
+        while let Some(letter) = self.0.next() {
+            text.push(letter);
+            match letter {
+                ']' => break,
+                '\\' => text.extend(self.0.next()),
+                _ => {}
+            }
+        }
+        text
+    }
+}
+
+fn push(globs: &mut [String], text: &str) {
+    globs.iter_mut().for_each(|glob| glob.push_str(text));
+}
+
+fn product(before: &[String], after: &[String]) -> Result<Vec<String>, String> {
+    if before.len() * after.len() > ALTERNATIVES {
+        return Err(too_many());
+    }
+    Ok(before.iter().flat_map(|one| after.iter().map(move |other| format!("{one}{other}"))).collect())
+}
+
+fn too_many() -> String {
+    format!("its braces stand for more than {ALTERNATIVES} globs")
+}
+
+/// A glob without braces that is being translated.
 struct Translation<'a> {
     rest: Peekable<Chars<'a>>,
     pattern: String,
     /// Whether a part of the path begins here.
     is_start: bool,
-    /// For each open brace, whether a part of the path began there.
-    open: Vec<bool>,
 }
 
 impl Translation<'_> {
     fn of(glob: &str) -> Result<String, String> {
         let rest = glob.chars().peekable();
-        let pattern = String::from(r"\A(?:");
-        let mut translation = Translation { rest, pattern, is_start: true, open: Vec::new() };
+        let mut translation = Translation { rest, pattern: String::new(), is_start: true };
         while let Some(letter) = translation.rest.next() {
             translation.take(letter)?;
         }
-        if !translation.open.is_empty() {
-            return Err("a '{' is not closed; write [{] for the character itself".into());
-        }
-        translation.pattern.push_str(r")\z");
         Ok(translation.pattern)
     }
 
@@ -60,20 +132,6 @@ impl Translation<'_> {
             '*' => self.stars(was_start),
             '?' => self.pattern.push_str("[^/]"),
             '[' => self.class()?,
-            '{' if self.open.len() == DEPTH => return Err(format!("more than {DEPTH} braces are nested")),
-            '{' => {
-                self.open.push(was_start);
-                self.pattern.push_str("(?:");
-                self.is_start = was_start;
-            }
-            ',' if !self.open.is_empty() => {
-                self.pattern.push('|');
-                self.is_start = self.open.last().copied().unwrap_or_default();
-            }
-            '}' => {
-                self.open.pop().ok_or("a '}' closes no '{'; write [}] for the character itself")?;
-                self.pattern.push(')');
-            }
             '\\' => {
                 let escaped = self.rest.next().ok_or("a '\\' stands at the end; it escapes nothing")?;
                 self.literal(escaped);
@@ -93,11 +151,7 @@ impl Translation<'_> {
         while self.rest.next_if_eq(&'*').is_some() {
             count += 1;
         }
-        let is_part_end = match self.rest.peek() {
-            None | Some('/') => true,
-            Some(',' | '}') => !self.open.is_empty(),
-            Some(_) => false,
-        };
+        let is_part_end = self.rest.peek().is_none_or(|next| *next == '/');
         if count != 2 || !was_start || !is_part_end {
             self.pattern.push_str(WITHIN_PART);
         } else if self.rest.next_if_eq(&'/').is_some() {
@@ -200,6 +254,16 @@ mod tests {
             ("{lessons/**,assets/*}", "assets/images/b.png", false),
             ("x{a,{b,c}}", "xc", true),
             ("a{,b}.md", "a.md", true),
+            ("{lessons/,chapters/}**", "chapters/a/b.md", true),
+            ("{lessons/,chapters/}**", "lessons/b.md", true),
+            ("lessons/{p/,}**/*.md", "lessons/b.md", true),
+            ("lessons/{p/,}**/*.md", "lessons/p/q/b.md", true),
+            ("{a,**}[a-c]", "x/c", false),
+            ("{a,**}[a-c]", "xc", true),
+            ("{**}/a", "x/y/a", true),
+            ("{[,}],b}.md", "}.md", true),
+            ("{a\\,b}c", "a,bc", true),
+            ("a,b", "a,b", true),
             ("[a-c]*.md", "beta.md", true),
             ("[!a-c]*.md", "beta.md", false),
             ("[^a]b", "cb", true),
@@ -244,7 +308,8 @@ mod tests {
     #[test]
     fn what_is_no_glob_is_refused() {
         let deep = "{".repeat(DEPTH + 1);
-        for wrong in ["[a", "[", "[]", "{a", "a}", "[b-a]", "a\\", deep.as_str()] {
+        let many = "{a,b}".repeat(13);
+        for wrong in ["[a", "[", "[]", "{a", "a}", "[b-a]", "a\\", "{a\\", deep.as_str(), many.as_str()] {
             assert!(compile(wrong).is_err(), "{wrong}");
         }
         assert!(compile(&"?".repeat(1_000)).is_ok());

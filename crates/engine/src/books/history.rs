@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use shelf_base::{CallContext, Digest, Moment, book_names::is_book_path};
+use shelf_base::{CallContext, Digest, Moment};
 use shelf_catalog::{Operation, Record};
 
-use super::{Answer, BookDraft, BookError, archive::BookManifest, check_path, failed, full_path, registry};
+use super::{
+    Answer, BookDraft, BookError, archive::BookManifest, check_path, failed, full_path, registry,
+    without_book,
+};
 use crate::{Caller, Error, Library, Result, commit::Content};
 
 /// Journal records that are read at once.
@@ -64,9 +67,7 @@ impl Library {
         most: usize,
         call: &CallContext,
     ) -> Answer<Vec<BookVersion>> {
-        if let Some(path) = path.filter(|path| !is_book_path(path)) {
-            check_path(book, path)?;
-        }
+        let path = path.map(|path| self.meant_path(caller, book, path)).transpose()?;
         let Some(found) = self.own_book(caller, book)? else {
             return Err(BookError::NotFound { path: format!("books/{book}") });
         };
@@ -130,6 +131,7 @@ impl Library {
         hash: &str,
         call: &CallContext,
     ) -> Answer<(Digest, Vec<u8>)> {
+        let path = self.meant_path(caller, book, path)?;
         let history = self.book_history(caller, book, Some(path), MOST, call)?;
         let known = history.iter().flat_map(|version| [version.new, version.previous]).flatten();
         let mut fitting: Vec<Digest> = known.filter(|known| known.to_string().starts_with(hash)).collect();
@@ -155,6 +157,7 @@ impl Library {
         hash: &str,
         call: &CallContext,
     ) -> Answer<(Digest, u64)> {
+        let path = self.meant_path(caller, book, path)?;
         let (_, bytes) = self.book_content_at(caller, (book, path), hash, call)?;
         let draft = BookDraft {
             actor: caller.pass.actor(),
@@ -167,27 +170,28 @@ impl Library {
         };
         let written = caller.must_write().and_then(|()| self.commit(draft, call));
         let written = written.map_err(|error| failed(book, path, error))?;
-        let title =
-            (path == registry::BOOK_FILE).then(|| registry::title_of(&String::from_utf8_lossy(&bytes)));
-        self.book_changed(caller.pass.actor(), book, title.flatten(), false);
+        self.book_changed(caller.pass.actor(), book, (path == registry::BOOK_FILE, false));
         Ok((written.hash, written.size))
     }
 
-    /// The hashes of files of a book, in the order of the given paths; of all of them when none is given.
+    /// The hashes of files of a book, in the order of the given paths; of all of them when none are given.
     pub fn book_hashes(
         &self,
         caller: &Caller,
         book: &str,
-        paths: &[String],
+        paths: Option<&[String]>,
         call: &CallContext,
     ) -> Answer<(Digest, Vec<PathHash>)> {
+        for path in paths.unwrap_or_default() {
+            check_path(book, without_book(book, path))?;
+        }
         let (_, manifest) = self.book_manifest(caller, book, call)?;
         let known: BTreeMap<&str, Digest> =
             manifest.files.iter().map(|file| (file.path.as_str(), file.version.hash)).collect();
-        let hashes = if paths.is_empty() {
-            known.iter().map(|(path, hash)| ((*path).to_owned(), Some(*hash))).collect()
-        } else {
-            paths.iter().map(|path| (path.clone(), known.get(path.as_str()).copied())).collect()
+        let find = |path: &str| known.get(path).or_else(|| known.get(without_book(book, path))).copied();
+        let hashes = match paths {
+            None => known.iter().map(|(path, hash)| ((*path).to_owned(), Some(*hash))).collect(),
+            Some(paths) => paths.iter().map(|path| (path.clone(), find(path))).collect(),
         };
         Ok((manifest.hash, hashes))
     }

@@ -1,10 +1,14 @@
 //! Lessons and summaries: text files of a book, written with compare-and-swap.
 
-use shelf_base::{CallContext, Digest, Moment, book_names::asset_name};
-use shelf_catalog::{BookStatus, CollectionKind, Document, Expected, Metadata};
+use shelf_base::{
+    CallContext, Digest, Moment,
+    book_names::{asset_name, is_book_path},
+};
+use shelf_catalog::{BookStatus, CollectionKind, Document, Expected, Metadata, Scope};
 
 use super::{
     Answer, BookDraft, BookError, check_path, failed, full_path, is_summary, registry, summary_path,
+    without_book,
 };
 use crate::{
     Caller, Error, Library, Result,
@@ -53,7 +57,7 @@ impl Library {
         path: &str,
         call: &CallContext,
     ) -> Answer<BookFile> {
-        check_path(book, path)?;
+        let path = self.meant_path(caller, book, path)?;
         self.read_book_file(caller, book, path, call)
     }
 
@@ -78,7 +82,7 @@ impl Library {
         expected: Option<&str>,
         call: &CallContext,
     ) -> Answer<BookWritten> {
-        check_path(book, path)?;
+        let path = self.meant_path(caller, book, path)?;
         let expected = expected
             .map(|hash| {
                 hash.parse::<Digest>().map(Expected::Content).map_err(|_| BookError::Validation {
@@ -116,7 +120,7 @@ impl Library {
         path: &str,
         call: &CallContext,
     ) -> Answer<(String, bool)> {
-        check_path(book, path)?;
+        let path = self.meant_path(caller, book, path)?;
         self.delete_book_file(caller, book, path, call)
     }
 
@@ -135,9 +139,26 @@ impl Library {
         }
     }
 
-    /// A document of a book, at exactly this path.
+    /// The path in the book that is meant: of a full path, as replies give it, what comes after the book, unless there is a
+    /// file of just this path in the book.
+    pub(super) fn meant_path<'a>(&self, caller: &Caller, book: &str, path: &'a str) -> Answer<&'a str> {
+        let rest = without_book(book, path);
+        check_path(book, rest)?;
+        if rest.len() == path.len() || !is_book_path(path) {
+            return Ok(rest);
+        }
+        let exact = self.book_document(caller, book, path);
+        let exact = exact.map_err(|error| BookError::Engine { path: full_path(book, path), error })?;
+        Ok(if exact.is_some() { path } else { rest })
+    }
+
+    /// A document of the caller's book, at exactly this path.
     pub(super) fn book_document(&self, caller: &Caller, book: &str, path: &str) -> Result<Option<Document>> {
-        let scope = caller.pass.scope();
+        self.document_in_book(caller.pass.scope(), book, path)
+    }
+
+    /// The same within a scope.
+    pub(super) fn document_in_book(&self, scope: &Scope, book: &str, path: &str) -> Result<Option<Document>> {
         let Some(collection) = self.catalog.collection(scope, book)? else { return Ok(None) };
         if collection.kind != CollectionKind::Book {
             return Ok(None);
@@ -198,8 +219,7 @@ impl Library {
             Ok((self.has_book(draft.actor, book)?, self.commit(draft, call)?))
         };
         let (is_known, written) = write().map_err(|error| failed(book, path, error))?;
-        let title = (path == registry::BOOK_FILE).then(|| registry::title_of(content)).flatten();
-        self.book_changed(caller.pass.actor(), book, title, !is_known);
+        self.book_changed(caller.pass.actor(), book, (path == registry::BOOK_FILE, !is_known));
         Ok(BookWritten { path: full, size: written.size, hash: written.hash, is_new: written.is_new })
     }
 

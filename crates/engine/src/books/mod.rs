@@ -29,7 +29,8 @@ pub use folder::FolderTally;
 pub use history::{BookVersion, PathHash, Plan};
 pub use lessons::{BookFile, BookWritten};
 use names::{
-    asset_path, check_asset_type, check_book_id, check_path, full_path, is_summary, stored_name, summary_path,
+    asset_path, check_asset_type, check_book_id, check_path, full_path, is_summary, stored_name,
+    summary_path, without_book,
 };
 pub(crate) use paths::BookPaths;
 pub use search::BookMatch;
@@ -158,7 +159,10 @@ impl Library {
     fn described(&self, caller: &Caller, book: Collection, call: &CallContext) -> Result<Book> {
         let title = match book.title {
             Some(title) => title,
-            None => self.title_in_file(caller, &book.name, call)?.unwrap_or_else(|| book.name.clone()),
+            None => {
+                let title = self.title_in_file(caller.pass.scope(), &book.name, call)?;
+                title.unwrap_or_else(|| book.name.clone())
+            }
         };
         let Collection { name: id, created_at, status, is_public, .. } = book;
         Ok(Book { id, title, created_at, status, is_public })
@@ -199,8 +203,9 @@ impl Library {
             let message = format!("title may have at most {} characters", registry::TITLE_CHARS);
             return Err(BookError::Validation { path: format!("books/{book}"), message });
         }
+        caller.must_write().map_err(|error| failed(book, registry::BOOK_FILE, error))?;
+        let turn = self.turn_of_change();
         let set = || -> Result<Book> {
-            caller.must_write()?;
             // A change that closes the book comes after the title in its file, one that opens it comes before.
             let is_told = !is_written || self.retitle_file(caller, book, change, call)?;
             let set = self.catalog.set_book(caller.pass.actor(), book, change, self.now())?;
@@ -210,7 +215,9 @@ impl Library {
             self.described(caller, set, call)
         };
         let set = set().map_err(|error| failed(book, registry::BOOK_FILE, error))?;
-        self.export_registry(caller.pass.actor());
+        if let Some(turn) = turn {
+            self.export_in_turn(caller.pass.actor(), &turn);
+        }
         Ok(set)
     }
 
@@ -257,16 +264,28 @@ impl Library {
         Ok(self.catalog.collection(&Scope::Account(actor.account), book)?.is_some())
     }
 
-    /// Notes what a write may have changed of the book itself.
-    fn book_changed(&self, actor: &Actor, book: &str, title: Option<String>, is_new: bool) {
-        if let Some(title) = title {
-            let change = BookChange { title: Some(title), ..BookChange::default() };
-            if let Err(error) = self.catalog.set_book(actor, book, &change, self.now()) {
-                tracing::warn!(book, %error, "the title of book.yaml could not be noted");
-            }
-            self.export_registry(actor);
-        } else if is_new {
-            self.export_registry(actor);
+    /// Notes what a write may have changed of the book itself. A title is read from `book.yaml` as it is now: of several who
+    /// write it at once, the last one to note it has seen what all have written.
+    fn book_changed(&self, actor: &Actor, book: &str, (is_titled, is_new): (bool, bool)) {
+        if !is_titled && !is_new {
+            return;
         }
+        let turn = self.turn_of_change();
+        if is_titled && let Err(error) = self.note_title(actor, book) {
+            tracing::warn!(book, %error, "the title of book.yaml could not be noted");
+        }
+        if let Some(turn) = turn {
+            self.export_in_turn(actor, &turn);
+        }
+    }
+
+    /// Notes the title that the `book.yaml` of a book gives, if it gives one.
+    fn note_title(&self, actor: &Actor, book: &str) -> Result<()> {
+        let scope = Scope::Account(actor.account);
+        if let title @ Some(_) = self.title_in_file(&scope, book, &CallContext::new())? {
+            let change = BookChange { title, ..BookChange::default() };
+            self.catalog.set_book(actor, book, &change, self.now())?;
+        }
+        Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use shelf_base::{
     Digest,
-    book_names::{ASSET_TYPES, PATH_BYTES, is_asset_char, is_book_id, is_book_path, is_plain},
+    book_names::{ASSET_TYPES, PATH_BYTES, asset_name, is_asset_char, is_book_id, is_book_path, is_plain},
 };
 
 use super::BookError;
@@ -37,7 +37,8 @@ pub(super) fn check_path(book: &str, path: &str) -> Result<(), BookError> {
     if path.is_empty() || path.len() > PATH_BYTES {
         return invalid("it must have 1 to 255 characters");
     }
-    if !path.chars().all(|letter| letter == '/' || is_plain(letter)) {
+    let allows = if asset_name(path).is_some() { is_asset_char } else { is_plain };
+    if !path.chars().all(|letter| letter == '/' || allows(letter)) {
         return invalid("only letters, digits and the characters / _ . - are allowed");
     }
     if path.starts_with('/') {
@@ -179,6 +180,12 @@ fn shown(text: &str, most: usize) -> String {
     text.chars().filter(|letter| !is_invisible(*letter)).take(most).collect()
 }
 
+/// What a full path, as replies show it, says within the book; any other path as it is.
+pub(super) fn without_book<'a>(book: &str, path: &'a str) -> &'a str {
+    let rest = path.strip_prefix("books/").and_then(|rest| rest.strip_prefix(book));
+    rest.and_then(|rest| rest.strip_prefix('/')).unwrap_or(path)
+}
+
 /// The path as replies show it.
 pub(super) fn full_path(book: &str, path: &str) -> String {
     format!("books/{book}/{path}")
@@ -197,14 +204,28 @@ mod tests {
     #[test]
     fn paths_and_chapters_follow_the_rules() {
         assert!(check_path("abc", "lessons/part-1/lesson-01.md").is_ok());
-        for path in ["", "/a", "a//b", "../a", "a b", "a\0", "a%2e", "assets/images/é.png", &"a".repeat(256)]
-        {
+        assert!(check_path("abc", "assets/images/é.png").is_ok());
+        for path in ["", "/a", "a//b", "../a", "a b", "a\0", "a%2e", "lessons/é.md", &"a".repeat(256)] {
             assert!(matches!(check_path("abc", path), Err(BookError::InvalidPath { .. })), "{path}");
         }
         assert!(summary_path("abc", "chapter-01").is_ok_and(|path| is_summary(&path)));
         assert!(!is_summary("lessons/chapter-01/.summary.md") && !is_summary("chapters/a/b/.summary.md"));
         for chapter in ["chapter-1", "chapter-001", "chapter-ab", "1", ""] {
             assert!(summary_path("abc", chapter).is_err(), "{chapter}");
+        }
+    }
+
+    #[test]
+    fn a_full_path_is_one_of_its_own_book_only() {
+        for (path, within) in [
+            ("books/abc/lessons/a.md", "lessons/a.md"),
+            ("books/abc/books/abc/a.md", "books/abc/a.md"),
+            ("books/abcd/a.md", "books/abcd/a.md"),
+            ("books/abc", "books/abc"),
+            ("books/abc/", ""),
+            ("lessons/a.md", "lessons/a.md"),
+        ] {
+            assert_eq!(without_book("abc", path), within);
         }
     }
 

@@ -2,13 +2,13 @@
 //! know the contract's file.
 //!
 //! The catalog is the truth. The file is written anew when a book changes, and read at the start when it is not what was
-//! written last: somebody has edited or brought it. A book that it leaves out stays.
+//! written last: somebody has edited or brought it. A book that it leaves out stays. Who does either has the lock `registry`
+//! from the moment it reads the catalog or the file, so that nothing older is written or taken over.
 
-use std::{collections::BTreeMap, fmt::Write as _, fs, io, path::PathBuf};
+use std::{collections::BTreeMap, fmt::Write as _, fs, io, path::PathBuf, time::Duration};
 
-use parking_lot::Mutex;
 use serde::Deserialize;
-use shelf_base::{CallContext, Digest, Moment, book_names::is_book_id, ids::LOCAL_ACCOUNT};
+use shelf_base::{CallContext, Digest, Held, Moment, book_names::is_book_id, ids::LOCAL_ACCOUNT};
 use shelf_catalog::{Actor, BookChange, BookStatus, Scope};
 
 use crate::{Caller, Error, Library, Result};
@@ -21,12 +21,17 @@ pub(super) const TITLE_CHARS: usize = 500;
 const MOST_BYTES: u64 = 8 << 20;
 /// Bytes of `book.yaml` that are looked at.
 pub(super) const BOOK_FILE_BYTES: u64 = 64 << 10;
-/// Writers of this process take turns, since they share a temporary file.
-static WRITING: Mutex<()> = Mutex::new(());
+/// How long a change of a book waits for others that write the file, and how long a start does.
+const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE_AT_START: Duration = Duration::from_secs(2);
+/// The file.
+const FILE: &str = "registry.yaml";
 /// A copy of a registry that was not taken over, or not whole.
 const REJECTED: &str = "registry.yaml.rejected";
-/// Keeps the hash of what was written last.
-const WRITTEN: &str = "registry_written";
+/// The file beside it with the hashes of what was written last and of what that replaced.
+const WRITTEN: &str = "registry.written";
+/// Where the catalog has the hash of what an earlier version wrote last.
+const WRITTEN_BEFORE: &str = "registry_written";
 
 #[derive(Deserialize)]
 struct Registry {
@@ -92,25 +97,48 @@ pub(super) fn quoted(text: &str) -> String {
 
 impl Library {
     fn registry_file(&self) -> PathBuf {
-        self.folder().join("registry.yaml")
+        self.folder().join(FILE)
     }
 
     /// The title in the book's own `book.yaml`.
     pub(super) fn title_in_file(
         &self,
-        caller: &Caller,
+        scope: &Scope,
         book: &str,
         call: &CallContext,
     ) -> Result<Option<String>> {
-        let Some(document) = self.book_document(caller, book, BOOK_FILE)? else { return Ok(None) };
+        let Some(document) = self.document_in_book(scope, book, BOOK_FILE)? else { return Ok(None) };
         let range = 0..document.version.size.min(BOOK_FILE_BYTES);
         let bytes = self.blobs.read_range(call, &document.version.hash, range)?;
         Ok(title_of(&String::from_utf8_lossy(&bytes)))
     }
 
+    /// The turn to read what is known of books and to write it down: without it, an older state could be written over a newer
+    /// one, or be taken for an edit of somebody.
+    fn registry_turn(&self, patience: Duration) -> Result<Held> {
+        // What is written down has happened already, so that nothing but the deadline ends the wait.
+        self.locks.alone("registry", patience, &CallContext::new())
+    }
+
+    /// The same for a change, which is made even when others keep the registry for long.
+    pub(super) fn turn_of_change(&self) -> Option<Held> {
+        let turn = self.registry_turn(PATIENCE);
+        turn.inspect_err(|error| tracing::warn!(%error, "a change of a book does not wait for registry.yaml"))
+            .ok()
+    }
+
     /// Writes `registry.yaml` when a book of the local account changed. It mirrors the catalog, so a failure to write it
     /// is no failure of the change.
     pub(crate) fn export_registry(&self, actor: &Actor) {
+        if actor.account == LOCAL_ACCOUNT
+            && let Some(turn) = self.turn_of_change()
+        {
+            self.export_in_turn(actor, &turn);
+        }
+    }
+
+    /// The same for who has the turn already.
+    pub(super) fn export_in_turn(&self, actor: &Actor, _turn: &Held) {
         if actor.account != LOCAL_ACCOUNT {
             return;
         }
@@ -120,18 +148,32 @@ impl Library {
     }
 
     fn write_registry(&self) -> Result<()> {
-        let _one_at_a_time = WRITING.lock();
-        let owner = Caller::owner();
-        let call = CallContext::new();
-        let mut text = String::from("books:\n");
-        let books = self.catalog.books(&Scope::Account(LOCAL_ACCOUNT))?;
-        if books.is_empty() {
-            if !self.registry_file().exists() {
-                return Ok(());
-            }
-            text = "books: []\n".into();
+        let text = self.registry_text()?;
+        let present = self.registry_now()?;
+        if text.is_empty() && present.is_none() {
+            return Ok(());
         }
-        for book in books {
+        let text = if text.is_empty() { "books: []\n".into() } else { format!("books:\n{text}") };
+        let hash = Digest::of(text.as_bytes());
+        if present == Some(hash) {
+            return Ok(());
+        }
+        // The note comes before the file and keeps what is replaced: wherever a crash comes, the file that is there is known
+        // as one of the library's own.
+        let known = self.registry_written()?;
+        let mut note = format!("{hash}\n");
+        if let Some(former) = present.filter(|present| known.contains(present)).or(known.first().copied()) {
+            let _ = writeln!(note, "{former}");
+        }
+        self.replace_file(WRITTEN, &note)?;
+        self.replace_file(FILE, &text)
+    }
+
+    /// The entries of all books; nothing when there are none.
+    fn registry_text(&self) -> Result<String> {
+        let (owner, call) = (Caller::owner(), CallContext::new());
+        let mut text = String::new();
+        for book in self.catalog.books(&Scope::Account(LOCAL_ACCOUNT))? {
             let book = self.described(&owner, book, &call)?;
             let _ = write!(
                 text,
@@ -142,39 +184,52 @@ impl Library {
                 book.status.word()
             );
         }
-        let hash = Digest::of(text.as_bytes());
-        if self.registry_written()? == Some(hash) && self.registry_file().exists() {
-            return Ok(());
-        }
-        // The file comes before the note of it: after a crash in between it is imported again, which changes nothing.
-        let target = self.registry_file();
-        let temporary = self.folder().join(format!("registry.yaml.{}", std::process::id()));
-        let written = fs::write(&temporary, &text).and_then(|()| fs::rename(&temporary, &target));
-        written.map_err(|error| {
-            let _ = fs::remove_file(&temporary);
-            Error::writing("registry.yaml", error)
-        })?;
-        Ok(self.catalog.set_secret(WRITTEN, *hash.as_bytes())?)
+        Ok(text)
     }
 
-    fn registry_written(&self) -> Result<Option<Digest>> {
+    /// Writes a file of the data directory whole or not at all.
+    fn replace_file(&self, name: &str, text: &str) -> Result<()> {
+        let temporary = self.folder().join(format!("{name}.{}", std::process::id()));
+        let written =
+            fs::write(&temporary, text).and_then(|()| fs::rename(&temporary, self.folder().join(name)));
+        written.map_err(|error| {
+            let _ = fs::remove_file(&temporary);
+            Error::writing(name, error)
+        })
+    }
+
+    /// The hash of the file as it is now.
+    fn registry_now(&self) -> Result<Option<Digest>> {
+        match fs::read(self.registry_file()) {
+            Ok(bytes) => Ok(Some(Digest::of(&bytes))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::reading(FILE, error)),
+        }
+    }
+
+    /// The hashes of what was written last, newest first.
+    fn registry_written(&self) -> Result<Vec<Digest>> {
         const NONE: [u8; 32] = [0; 32];
-        let written = self.catalog.secret(WRITTEN, NONE)?;
-        Ok((written != NONE).then(|| Digest::new(written)))
+        if let Ok(note) = fs::read_to_string(self.folder().join(WRITTEN)) {
+            return Ok(note.lines().filter_map(|line| line.parse().ok()).collect());
+        }
+        // Where earlier versions kept it.
+        let written = self.catalog.secret(WRITTEN_BEFORE, NONE)?;
+        Ok((written != NONE).then(|| Digest::new(written)).into_iter().collect())
     }
 
     /// Takes over what somebody wrote into `registry.yaml`. What cannot be read is left alone and said in the log.
     pub(crate) fn import_registry(&self) {
-        let outcome = match fs::metadata(self.registry_file()) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return,
-            Err(error) => Err(Error::reading("registry.yaml", error)),
-            Ok(facts) if facts.len() > MOST_BYTES => Err(Error::TooLarge {
-                what: "registry.yaml".into(),
-                limit: format!("{} MiB", MOST_BYTES >> 20),
-            }),
-            Ok(_) => self.read_registry(),
+        match self.is_registry_edited() {
+            Ok(false) => return,
+            Err(error) => return tracing::warn!(%error, "registry.yaml was not imported"),
+            Ok(true) => {}
+        }
+        let turn = match self.registry_turn(PATIENCE_AT_START) {
+            Ok(turn) => turn,
+            Err(error) => return tracing::warn!(%error, "registry.yaml was not imported"),
         };
-        if let Err(error) = outcome {
+        if let Err(error) = self.read_registry() {
             match self.keep_rejected() {
                 Some(kept) => {
                     tracing::warn!(%error, "registry.yaml was not imported; {kept} is a copy of it")
@@ -182,6 +237,19 @@ impl Library {
                 None => tracing::warn!(%error, "registry.yaml was not imported"),
             }
         }
+        drop(turn);
+    }
+
+    /// Whether there is a file that this library has not written.
+    fn is_registry_edited(&self) -> Result<bool> {
+        match fs::metadata(self.registry_file()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(Error::reading(FILE, error)),
+            Ok(facts) if facts.len() > MOST_BYTES => return Ok(true),
+            Ok(_) => {}
+        }
+        let Some(present) = self.registry_now()? else { return Ok(false) };
+        Ok(!self.registry_written()?.contains(&present))
     }
 
     /// Keeps what somebody wrote and could not be taken over, since the next change of a book writes the file anew. The name
@@ -192,15 +260,21 @@ impl Library {
     }
 
     fn read_registry(&self) -> Result<()> {
-        let text = fs::read_to_string(self.registry_file());
-        let text = text.map_err(|error| Error::reading("registry.yaml", error))?;
-        if self.registry_written()? == Some(Digest::of(text.as_bytes())) {
+        // Whoever had the turn before may have written or taken over the file.
+        if !self.is_registry_edited()? {
             return Ok(());
         }
+        let size = fs::metadata(self.registry_file()).map_err(|error| Error::reading(FILE, error))?.len();
+        if size > MOST_BYTES {
+            let limit = format!("{} MiB", MOST_BYTES >> 20);
+            return Err(Error::TooLarge { what: FILE.into(), limit });
+        }
+        let text = fs::read_to_string(self.registry_file());
+        let text = text.map_err(|error| Error::reading(FILE, error))?;
         let registry: Registry = serde_saphyr::from_str(&text).map_err(|error| {
             let text = error.to_string();
             let first = text.lines().next().unwrap_or_default().to_owned();
-            Error::invalid("registry.yaml", format!("cannot be read: {first}"))
+            Error::invalid(FILE, format!("cannot be read: {first}"))
         })?;
         let actor = Actor::local();
         let mut is_whole = true;

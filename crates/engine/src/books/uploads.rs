@@ -145,17 +145,21 @@ impl Library {
 
     /// Refuses early what the catalog would refuse in the end.
     fn must_take_writes(&self, caller: &Caller, book: &str) -> Result<()> {
+        use shelf_base::book_names::is_reserved;
         use shelf_catalog::{BookStatus, CollectionKind, Error as Catalog, Scope};
         let own = self.catalog.collection(caller.pass.scope(), book)?;
         let refusal = match own {
-            Some(found) if found.kind != CollectionKind::Book => Catalog::NotABook(found.name),
+            Some(found) if found.kind != CollectionKind::Book && !is_reserved(book) => {
+                Catalog::NotABook(found.name)
+            }
+            Some(found) if found.kind != CollectionKind::Book => Catalog::BookTaken,
             Some(found) if found.status != BookStatus::Active => {
                 Catalog::BookClosed { book: found.name, status: found.status.word() }
             }
             Some(_) => return Ok(()),
             None => {
                 let taken = self.catalog.books(&Scope::Library)?.iter().any(|known| known.name == book);
-                if !taken {
+                if !taken && !is_reserved(book) {
                     return Ok(());
                 }
                 Catalog::BookTaken

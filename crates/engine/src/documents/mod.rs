@@ -6,7 +6,7 @@ mod spelling;
 use kind::Understood;
 pub use kind::{DocumentType, OtherContent};
 use shelf_base::{CallContext, ids::DocumentId};
-use shelf_catalog::{Document, Filter, Metadata, NewType, Order, PutState, Scope, Shelf, SortBy};
+use shelf_catalog::{Document, Metadata, NewType, Order, PutState, Scope, Shelf, SortBy};
 use spelling::Spelling;
 
 use crate::{
@@ -248,14 +248,12 @@ impl Library {
     ) -> Result<(ListReply, Option<String>)> {
         let caller = self.looking_at(caller, collection)?;
         let request = ListRequest {
-            filter: Filter::default(),
-            patterns: Vec::new(),
-            name: None,
             sort: SortBy::Created,
             order: Order::Descending,
             limit,
             offset,
             cursor,
+            ..ListRequest::default()
         };
         let listed = self.list(&caller, &request, call)?;
         let next = match listed.documents.last() {

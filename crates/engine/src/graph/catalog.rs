@@ -105,9 +105,15 @@ impl Graph<'_> {
         Ok(edges)
     }
 
+    /// The versions of a document, up to the one that is read.
     fn versions(&self, doc: Doc, edges: &mut Vec<Edge>) -> Result<()> {
         let Some(row) = self.docs.row(doc) else { return Ok(()) };
-        for version in self.library.catalog.versions(self.caller.pass.scope(), row.id)? {
+        let mut versions = self.library.catalog.versions(self.caller.pass.scope(), row.id)?;
+        let read = self.docs.hash(doc);
+        if let Some(last) = versions.iter().rposition(|version| version.hash == read) {
+            versions.truncate(last + 1);
+        }
+        for version in versions {
             edges.push(plain(Node::Document(doc), Node::Version(doc, version.number), Relation::HasVersion));
         }
         Ok(())

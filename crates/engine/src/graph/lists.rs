@@ -48,19 +48,18 @@ impl Graph<'_> {
         Ok(counts.into_iter().filter(|(_, count)| *count > 0).collect())
     }
 
-    /// Nodes of a type; only isolated ones when asked for.
+    /// Nodes of a type: only isolated ones when asked for, or else, when relations are given, only those that have them.
     pub(super) fn of_type(
         &self,
         wanted: &str,
-        isolated: Option<&[Relation]>,
+        (is_isolated, relations): (bool, &[Relation]),
         offset: usize,
         limit: usize,
     ) -> Result<Listed> {
         let mut listed = Listed { nodes: Vec::new(), total: 0 };
         let mut take = |node: Node| -> Result<()> {
-            if let Some(relations) = isolated
-                && !self.is_isolated(&node, relations)?
-            {
+            let is_asked = is_isolated || !relations.is_empty();
+            if is_asked && self.is_isolated(&node, relations)? != is_isolated {
                 return Ok(());
             }
             if listed.total >= offset && listed.nodes.len() < limit {
@@ -214,7 +213,11 @@ impl Graph<'_> {
                 .cmp(&degree(&one.1))
                 .then_with(|| self.docs.path(one.0).cmp(self.docs.path(other.0)))
         });
-        stats.orphans = order.iter().filter(|(_, both)| *both == (0, 0)).map(|(doc, _)| *doc).collect();
+        for (doc, _) in order.iter().filter(|(_, both)| *both == (0, 0)) {
+            if self.is_isolated(&Node::Document(*doc), &[])? {
+                stats.orphans.push(*doc);
+            }
+        }
         stats.most = order.into_iter().filter(|(_, both)| *both != (0, 0)).take(20).collect();
         Ok(stats)
     }

@@ -181,6 +181,12 @@ struct Graph<'a> {
     locals: RefCell<HashMap<Doc, HashMap<String, u64>>>,
 }
 
+impl GraphRequest {
+    fn says_where_to_begin(&self) -> bool {
+        self.name.is_some() || self.hash.is_some() || self.node_key.is_some() || self.node_id.is_some()
+    }
+}
+
 impl Library {
     /// Answers a question to the graph.
     pub fn graph(&self, caller: &Caller, request: &GraphRequest, call: &CallContext) -> Result<GraphReply> {
@@ -198,6 +204,12 @@ impl Library {
         };
         self.with_graph(caller, request.snapshot.as_deref(), call, |graph| {
             if request.list_types {
+                if request.says_where_to_begin() {
+                    return Err(Error::invalid(
+                        "list_types",
+                        "counts the nodes of the whole library: omit name, hash, node_key and node_id",
+                    ));
+                }
                 return graph.types().map(GraphReply::Types);
             }
             let Some(origin) = graph.origin(request)? else {
@@ -211,7 +223,8 @@ impl Library {
                         ));
                     }
                 };
-                return graph.list(&wanted.to_lowercase(), request.isolated.then_some(&relations[..]), offset, limit, showing);
+                let only = (request.isolated, &relations[..]);
+                return graph.list(&wanted.to_lowercase(), only, offset, limit, showing);
             };
             if request.isolated {
                 return Err(Error::invalid("isolated", "lists nodes of the whole library: omit name, hash, node_key and node_id"));
@@ -339,12 +352,12 @@ impl Graph<'_> {
     fn list(
         &self,
         wanted: &str,
-        isolated: Option<&[Relation]>,
+        only: (bool, &[Relation]),
         offset: usize,
         limit: usize,
         showing: Showing,
     ) -> Result<GraphReply> {
-        let listed = self.of_type(wanted, isolated, offset, limit)?;
+        let listed = self.of_type(wanted, only, offset, limit)?;
         let docs: Vec<Doc> = listed.nodes.iter().filter_map(Node::doc).collect();
         self.docs.fetch_rows(&docs);
         Ok(GraphReply::Nodes {

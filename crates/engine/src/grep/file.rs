@@ -11,7 +11,7 @@ use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
 use shelf_base::CallContext;
 
-use super::{GrepLine, GrepRequest, GrepShow, Sought};
+use super::{GrepLine, GrepRequest, GrepShow, LinePlace, Sought};
 
 /// Characters of one line that are shown.
 const LINE_CHARS: usize = 2_000;
@@ -40,6 +40,7 @@ pub(super) struct Found {
 /// A matching line before it knows its document.
 pub(super) struct Line {
     pub number: u64,
+    pub part: u64,
     pub text: String,
     pub spans: Vec<(usize, usize)>,
     pub before: Vec<String>,
@@ -53,6 +54,7 @@ impl Line {
             path: document.path.to_string(),
             hash: document.hash,
             number: self.number,
+            part: self.part,
             text: self.text,
             spans: self.spans,
             before: self.before,
@@ -80,7 +82,7 @@ pub(super) fn search(
     searcher: &mut Searcher,
     matcher: &RegexMatcher,
     request: &GrepRequest,
-    (bytes, after): (&[u8], u64),
+    (bytes, after): (&[u8], LinePlace),
     call: &CallContext,
 ) -> io::Result<Found> {
     let bytes = &*decoded(bytes);
@@ -124,7 +126,7 @@ struct Gathered<'a> {
     request: &'a GrepRequest,
     matcher: &'a RegexMatcher,
     bytes: &'a [u8],
-    after: u64,
+    after: LinePlace,
     found: Found,
     /// Characters that a page still has.
     room: usize,
@@ -139,7 +141,15 @@ impl Sink for Gathered<'_> {
         }
         self.found.count += 1;
         let number = found.line_number().unwrap_or(0);
-        if self.request.show != GrepShow::Lines || self.room == 0 || number <= self.after {
+        if self.request.show != GrepShow::Lines || self.room == 0 {
+            return Ok(true);
+        }
+        if self.request.parts {
+            let parts = parts(self.matcher, (number, found.bytes()), self.after, &mut self.room);
+            self.found.lines.extend(parts);
+            return Ok(true);
+        }
+        if (number, 0) <= self.after {
             return Ok(true);
         }
         let start = found.absolute_byte_offset() as usize;
@@ -196,7 +206,7 @@ impl Gathered<'_> {
             }
         }
         above.reverse();
-        Line { number, text, spans, before: above, after: below, shortened }
+        Line { number, part: 0, text, spans, before: above, after: below, shortened }
     }
 }
 
@@ -214,7 +224,7 @@ fn without_end(bytes: &[u8]) -> &[u8] {
 /// The beginning of a line, and whether there is more of it.
 pub(super) fn beginning(bytes: &[u8], most: usize) -> (String, bool) {
     let bytes = without_end(bytes);
-    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4 * most + 4)]);
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(most_bytes(most))]);
     match text.char_indices().nth(most) {
         Some((cut, _)) => (text[..cut].to_owned(), true),
         None => (text.into_owned(), false),
@@ -240,12 +250,68 @@ pub(super) fn shown(bytes: &[u8], matcher: Option<&RegexMatcher>) -> (String, Ve
     let (text, is_cut) = beginning(&line[start..], LINE_CHARS);
     let is_whole =
         |from: usize, to: usize| to <= text.len() && text.is_char_boundary(from) && text.is_char_boundary(to);
-    // Bytes that are no text are replaced, and places behind them are others.
-    let as_they_are = line[start..].starts_with(text.as_bytes());
     let moved = found.into_iter().filter_map(|(from, to)| Some((from.checked_sub(start)?, to - start)));
-    let spans =
-        if as_they_are { moved.filter(|(from, to)| is_whole(*from, *to)).collect() } else { Vec::new() };
+    let spans = in_text(&line[start..], moved).filter(|(from, to)| is_whole(*from, *to)).collect();
     (text, spans, is_cut || start > 0)
+}
+
+/// Where places of a line are in its text: bytes that are no text are replaced, so that what comes after them is elsewhere.
+fn in_text(
+    line: &[u8],
+    places: impl Iterator<Item = (usize, usize)>,
+) -> impl Iterator<Item = (usize, usize)> {
+    let shown = &line[..line.len().min(most_bytes(LINE_CHARS))];
+    // Where each piece of text begins in the bytes and in the text, and its length.
+    let mut pieces = Vec::new();
+    let (mut byte, mut letter) = (0, 0);
+    for chunk in shown.utf8_chunks() {
+        let (valid, invalid) = (chunk.valid().len(), chunk.invalid().len());
+        pieces.push((byte, letter, valid));
+        byte += valid + invalid;
+        letter += valid + if invalid > 0 { char::REPLACEMENT_CHARACTER.len_utf8() } else { 0 };
+    }
+    pieces.push((byte, letter, 0));
+    let moved = move |place: usize| {
+        let piece = pieces.partition_point(|(byte, ..)| *byte <= place).saturating_sub(1);
+        pieces.get(piece).map_or(0, |(byte, letter, length)| letter + (place - byte).min(*length))
+    };
+    let end = shown.len();
+    places.filter(move |(_, to)| *to <= end).map(move |(from, to)| (moved(from), moved(to)))
+}
+
+/// Bytes that so many characters take at most, and a piece of one more.
+const fn most_bytes(characters: usize) -> usize {
+    4 * characters + 4
+}
+
+/// The parts of a line that match, as lines of their own: those behind `after`, while there is room for them.
+pub(super) fn parts(
+    matcher: &RegexMatcher,
+    (number, bytes): (u64, &[u8]),
+    after: LinePlace,
+    room: &mut usize,
+) -> Vec<Line> {
+    let line = without_end(bytes);
+    let mut lines = Vec::new();
+    if number < after.0 || *room == 0 {
+        return lines;
+    }
+    let mut part = 0;
+    let _ = matcher.find_iter(line, |found| {
+        if found.is_empty() {
+            return true;
+        }
+        part += 1;
+        if (number, part) > after {
+            let text = String::from_utf8_lossy(&line[found.start()..found.end()]).into_owned();
+            *room = room.saturating_sub(text.len() + 100);
+            let spans = vec![(0, text.len())];
+            let (before, after) = (Vec::new(), Vec::new());
+            lines.push(Line { number, part, text, spans, before, after, shortened: false });
+        }
+        *room > 0
+    });
+    lines
 }
 
 fn places(matcher: &RegexMatcher, line: &[u8]) -> Vec<(usize, usize)> {

@@ -10,8 +10,8 @@ use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
 
 use super::{
-    GrepRequest, GrepShow,
-    file::{BESIDE, Found, Line, MATCH_CHARS, beginning, context_chars, shown},
+    GrepRequest, GrepShow, LinePlace,
+    file::{BESIDE, Found, Line, MATCH_CHARS, beginning, context_chars, parts, shown},
 };
 
 /// Lines of context that pass by a match at most: more do not fit on a page.
@@ -24,7 +24,7 @@ pub(super) fn search(
     matcher: &RegexMatcher,
     request: &GrepRequest,
     stream: impl Read,
-    after: u64,
+    after: LinePlace,
 ) -> io::Result<Found> {
     let lines = request.show == GrepShow::Lines;
     let context = |wanted: usize| if lines { wanted.min(CONTEXT) } else { 0 };
@@ -60,7 +60,7 @@ struct Open {
 struct Passing<'a> {
     request: &'a GrepRequest,
     matcher: &'a RegexMatcher,
-    after: u64,
+    after: LinePlace,
     found: Found,
     /// Characters that a page still has.
     room: usize,
@@ -119,7 +119,7 @@ impl Passing<'_> {
         before.reverse();
         self.room =
             self.room.saturating_sub(text.len() + (MATCH_CHARS - text.len().min(MATCH_CHARS) - room) + 100);
-        let line = Line { number, text, spans, before, after: Vec::new(), shortened };
+        let line = Line { number, part: 0, text, spans, before, after: Vec::new(), shortened };
         self.open.push_back(Open { line, room });
     }
 }
@@ -134,9 +134,16 @@ impl Sink for Passing<'_> {
             return Ok(true);
         }
         let number = found.line_number().unwrap_or(0);
+        if self.request.parts {
+            if counts {
+                let parts = parts(self.matcher, (number, found.bytes()), self.after, &mut self.room);
+                self.found.lines.extend(parts);
+            }
+            return Ok(true);
+        }
         let line = beginning(found.bytes(), context_chars(self.request));
         self.follow(&line);
-        if counts && self.room > 0 && number > self.after {
+        if counts && self.room > 0 && (number, 0) > self.after {
             self.keep(number, found.bytes());
         }
         self.remember(line);

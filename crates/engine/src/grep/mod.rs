@@ -35,6 +35,15 @@ pub enum GrepShow {
     FilesWithoutMatch,
 }
 
+/// What a page as text has beside the lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GrepOutput {
+    /// Before each line, the path of its document.
+    pub with_path: bool,
+    /// Colours.
+    pub color: bool,
+}
+
 /// A request to search by pattern.
 #[derive(Clone, Debug, Default)]
 pub struct GrepRequest {
@@ -58,6 +67,10 @@ pub struct GrepRequest {
     pub max_count: Option<u64>,
     /// What a page shows.
     pub show: GrepShow,
+    /// Of the matching lines only the parts that match, each as a line of its own and whole.
+    pub parts: bool,
+    /// The page is given as text too, which takes room.
+    pub output: Option<GrepOutput>,
     /// Characters that a page may hold.
     pub page_chars: usize,
     /// Go on where a page ended.
@@ -73,6 +86,8 @@ pub struct GrepLine {
     pub hash: Digest,
     /// The line's number, from 1.
     pub number: u64,
+    /// Which part of the line this is, from 1, when only the matching parts are asked for; 0 for the line.
+    pub part: u64,
     /// The line without its end.
     pub text: String,
     /// Where in `text` the pattern matches.
@@ -117,7 +132,10 @@ pub struct GrepReply {
 
 /// A place in the order of results: path and number of a document, and a line of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-struct Position(String, i64, u64);
+struct Position(String, i64, LinePlace);
+
+/// A line, and a part of it or 0 for all of it.
+type LinePlace = (u64, u64);
 
 /// Where a page ended, and what the first page counted: later pages need not count again.
 #[derive(Debug, Serialize, Deserialize)]
@@ -305,10 +323,12 @@ fn question(request: &GrepRequest) -> String {
         invert,
         max_count,
         show,
+        parts,
+        output: _,
         page_chars: _,
         cursor: _,
     } = request;
     format!(
-        "grep {pattern:?} {paths:?} {collection:?} {before} {after} {ignore_case} {word} {invert} {max_count:?} {show:?}"
+        "grep {pattern:?} {paths:?} {collection:?} {before} {after} {ignore_case} {word} {invert} {max_count:?} {show:?} {parts}"
     )
 }

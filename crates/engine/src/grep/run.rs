@@ -11,7 +11,7 @@ use shelf_base::{CallContext, Digest, ErrorInfo, Kind};
 use shelf_catalog::Filter;
 
 use super::{
-    GrepRequest, GrepShow, Position, Sought,
+    GrepRequest, GrepShow, LinePlace, Position, Sought,
     file::{self, Found},
     large,
     page::Page,
@@ -69,15 +69,19 @@ impl Searching<'_> {
             let found = self.run(run, asked, (done, documents.len()))?;
             run.iter().zip(found).for_each(|(document, found)| page.take(document, found));
             done += run.len();
-            let longest = if request.show == GrepShow::Lines { LONGEST_RUN_OF_LINES } else { LONGEST_RUN };
+            let longest = match request.show {
+                GrepShow::Lines if request.parts => RUN,
+                GrepShow::Lines => LONGEST_RUN_OF_LINES,
+                _ => LONGEST_RUN,
+            };
             length = (2 * length).min(longest);
         }
         Ok(page)
     }
 
     /// Lines of a document that earlier pages have shown.
-    fn lines_before(&self, path: &str, number: i64) -> u64 {
-        if (path, number) == (&self.after.0, self.after.1) { self.after.2 } else { 0 }
+    fn lines_before(&self, path: &str, number: i64) -> LinePlace {
+        if (path, number) == (&self.after.0, self.after.1) { self.after.2 } else { LinePlace::default() }
     }
 
     /// Searches a run of documents; results in the run's order.

@@ -48,7 +48,7 @@ impl Library {
             root: &root,
             files,
             links,
-            git: git::head(&source.path),
+            git: git::head(&source.path, !source.is_confined()),
             only_changes: request.only_changes && removed == 0,
         };
         let FolderReceipt { merkle, snapshot, tally } = self.commit(draft, call)?;

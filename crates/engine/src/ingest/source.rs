@@ -94,7 +94,8 @@ impl Source {
         Ok(Self { path, folder: metadata.is_dir(), confined })
     }
 
-    /// Finds the root that holds `path`. Whether a file outside exists is not told: the answer is the same.
+    /// Finds the root that holds `path`. Whether a file outside exists is not told: the answer is the same. What is missing
+    /// within a root is said to be missing.
     fn beneath_a_root(library: &Library, path: &Path) -> Result<Self> {
         if library.options.import_roots.is_empty() {
             return Err(Error::Unavailable {
@@ -106,6 +107,7 @@ impl Source {
         if path.components().any(|part| matches!(part, std::path::Component::ParentDir)) {
             return Err(outside());
         }
+        let mut is_missing = false;
         for root in &library.options.import_roots {
             let Ok(real_root) = root.canonicalize() else { continue };
             let relative = if path.is_absolute() {
@@ -118,10 +120,21 @@ impl Source {
             };
             let Ok(folder) = Dir::open_ambient_dir(&real_root, ambient_authority()) else { continue };
             let relative = if relative.as_os_str().is_empty() { Path::new(".") } else { relative };
-            let Ok(real) = folder.canonicalize(relative) else { continue };
+            let real = match folder.canonicalize(relative) {
+                Ok(real) => real,
+                Err(error) => {
+                    is_missing |=
+                        matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
+                    continue;
+                }
+            };
             let full = if real == Path::new(".") { real_root.clone() } else { real_root.join(&real) };
             let metadata = opened(&folder, &real).map_err(|_| outside())?;
             return Self::at(full, &metadata, Some((real_root, folder)));
+        }
+        if is_missing {
+            let shown = path.display().to_string();
+            return Err(Error::reading(shown, rustix::io::Errno::NOENT.into()));
         }
         Err(outside())
     }

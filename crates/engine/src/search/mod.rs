@@ -32,6 +32,7 @@ use crate::{
     follow::Follower,
     indexing::{KnownWords, Meant},
     pattern::Patterns,
+    times::as_asked,
     validate,
 };
 
@@ -53,6 +54,9 @@ pub struct SearchRequest {
     pub hash: Option<String>,
     /// Which documents.
     pub filter: Filter,
+    /// The bounds of times in the filter as the caller wrote them; none when the filter says them itself. A cursor belongs to
+    /// what was written, and keeps what that meant on the first page.
+    pub times: Vec<Option<String>>,
     /// Path patterns of which one must fit.
     pub patterns: Vec<String>,
     /// Further path patterns of which one must fit too.
@@ -82,6 +86,7 @@ impl SearchRequest {
             similarity: Some(0.7),
             hash: None,
             filter: Filter::default(),
+            times: Vec::new(),
             patterns: Vec::new(),
             include: Vec::new(),
             before: 0,
@@ -178,6 +183,7 @@ impl Library {
         caller.must_read()?;
         check(request)?;
         validate::filter(&request.filter)?;
+        let request = &*self.as_first_asked(caller, request)?;
         if let Some(name) = &request.filter.collection {
             self.known_collection(caller, name)?;
         }
@@ -551,6 +557,7 @@ fn question(request: &SearchRequest) -> String {
         similarity,
         hash,
         filter,
+        times,
         patterns,
         include,
         before: _,
@@ -561,7 +568,6 @@ fn question(request: &SearchRequest) -> String {
         limit: _,
         cursor: _,
     } = request;
-    format!(
-        "search {query:?} {kind:?} {similarity:?} {hash:?} {filter:?} {patterns:?} {include:?} {min_score}"
-    )
+    let filter = as_asked(filter, times);
+    format!("search {query:?} {kind:?} {similarity:?} {hash:?} {filter} {patterns:?} {include:?} {min_score}")
 }

@@ -1,19 +1,20 @@
 //! Where a page of hits ended: by the documents that were shown, not by how many there were. What changes between two
 //! pages moves the others up and down; an unchanged document is neither skipped nor shown twice.
 
-use std::collections::BTreeSet;
+use std::{borrow::Cow, collections::BTreeSet};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
 use serde::{Deserialize, Serialize};
 
 use super::question;
-use crate::{Caller, Library, Result, SearchHit, SearchRequest};
+use crate::{Caller, Library, Result, SearchHit, SearchRequest, times::Bounds};
 
 /// Numbers of documents that earlier pages have shown: sorted, each as the distance from the one before, in bytes of
 /// seven bits.
 #[derive(Default, Serialize, Deserialize)]
 struct Bookmark {
     seen: String,
+    bounds: Bounds,
 }
 
 fn pack(numbers: &BTreeSet<i64>) -> String {
@@ -48,13 +49,25 @@ fn unpack(text: &str) -> BTreeSet<i64> {
 impl Library {
     /// The documents that pages before this one have shown.
     pub(super) fn seen(&self, caller: &Caller, request: &SearchRequest) -> Result<BTreeSet<i64>> {
-        match &request.cursor {
-            Some(cursor) => {
-                let bookmark: Bookmark = self.open_cursor(caller, &question(request), cursor)?;
-                Ok(unpack(&bookmark.seen))
-            }
-            None => Ok(BTreeSet::new()),
-        }
+        let bookmark = self.bookmark(caller, request)?;
+        Ok(bookmark.map_or_else(BTreeSet::new, |bookmark| unpack(&bookmark.seen)))
+    }
+
+    fn bookmark(&self, caller: &Caller, request: &SearchRequest) -> Result<Option<Bookmark>> {
+        let open = |cursor: &String| self.open_cursor(caller, &question(request), cursor);
+        request.cursor.as_ref().map(open).transpose()
+    }
+
+    /// The request with the times that the first page was made with.
+    pub(super) fn as_first_asked<'r>(
+        &self,
+        caller: &Caller,
+        request: &'r SearchRequest,
+    ) -> Result<Cow<'r, SearchRequest>> {
+        let Some(bookmark) = self.bookmark(caller, request)? else { return Ok(Cow::Borrowed(request)) };
+        let mut first = request.clone();
+        bookmark.bounds.put_into(&mut first.filter);
+        Ok(Cow::Owned(first))
     }
 
     /// The cursor of the page after one that has shown these hits.
@@ -64,9 +77,11 @@ impl Library {
         request: &SearchRequest,
         shown: &[SearchHit],
     ) -> Result<String> {
+        let first = self.as_first_asked(caller, request)?;
         let mut seen = self.seen(caller, request)?;
         seen.extend(shown.iter().map(|hit| hit.document.number));
-        self.seal_cursor(caller, &question(request), &Bookmark { seen: pack(&seen) })
+        let bookmark = Bookmark { seen: pack(&seen), bounds: Bounds::of(&first.filter) };
+        self.seal_cursor(caller, &question(request), &bookmark)
     }
 }
 

@@ -62,7 +62,7 @@ async fn run(
     };
     let input = match input(tool, body) {
         Ok(input) => input,
-        Err(message) => return invalid(message),
+        Err(message) => return invalid(&message),
     };
     let Admitted { caller, selection } = admitted;
     let call = shared.app.new_call();
@@ -75,18 +75,23 @@ async fn run(
 const TOO_LARGE: &str = "the body is too large";
 
 /// The input that a body gives; an empty body gives none.
-fn input(tool: &Tool, body: Body) -> Result<Map<String, Value>, &'static str> {
+fn input(tool: &Tool, body: Body) -> Result<Map<String, Value>, String> {
     let body = body.map_err(|_| TOO_LARGE)?;
     if body.trim_ascii().is_empty() {
         return Ok(Map::new());
     }
     let Ok(Value::Object(mut request)) = with_text_kept(tool.name, &body, &["input"]) else {
-        return Err("the body must be a JSON object");
+        return Err("the body must be a JSON object".into());
     };
-    match request.remove("input") {
+    let input = request.remove("input");
+    request.remove("tool");
+    if let Some(unknown) = request.keys().next() {
+        return Err(format!("unknown field '{unknown}': the arguments of a tool stand under 'input'"));
+    }
+    match input {
         Some(Value::Object(input)) => Ok(input),
         None | Some(Value::Null) => Ok(Map::new()),
-        Some(_) => Err("input must be an object"),
+        Some(_) => Err("input must be an object".into()),
     }
 }
 

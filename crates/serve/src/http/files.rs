@@ -23,7 +23,8 @@ use futures_core::Stream;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use serde::Deserialize;
 use shelf_base::{ErrorInfo, Kind};
-use shelf_engine::{Error, Library, OpenAsset, OpenFile};
+use shelf_engine::{BookError, Error, Library, OpenAsset, OpenFile};
+use shelf_tools::Family;
 
 use super::{Shared, ranges, rest, uploads};
 use crate::{App, app::Work};
@@ -110,11 +111,12 @@ async fn asset(
     proof: Given,
     headers: HeaderMap,
 ) -> Response {
-    let Ok(Query(proof)) = proof else { return wrong_query() };
+    let meant = format!("books/{book}/{path}");
+    let Ok(Query(proof)) = proof else { return Side::Books.wrong_query(meant) };
     let look = move |app: &Arc<App>| app.library.open_asset(&book, &path, proof.k.as_deref());
     let found = match shared.app.blocking(Work::Read, shared.app.new_call(), look).await {
         Ok(found) => found,
-        Err(_) => return rest::error(Kind::Busy, "the server is busy", &[]),
+        Err(_) => return Side::Books.failed(meant, Error::Busy("the server is busy".into())),
     };
     match found {
         Ok(Some(asset)) => {
@@ -131,35 +133,34 @@ async fn asset(
             };
             answer(shared.app, &headers, download)
         }
-        Ok(None) => {
-            rest::error(Kind::NotFound, "there is no such asset, or the address does not open it", &[])
-        }
-        Err(error) => failed(&error),
+        Ok(None) => Side::Books.shut(meant, "there is no such asset, or the address does not open it", None),
+        Err(error) => Side::Books.failed(meant, error),
     }
 }
 
 async fn archive(state: State<Shared>, name: Path<String>, proof: Given, headers: HeaderMap) -> Response {
-    file(state, name, proof, headers, Library::open_archive, "get_book_archive").await
+    file(state, name, proof, headers, Library::open_archive, Side::Books).await
 }
 
 async fn evidence(state: State<Shared>, name: Path<String>, proof: Given, headers: HeaderMap) -> Response {
-    file(state, name, proof, headers, Library::open_evidence, "resolve").await
+    file(state, name, proof, headers, Library::open_evidence, Side::Citations).await
 }
 
-/// Sends a file whose address proves the right to it. `tool` gives such addresses.
+/// Sends a file whose address proves the right to it.
 async fn file(
     State(shared): State<Shared>,
     Path(name): Path<String>,
     proof: Given,
     headers: HeaderMap,
     open: fn(&Library, &str) -> Result<Option<OpenFile>, Error>,
-    tool: &str,
+    side: Side,
 ) -> Response {
-    let Ok(Query(proof)) = proof else { return wrong_query() };
+    let meant = format!("archives/{name}");
+    let Ok(Query(proof)) = proof else { return side.wrong_query(meant) };
     let look = move |app: &Arc<App>| proof.k.map_or(Ok(None), |proof| open(&app.library, &proof));
     let found = match shared.app.blocking(Work::Read, shared.app.new_call(), look).await {
         Ok(found) => found,
-        Err(_) => return rest::error(Kind::Busy, "the server is busy", &[]),
+        Err(_) => return side.failed(meant, Error::Busy("the server is busy".into())),
     };
     match found {
         Ok(Some(found)) => {
@@ -176,23 +177,53 @@ async fn file(
             answer(shared.app, &headers, download)
         }
         Ok(None) => {
-            let message = "this URL is not valid or has expired";
-            rest::error(Kind::NotFound, message, &[format!("ask {tool} for another")])
+            let tool = match side {
+                Side::Books => "get_book_archive",
+                Side::Citations => "resolve",
+            };
+            side.shut(meant, "this URL is not valid or has expired", Some(format!("ask {tool} for another")))
         }
-        Err(error) => failed(&error),
+        Err(error) => side.failed(meant, error),
     }
 }
 
-fn wrong_query() -> Response {
-    rest::error(
-        Kind::Invalid,
-        "the query of this URL is not the one that was given",
-        &["use the URL as it is".into()],
-    )
+/// Whose address it is, and so in which form an error is told.
+#[derive(Clone, Copy)]
+enum Side {
+    Books,
+    Citations,
 }
 
-fn failed(error: &Error) -> Response {
-    rest::error(error.kind(), &error.to_string(), &error.hints())
+impl Side {
+    /// The address opens nothing. `path` is what it seems to mean.
+    fn shut(self, path: String, message: &str, hint: Option<String>) -> Response {
+        match self {
+            Self::Citations => rest::error(Kind::NotFound, message, &Vec::from_iter(hint)),
+            Self::Books => {
+                let message = [message.to_owned()].into_iter().chain(hint).collect::<Vec<_>>().join("; ");
+                of_book(BookError::Shut { path, message })
+            }
+        }
+    }
+
+    fn wrong_query(self, path: String) -> Response {
+        let (message, hint) = ("the query of this URL is not the one that was given", "use the URL as it is");
+        match self {
+            Self::Citations => rest::error(Kind::Invalid, message, &[hint.to_owned()]),
+            Self::Books => of_book(BookError::Validation { path, message: format!("{message}; {hint}") }),
+        }
+    }
+
+    fn failed(self, path: String, error: Error) -> Response {
+        match self {
+            Self::Citations => rest::error(error.kind(), &error.to_string(), &error.hints()),
+            Self::Books => of_book(BookError::Engine { path, error }),
+        }
+    }
+}
+
+fn of_book(error: BookError) -> Response {
+    rest::of_family(&Family::Books.error(error))
 }
 
 /// Whether a browser shows content of this type itself. Everything else is offered as a file.

@@ -1,7 +1,7 @@
 //! `search` and `grep`, formatted for a terminal.
 
 use serde_json::{Value, json};
-use shelf_base::{Kind, bounds::PAGE_CHARS};
+use shelf_base::Kind;
 use shelf_engine::{Caller, GrepRequest, Library};
 
 use super::{given, tool};
@@ -12,6 +12,8 @@ use crate::{
     progress,
 };
 
+/// Characters of matching parts that are fetched at once.
+const PARTS_PAGE: usize = 1 << 20;
 const PATH: &str = "\u{1b}[35m";
 const FAINT: &str = "\u{1b}[2m";
 const PLAIN: &str = "\u{1b}[0m";
@@ -213,12 +215,37 @@ fn pages(
         }
         if cursor.is_null() {
             if output.json {
-                output.print_json(&if pages.len() == 1 { pages.remove(0) } else { Value::Array(pages) })?;
+                output.print_json(&joined(pages))?;
             }
             return Ok(found);
         }
         arguments["cursor"] = cursor;
     }
+}
+
+/// All pages as one reply. A document whose lines stand on two pages is told on both.
+fn joined(pages: Vec<Value>) -> Value {
+    let mut pages = pages.into_iter();
+    let mut whole = pages.next().unwrap_or_default();
+    for mut page in pages {
+        let last = whole["matches"].as_array().and_then(|lines| lines.last());
+        let is_same = |field: &str| last.is_some_and(|last| last[field] == page["matches"][0][field]);
+        let goes_on = is_same("path") && is_same("hash");
+        for (list, skipped) in [("matches", 0), ("files", usize::from(goes_on)), ("failed", 0)] {
+            let more = page.get_mut(list).and_then(Value::as_array_mut).map(std::mem::take);
+            let more: Vec<Value> = more.into_iter().flatten().skip(skipped).collect();
+            match whole.get_mut(list).and_then(Value::as_array_mut) {
+                Some(items) => items.extend(more),
+                None if more.is_empty() => {}
+                None => whole[list] = Value::Array(more),
+            }
+        }
+        if let (Some(text), Some(more)) = (whole["output"].as_str(), page["output"].as_str()) {
+            whole["output"] = Value::String(format!("{text}{more}"));
+        }
+        whole["next_cursor"] = page["next_cursor"].take();
+    }
+    whole
 }
 
 /// Prints only the matching parts of lines; gives the number of documents found.
@@ -235,7 +262,8 @@ fn parts(
         ignore_case: question.ignore_case,
         word: command.word,
         max_count: (command.max_count > 0).then_some(command.max_count),
-        page_chars: PAGE_CHARS,
+        parts: true,
+        page_chars: PARTS_PAGE,
         ..GrepRequest::default()
     };
     loop {
@@ -246,16 +274,14 @@ fn parts(
             return Ok(found.total_files);
         }
         for line in &found.lines {
-            for (start, end) in line.spans.iter().filter(|(start, end)| start < end) {
-                let mut shown = String::new();
-                if !command.no_filename {
-                    shown.push_str(&format!("{}:", line.path));
-                }
-                if !command.no_line_numbers {
-                    shown.push_str(&format!("{}:", line.number));
-                }
-                output.print(&(shown + &line.text[*start..*end]))?;
+            let mut shown = String::new();
+            if !command.no_filename {
+                shown.push_str(&format!("{}:", line.path));
             }
+            if !command.no_line_numbers {
+                shown.push_str(&format!("{}:", line.number));
+            }
+            output.print(&(shown + &line.text))?;
         }
         match found.next_cursor {
             Some(cursor) => request.cursor = Some(cursor),

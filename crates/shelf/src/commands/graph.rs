@@ -19,7 +19,7 @@ use crate::{
     progress,
 };
 
-/// Broken links that figures show.
+/// Documents and broken links that figures show.
 const SHOWN: usize = 50;
 
 /// Prints what is connected to a document, or figures of the whole graph.
@@ -224,9 +224,16 @@ fn described(stats: &GraphStats) -> String {
     stats.orphans.iter().take(SHOWN).for_each(|path| {
         let _ = writeln!(shown, "  {path}");
     });
+    shown.push_str(&rest(stats.orphans.len()));
     let _ = writeln!(shown, "{}", counted(stats.broken.len() as u64, "broken link", "broken links"));
     stats.broken.iter().take(SHOWN).for_each(|(path, line, target)| {
         let _ = writeln!(shown, "  {path}:{line}: {target}");
     });
+    shown.push_str(&rest(stats.broken.len()));
     shown
+}
+
+/// Says how many are not shown.
+fn rest(all: usize) -> String {
+    if all > SHOWN { format!("  … {} more; --json lists all\n", all - SHOWN) } else { String::new() }
 }

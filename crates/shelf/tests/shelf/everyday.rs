@@ -425,3 +425,22 @@ fn commands_say_what_they_did_and_what_they_did_not() {
     let (code, _, err) = shelf(&library, &["cite", "check", "/no/such/file"]);
     assert!(code == 4 && !err.contains("os error"), "{err}");
 }
+
+#[test]
+fn every_matching_part_is_printed_and_json_is_one_reply() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("library");
+    let ids: Vec<String> = (0..3_000).map(|number| format!("id-{number:04}")).collect();
+    store(&library, "one-line.json", &format!("[{}]", ids.join(",")), "default");
+    store(&library, "lines.txt", &ids.join("\n"), "default");
+    let latin = folder.path().join("latin.txt");
+    fs::write(&latin, b"caf\xe9 id-9999\n").unwrap();
+    shelf(&library, &["add", latin.to_str().unwrap()]);
+    let (code, out, _) = shelf(&library, &["grep", "-o", "-I", "-N", "id-[0-9]{4}"]);
+    assert_eq!((code, out.lines().count()), (0, 6_001));
+    assert!(out.lines().all(|line| line.len() == 7));
+    let (_, out, _) = shelf(&library, &["--json", "grep", "id-[0-9]{4}"]);
+    let reply: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(reply["matches"].as_array().unwrap().len(), 3_002);
+    assert_eq!((reply["files"].as_array().unwrap().len(), &reply["next_cursor"]), (3, &Value::Null));
+}

@@ -24,8 +24,7 @@ pub(crate) const TOOL: Tool = Tool {
     run: |context, arguments| {
         let Arguments { book_id, paths } = arguments::read(arguments)?;
         let (library, caller) = (context.library, context.caller);
-        let paths = paths.unwrap_or_default();
-        let (manifest, hashes) = library.book_hashes(caller, &book_id, &paths, context.call)?;
+        let (manifest, hashes) = library.book_hashes(caller, &book_id, paths.as_deref(), context.call)?;
         let file = |(path, hash): shelf_engine::PathHash| File {
             path,
             file_hash: hash.map(|hash| hash.to_string()),

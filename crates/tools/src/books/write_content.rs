@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Family, Hints, Tool, arguments,
+    family::ToolError,
     policy::{Access, Audience},
     registry::reply,
     schema,
@@ -23,6 +24,13 @@ pub(crate) const TOOL: Tool = Tool {
     output: schema::of::<Reply>,
     run: |context, arguments| {
         let Arguments { book_id, path, content, file_hash, expected_hash } = arguments::read(arguments)?;
+        if let (Some(one), Some(other)) = (&file_hash, &expected_hash)
+            && !one.eq_ignore_ascii_case(other)
+        {
+            return Err(ToolError::argument(
+                "file_hash and expected_hash are the same argument; give one of them",
+            ));
+        }
         let expected = file_hash.or(expected_hash);
         let (library, caller) = (context.library, context.caller);
         let place = (book_id.as_str(), path.as_str());

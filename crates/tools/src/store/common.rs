@@ -118,6 +118,11 @@ impl From<&Document> for DocumentView {
     }
 }
 
+/// What an item of a list takes on a page, with the comma after it.
+pub(crate) fn json_chars(item: &impl Serialize) -> usize {
+    serde_json::to_string(item).map_or(0, |text| text.len()) + 1
+}
+
 /// The first items of a page: as many as the limit and the page size allow, but at least one.
 pub(crate) fn first_that_fit<T: Serialize>(
     items: impl Iterator<Item = T>,
@@ -128,7 +133,7 @@ pub(crate) fn first_that_fit<T: Serialize>(
     let mut room = page_chars.saturating_sub(500);
     let mut shown = Vec::new();
     for item in items.take(most) {
-        let size = serde_json::to_string(&item).map_or(0, |text| text.len()) + 1;
+        let size = json_chars(&item);
         if size > room && !shown.is_empty() {
             break;
         }

@@ -2,9 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shelf_engine::{Filter, GrepReply, GrepRequest, GrepShow, SearchKind, SearchRequest};
+use shelf_engine::{Filter, GrepOutput, GrepReply, GrepRequest, GrepShow, SearchKind, SearchRequest};
 
-use super::{grep_output, search_output};
+use super::{common::json_chars, grep_output, search_output};
 use crate::{
     Family, Hints, Tool, arguments,
     family::ToolError,
@@ -36,8 +36,11 @@ pub(crate) const TOOL: Tool = Tool {
         };
         let (fast_first, wants_text) = (arguments.fast_first, arguments.output);
         let mut request = request(arguments)?;
-        request.page_chars = context.page_chars;
+        request.output =
+            wants_text.then_some(GrepOutput { with_path: style.with_filename, color: style.color });
         let suggestions = if fast_first { Some(suggest(context, &request)?) } else { None };
+        let taken = suggestions.as_ref().map_or(0, |suggestions| json_chars(suggestions));
+        request.page_chars = context.page_chars.saturating_sub(taken).max(context.page_chars / 2);
         let found = context.library.grep(context.caller, &request, context.call)?;
         let text = wants_text.then(|| grep_output::text(&found, &request, &style));
         reply(&view(found, text, suggestions))
@@ -124,6 +127,8 @@ fn request(arguments: Arguments) -> Result<GrepRequest, ToolError> {
         invert: arguments.invert,
         max_count: (arguments.max_count > 0).then_some(arguments.max_count),
         show,
+        parts: false,
+        output: None,
         page_chars: 0,
         cursor: arguments.cursor,
     })

@@ -81,12 +81,14 @@ fn with_context<'a>(matches: &[&'a GrepLine]) -> BTreeMap<u64, &'a str> {
     let mut all = BTreeMap::new();
     for line in matches {
         let first = line.number - line.before.len() as u64;
-        all.extend(line.before.iter().enumerate().map(|(at, text)| (first + at as u64, text.as_str())));
-        all.insert(line.number, line.text.as_str());
-        all.extend(
-            line.after.iter().enumerate().map(|(at, text)| (line.number + 1 + at as u64, text.as_str())),
-        );
+        let above = (first..).zip(&line.before);
+        let below = (line.number + 1..).zip(&line.after);
+        for (number, text) in above.chain(below) {
+            all.entry(number).or_insert(text.as_str());
+        }
     }
+    // A match that is context of another one is shown as the match that it is: a long line around the place.
+    all.extend(matches.iter().map(|line| (line.number, line.text.as_str())));
     all
 }
 

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use shelf_base::Moment;
 use shelf_engine::{Document, Filter, ListReply, ListRequest, Order, SortBy};
 
+use super::common::json_chars;
 use crate::{
     Context, Family, Hints, Tool, arguments,
     family::ToolError,
@@ -100,6 +101,14 @@ fn request(arguments: Arguments, now: Moment) -> Result<ListRequest, ToolError> 
         text.map(|text| Moment::parse(&text, now).map_err(|error| ToolError::argument(error.to_string())))
             .transpose()
     };
+    let times = vec![
+        arguments.created_after.clone(),
+        arguments.created_before.clone(),
+        arguments.modified_after.clone(),
+        arguments.modified_before.clone(),
+        arguments.indexed_after.clone(),
+        arguments.indexed_before.clone(),
+    ];
     let mut filter = Filter {
         collection: arguments.collection,
         mime: arguments.mime,
@@ -133,6 +142,7 @@ fn request(arguments: Arguments, now: Moment) -> Result<ListRequest, ToolError> 
     let sort = if arguments.recent.is_some() && arguments.sort_by.is_none() { SortBy::Indexed } else { sort };
     Ok(ListRequest {
         filter,
+        times,
         patterns: arguments.pattern.into_iter().collect(),
         name: arguments.name,
         sort,
@@ -247,12 +257,10 @@ fn page(
     let mut shown = 0;
     for document in &listed.documents {
         let view = ListedDocument::of(document);
-        characters += if paths_only {
-            document.path.len() + 4
-        } else {
-            serde_json::to_string(&view).map_or(0, |text| text.len()) + 1
-        };
-        if characters > context.page_chars - 500 && shown > 0 {
+        characters += if paths_only { json_chars(&document.path) } else { json_chars(&view) };
+        // The cursor may hold the path of the last one.
+        let beside = 500 + 2 * json_chars(&document.path);
+        if characters > context.page_chars.saturating_sub(beside) && shown > 0 {
             break;
         }
         shown += 1;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use shelf_base::Moment;
 use shelf_engine::{Filter, SearchHit, SearchKind, SearchReply, SearchRequest};
 
-use super::{grep_output, list, search_output};
+use super::{common::json_chars, grep_output, list, search_output};
 use crate::{
     Family, Hints, Tool, arguments,
     family::ToolError,
@@ -154,6 +154,7 @@ fn request(arguments: Arguments, now: Moment) -> Result<SearchRequest, ToolError
     }
     let lines = |own: usize| if own > 0 { own } else { arguments.context }.min(CONTEXT_LINES);
     Ok(SearchRequest {
+        times: vec![arguments.created_after.clone(), arguments.created_before.clone()],
         kind,
         limit,
         similarity: arguments.fuzzy.unwrap_or(true).then_some(similarity as f32),
@@ -191,11 +192,13 @@ fn fit(
     explain: bool,
     paths_only: bool,
 ) -> Result<Vec<HitView>, ToolError> {
-    let mut room = context.page_chars.saturating_sub(2_000);
+    // A cursor grows with the pages before it.
+    let cursor = request.cursor.as_ref().map_or(0, String::len);
+    let mut room = context.page_chars.saturating_sub(2_000 + cursor);
     let mut views: Vec<HitView> = Vec::new();
     for hit in &found.hits {
         let view = hit_view(hit, style, explain);
-        let size = if paths_only { view.path.len() + 8 } else { view.size() };
+        let size = if paths_only { json_chars(&view.path) } else { json_chars(&view) };
         if size > room && !views.is_empty() {
             break;
         }
@@ -351,15 +354,4 @@ struct HitView {
     /// Semantic score (cosine similarity), with explain
     #[serde(skip_serializing_if = "Option::is_none")]
     semantic_score: Option<f64>,
-}
-
-impl HitView {
-    fn size(&self) -> usize {
-        self.snippet.len()
-            + self.path.len()
-            + self.title.len()
-            + self.address.len()
-            + self.collection.len()
-            + 420
-    }
 }

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shelf_engine::MemoryFinding;
+use shelf_engine::{MemoryFault, MemoryFinding, MemoryReport};
 
 use crate::{
     Family, Hints, Tool, arguments,
@@ -29,20 +29,25 @@ pub(crate) const TOOL: Tool = Tool {
     run: |context, arguments| {
         let Arguments {} = arguments::read(arguments)?;
         let reports = context.library.check_memory(context.caller)?;
-        let files: Vec<FileView> = reports
-            .into_iter()
-            .map(|report| FileView {
-                file: report.file.to_owned(),
-                sound: !report.findings.iter().any(|finding| finding.fault.is_edit()),
-                entry_count: report.entry_count,
-                chained: report.known,
-                truncated: report.findings.len() > MOST,
-                findings: report.findings.iter().take(MOST).map(sentence).collect(),
-            })
-            .collect();
+        let files: Vec<FileView> = reports.into_iter().map(view).collect();
         reply(&Reply { sound: files.iter().all(|file| file.sound), files })
     },
 };
+
+/// A file, with edits before what was merely added.
+fn view(mut report: MemoryReport) -> FileView {
+    report.findings.sort_by_key(|finding| !finding.fault.is_edit());
+    let is_added = |finding: &&MemoryFinding| finding.fault == MemoryFault::Added;
+    FileView {
+        file: report.file.to_owned(),
+        sound: !report.findings.iter().any(|finding| finding.fault.is_edit()),
+        entry_count: report.entry_count,
+        chained: report.known,
+        added: report.findings.iter().filter(is_added).count() as u64,
+        truncated: report.findings.len() > MOST,
+        findings: report.findings.iter().take(MOST).map(sentence).collect(),
+    }
+}
 
 fn sentence(finding: &MemoryFinding) -> String {
     match finding.line {
@@ -72,6 +77,8 @@ struct FileView {
     entry_count: u64,
     /// Number of lines that the chain knows
     chained: u64,
+    /// Number of lines that were not written through this library
+    added: u64,
     /// What differs from what was written, lines that others added included
     findings: Vec<String>,
     /// Whether more differs than is listed

@@ -46,8 +46,10 @@ struct Arguments {
     /// Relative path to the file from repo root
     path: String,
     /// First line to return, from 1
+    #[schemars(range(min = 1))]
     start_line: Option<u64>,
     /// Last line to return
+    #[schemars(range(min = 1))]
     end_line: Option<u64>,
     /// Only the last N lines; not together with start_line or end_line
     tail: Option<u64>,

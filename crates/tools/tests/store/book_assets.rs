@@ -337,3 +337,28 @@ fn an_archive_holds_the_whole_book_and_is_made_once() {
         (&json!("ContentNotFoundError"), &json!("books/no-such-book"))
     );
 }
+
+#[test]
+fn an_asset_is_had_by_the_name_that_lists_show_and_deleted_by_its_path() {
+    let library = TestLibrary::new();
+    let upload = |name: &str, data: &str| {
+        let mut place = json!({ "book_id": "some-book", "asset_type": "images", "filename": name });
+        place["binary_data"] = json!(data);
+        library.ok("upload_asset", place);
+    };
+    upload("a b.png", "QUJD");
+    let list = || library.ok("list_assets", json!({ "book_id": "some-book" }));
+    let listed = list()[0].clone();
+    let stored = listed["filename"].as_str().unwrap();
+    upload(stored, "REVG");
+    let get = |name: &str| {
+        library.ok("get_asset", json!({ "book_id": "some-book", "asset_type": "images", "filename": name }))
+    };
+    assert_eq!(get(stored)["sha256"], listed["sha256"]);
+    assert_eq!(get("a b.png")["sha256"], listed["sha256"]);
+    upload("größe.png", "QUJD");
+    let place = json!({ "book_id": "some-book", "path": "assets/images/größe.png" });
+    let gone = library.ok("delete_content", place);
+    assert_eq!(gone["existed"], true);
+    assert_eq!(list().as_array().unwrap().len(), 2);
+}

@@ -315,3 +315,89 @@ fn a_zip_that_leads_outside_is_refused_whole() {
     let good = pack("good.zip", &|_| {});
     assert_eq!(library.library.import_book(&caller, BOOK, &good, &call).unwrap().added, 1);
 }
+
+#[test]
+fn what_the_library_wrote_itself_is_never_taken_over() {
+    let library = TestLibrary::new();
+    write(&library, "lessons/a.md", "a");
+    let file = library.path("library/registry.yaml");
+    let before = fs::read(&file).unwrap();
+    set(&library, &BookChange { status: Some(BookStatus::Archived), ..BookChange::default() });
+    // As it is when a process is killed before it has replaced the file.
+    fs::write(&file, before).unwrap();
+    let status = |library: &shelf_engine::Library| {
+        library.books(&Caller::owner(), &CallContext::new()).unwrap()[0].status
+    };
+    assert_eq!(status(&library.reopen()), BookStatus::Archived);
+    // The next change writes it as it should be.
+    set(&library, &BookChange { title: Some("T".into()), ..BookChange::default() });
+    assert!(fs::read_to_string(&file).unwrap().contains("status: archived"));
+}
+
+#[test]
+fn changes_of_several_at_once_all_stay() {
+    let library = TestLibrary::new();
+    let books = ["book-a", "book-b", "book-c", "book-d"];
+    for book in books {
+        library.ok("write_content", json!({ "book_id": book, "path": "lessons/a.md", "content": "a" }));
+    }
+    for round in 0..8 {
+        let status = if round % 2 == 0 { BookStatus::Archived } else { BookStatus::Active };
+        std::thread::scope(|scope| {
+            for book in books {
+                let library = &library;
+                scope.spawn(move || {
+                    // Each as a process of its own would do it.
+                    let change = BookChange { status: Some(status), ..BookChange::default() };
+                    let own = library.reopen();
+                    own.set_book(&Caller::owner(), book, &change, &CallContext::new()).unwrap();
+                });
+            }
+        });
+        let listed = library.library.books(&Caller::owner(), &CallContext::new()).unwrap();
+        assert!(listed.iter().all(|book| book.status == status), "{listed:?}");
+        let file = fs::read_to_string(library.path("library/registry.yaml")).unwrap();
+        assert_eq!(file.matches(&format!("status: {}", status.word())).count(), books.len(), "{file}");
+    }
+}
+
+#[test]
+fn the_title_is_that_of_the_file_whoever_wrote_it_last() {
+    let library = TestLibrary::new();
+    write(&library, "lessons/a.md", "a");
+    for round in 0..6 {
+        std::thread::scope(|scope| {
+            for writer in 0..4 {
+                let library = &library;
+                scope.spawn(move || write(library, "book.yaml", &format!("title: {round} by {writer}\n")));
+            }
+        });
+        let file = library.ok("read_content", json!({ "book_id": BOOK, "path": "book.yaml" }));
+        let title = library.ok("list_books", json!({}))[0]["title"].as_str().unwrap().to_owned();
+        assert_eq!(file["content"], format!("title: {title}\n"));
+    }
+}
+
+#[test]
+fn no_book_takes_the_name_of_the_default_collection() {
+    let library = TestLibrary::new();
+    let refused = || {
+        for (tool, arguments) in [
+            ("write_content", json!({ "path": "lessons/a.md", "content": "x" })),
+            ("write_summary", json!({ "chapter_id": "chapter-01", "content": "x" })),
+            ("upload_asset", json!({ "asset_type": "images", "filename": "x.png", "binary_data": "QUJD" })),
+            ("upload_asset", json!({ "asset_type": "images", "filename": "x.png", "file_size": 20_000_000 })),
+        ] {
+            let mut arguments = arguments;
+            arguments["book_id"] = json!("default");
+            let found = error(&library, tool, arguments);
+            assert_eq!(found["error"], "ValidationError", "{tool}: {found}");
+            assert_eq!(found["message"], "book_id is not available", "{tool}");
+        }
+        let change = BookChange::default();
+        assert!(library.library.set_book(&Caller::owner(), "default", &change, &CallContext::new()).is_err());
+    };
+    refused();
+    library.ok("add", json!({ "content": "x", "name": "a b.md" }));
+    refused();
+}

@@ -164,3 +164,42 @@ fn hostile_names_patterns_and_sizes_are_refused() {
     let plain = json!({ "book_id": "plain-one", "path": "a.md", "content": "x" });
     assert_eq!(error(&library, "write_content", plain)["error"], "ConflictError");
 }
+
+#[test]
+fn a_file_answers_to_its_full_path_too() {
+    let library = TestLibrary::new();
+    let written = write(&library, "lessons/a.md", "a");
+    let full = written["path"].as_str().unwrap().to_owned();
+    assert_eq!(full, format!("books/{BOOK}/lessons/a.md"));
+    let at = |path: &str| json!({ "book_id": BOOK, "path": path });
+    assert_eq!(library.ok("read_content", at(&full))["content"], "a");
+    let mut change = at(&full);
+    change["content"] = json!("b");
+    change["file_hash"] = written["file_hash"].clone();
+    let changed = library.ok("write_content", change);
+    assert_eq!((&changed["path"], &changed["mode"]), (&json!(full), &json!("updated")));
+    assert_eq!(library.ok("book_history", at(&full)).as_array().unwrap().len(), 2);
+    let hashes = library.ok("batch_hashes", json!({ "book_id": BOOK, "paths": [full] }));
+    assert_eq!(hashes["files"][0]["file_hash"], changed["file_hash"]);
+    assert_eq!(library.ok("delete_content", at(&full))["existed"], true);
+    assert_eq!(error(&library, "read_content", at(&full))["path"], full);
+    // A file of just this path, from before, is the one that is meant.
+    library.ok("add", json!({ "content": "older", "name": full, "collection": BOOK }));
+    assert_eq!(library.ok("read_content", at(&full))["content"], "older");
+}
+
+#[test]
+fn arguments_that_contradict_or_lead_nowhere_are_refused() {
+    let library = TestLibrary::new();
+    write(&library, "lessons/a.md", "a");
+    let both = json!({
+        "book_id": BOOK, "path": "lessons/a.md", "content": "b", "file_hash": "a".repeat(64), "expected_hash": "b".repeat(64),
+    });
+    assert_eq!(error(&library, "write_content", both)["error"], "ValidationError");
+    for path in ["../x", "/etc", "a b"] {
+        let asked = json!({ "book_id": BOOK, "paths": ["lessons/a.md", path] });
+        assert_eq!(error(&library, "batch_hashes", asked)["error"], "InvalidPathError", "{path}");
+    }
+    let none = library.ok("batch_hashes", json!({ "book_id": BOOK, "paths": [] }));
+    assert_eq!(none["files"], json!([]));
+}

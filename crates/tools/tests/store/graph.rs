@@ -337,3 +337,16 @@ fn details_are_those_of_the_snapshot() {
     assert_eq!((&reply["origin"]["hash"], &document["hash"]), (&first["hash"], &first["hash"]), "{reply}");
     assert_eq!((&document["size"], &document["version"]), (&json!(4), &json!(1)), "{reply}");
 }
+
+#[test]
+fn lists_keep_to_the_relations_that_are_asked_for() {
+    let library = small();
+    let total = |arguments: Value| library.ok("graph", arguments)["total"].as_u64().unwrap();
+    let all = total(json!({ "list_type": "document" }));
+    let linked = total(json!({ "list_type": "document", "relation": "LINKS_TO" }));
+    let isolated = total(json!({ "list_type": "document", "relation": "LINKS_TO", "isolated": true }));
+    assert!(linked > 0 && isolated > 0, "{linked} {isolated}");
+    assert_eq!(linked + isolated, all);
+    let refused = error_of(library.call("graph", json!({ "list_types": true, "name": "lonely.txt" })));
+    assert!(refused.contains("list_types"), "{refused}");
+}

@@ -79,6 +79,15 @@ fn a_match_with_its_context_fits_a_page() {
     assert!(before.last().unwrap().as_str().unwrap().starts_with("row 2499 "));
     assert!(after[0].as_str().unwrap().starts_with("row 2501 "));
     assert_eq!(found["truncated"], true);
+    let quotes = format!("{}\n", "\"".repeat(20)).repeat(4_000);
+    let controls = format!("{quotes}needle\n{quotes}");
+    library.ok("add", json!({ "content": controls, "name": "quotes.txt" }));
+    let narrow = json!({
+        "pattern": "needle", "context": 4_000, "output": true, "with_filename": true, "line_numbers": true,
+    });
+    let reply = library.ok("grep", narrow);
+    assert!(reply.to_string().len() <= 40_000, "{}", reply.to_string().len());
+    assert_eq!(reply["matches"][0]["line"], "needle");
     let few = library.ok("grep", json!({ "pattern": "row 4999 ", "context": 3 }));
     let found = &few["matches"][0];
     assert_eq!((found["before"].as_array().unwrap().len(), found["after"].as_array().unwrap().len()), (3, 1));
@@ -292,4 +301,60 @@ fn the_output_is_that_of_ripgrep() {
             }
         }
     }
+}
+
+#[test]
+fn a_match_that_is_context_of_another_is_shown_as_a_match() {
+    let library = TestLibrary::new();
+    for (name, before) in [("a.txt", "é"), ("b.txt", "e")] {
+        let line = format!("{} foo {}", before.repeat(3_000), "y".repeat(300));
+        library.ok("add", json!({ "content": format!("{line}\n{line}\n"), "name": name }));
+        for color in ["always", "never"] {
+            let question =
+                json!({ "pattern": "foo", "paths": [name], "context": 1, "color": color, "output": true });
+            let reply = library.ok("grep", question);
+            let output = reply["output"].as_str().unwrap();
+            let hit = if color == "always" { " \u{1b}[1;31mfoo\u{1b}[0m " } else { " foo " };
+            assert_eq!(output.matches(hit).count(), 2, "{name} {color}: {output}");
+        }
+    }
+}
+
+#[test]
+fn places_are_right_behind_bytes_that_are_no_text() {
+    let library = TestLibrary::new();
+    library.write("latin.txt", b"caf\xe9 au lait, caf\xe9 noir\n");
+    library.ok("add", json!({ "path": library.path("latin.txt"), "mime_type": "text/plain" }));
+    let reply = library.ok("grep", json!({ "pattern": "lait|noir", "color": "always", "output": true }));
+    let output = reply["output"].as_str().unwrap();
+    for word in ["lait", "noir"] {
+        assert!(output.contains(&format!(" \u{1b}[1;31m{word}\u{1b}[0m")), "{output}");
+    }
+}
+
+#[test]
+fn every_matching_part_is_given() {
+    let library = TestLibrary::new();
+    let ids: Vec<String> = (0..3_000).map(|number| format!("\"id-{number:04}\"")).collect();
+    library.ok("add", json!({ "content": format!("[{}]", ids.join(",")), "name": "a.json" }));
+    let mut request = shelf_engine::GrepRequest {
+        pattern: "id-[0-9]+".into(),
+        parts: true,
+        page_chars: 40_000,
+        ..shelf_engine::GrepRequest::default()
+    };
+    let (owner, call) = (shelf_engine::Caller::owner(), shelf_base::CallContext::new());
+    let (mut found, mut pages) = (Vec::new(), 0);
+    loop {
+        let page = library.library.grep(&owner, &request, &call).unwrap();
+        assert_eq!(page.total_matches, 1);
+        found.extend(page.lines.into_iter().map(|line| format!("\"{}\"", line.text)));
+        pages += 1;
+        match page.next_cursor {
+            Some(cursor) => request.cursor = Some(cursor),
+            None => break,
+        }
+    }
+    assert_eq!(found, ids);
+    assert!(pages > 1);
 }

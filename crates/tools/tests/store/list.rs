@@ -168,3 +168,54 @@ fn a_hash_and_a_name_must_mean_one_document() {
     }
     library.ok("update", json!({ "hash": hash, "name": "two.txt", "metadata": ["a=1"] }));
 }
+
+#[test]
+fn relative_times_mean_the_same_on_every_page() {
+    for (tool, list, mut question) in [
+        ("list", "documents", json!({ "created_after": "7d", "limit": 2 })),
+        ("search", "results", json!({ "query": "lake", "created_after": "7d", "limit": 2 })),
+    ] {
+        let library = TestLibrary::with_clock();
+        for number in 0..6 {
+            library.ok("add", json!({ "content": format!("lake {number}"), "name": format!("{number}.md") }));
+        }
+        let mut found = BTreeSet::new();
+        loop {
+            let page = library.ok(tool, question.clone());
+            let documents = page[list].as_array().unwrap();
+            found.extend(documents.iter().map(|document| document["path"].as_str().unwrap().to_owned()));
+            // Later, what was meant at first is older than seven days.
+            library.days_pass(4);
+            match page["next_cursor"].as_str() {
+                Some(cursor) => question["cursor"] = json!(cursor),
+                None => break,
+            }
+        }
+        assert_eq!(found.len(), 6, "{tool}");
+        question["created_after"] = json!("8d");
+        assert!(error_of(library.call(tool, question)).contains("cursor"), "{tool}");
+    }
+}
+
+#[test]
+fn paths_that_json_makes_longer_stay_within_a_page() {
+    let library = TestLibrary::new();
+    for number in 0..120 {
+        let name = format!("{}/{number}.md", "\"".repeat(900));
+        library.ok("add", json!({ "content": format!("lake {number}"), "name": name }));
+    }
+    for (tool, question) in [
+        ("list", json!({ "paths_only": true })),
+        ("search", json!({ "query": "lake", "paths_only": true, "limit": 120 })),
+        ("search", json!({ "query": "lake", "limit": 120 })),
+        ("grep", json!({ "pattern": "lake" })),
+        ("grep", json!({ "pattern": "lake", "output": true, "with_filename": true, "color": "always" })),
+        ("grep", json!({ "pattern": "lake", "count": true, "output": true, "with_filename": true })),
+        ("grep", json!({ "pattern": "lake", "files_with_matches": true, "output": true })),
+    ] {
+        let page = library.ok(tool, question.clone());
+        let length = page.to_string().len();
+        assert!(length <= 40_000, "{tool} {question}: {length}");
+        assert!(page["next_cursor"].is_string(), "{tool} {question}");
+    }
+}

@@ -253,3 +253,64 @@ fn a_folder_that_is_reached_through_a_link_is_restored_whole() {
     assert_eq!(restored["failed"], json!([]), "{restored}");
     assert_eq!(restored["restored"].as_array().unwrap().len(), 1, "{restored}");
 }
+
+#[test]
+fn a_preview_promises_nothing_that_cannot_be_written() {
+    let library = TestLibrary::new();
+    library.ok("add", json!({ "content": "x", "name": "a/b.txt" }));
+    library.write("file", "x");
+    symlink("nowhere", library.path("dangling")).unwrap();
+    for place in ["file/below", "file", "dangling", "dangling/below"] {
+        for dry_run in [true, false] {
+            let arguments = json!({
+                "collection": "default", "output_directory": library.path(place), "dry_run": dry_run,
+            });
+            assert!(library.call("restore", arguments).is_err(), "{place} {dry_run}");
+        }
+    }
+    library.write("out/c.txt", "x");
+    symlink("nowhere", library.path("out/a")).unwrap();
+    for dry_run in [true, false] {
+        let arguments =
+            json!({ "collection": "default", "output_directory": library.path("out"), "dry_run": dry_run });
+        let reply = library.ok("restore", arguments);
+        assert_eq!((&reply["restored_count"], &reply["failed_count"]), (&json!(0), &json!(1)), "{dry_run}");
+    }
+}
+
+#[test]
+fn places_over_http_are_refused_for_what_is_wrong_with_them() {
+    use shelf_base::Kind;
+    let outside = tempfile::tempdir().unwrap();
+    let roots = tempfile::tempdir().unwrap();
+    let root = roots.path().canonicalize().unwrap();
+    let library = TestLibrary::with(Options {
+        import_roots: vec![root.clone()],
+        export_roots: vec![root.clone()],
+        ..Options::default()
+    });
+    library.ok("add", json!({ "content": "x", "name": "a.txt" }));
+    symlink(outside.path(), root.join("lnk")).unwrap();
+    fs::write(root.join("file"), "x").unwrap();
+    fs::create_dir(root.join("folder")).unwrap();
+    let caller = Caller { file_access: FileAccess::Configured, ..Caller::owner() };
+    let kind = |tool: &str, arguments: Value| library.call_as(&caller, tool, arguments).unwrap_err().kind;
+    for (place, expected) in [("lnk", Kind::Denied), ("file", Kind::Invalid), ("file/below", Kind::Invalid)] {
+        for dry_run in [true, false] {
+            let arguments =
+                json!({ "collection": "default", "output_directory": root.join(place), "dry_run": dry_run });
+            assert_eq!(kind("restore", arguments), expected, "{place} {dry_run}");
+        }
+    }
+    for (place, expected) in
+        [("lnk/a", Kind::Denied), ("file/a", Kind::Invalid), ("folder", Kind::Invalid)]
+    {
+        let arguments = json!({ "name": "a.txt", "outputPath": root.join(place) });
+        assert_eq!(kind("get", arguments), expected, "{place}");
+    }
+    for (place, expected) in
+        [("nope", Kind::NotFound), ("file/nope", Kind::NotFound), ("lnk/nope", Kind::Denied)]
+    {
+        assert_eq!(kind("add", json!({ "path": root.join(place) })), expected, "{place}");
+    }
+}

@@ -135,11 +135,21 @@ fn lines_of_others_are_known_once_we_have_seen_them() {
     assert_eq!(check(&library).iter().filter(|(fault, _)| *fault == MemoryFault::Added).count(), 3);
     let reply = write(&library, "ours");
     assert_eq!((reply["entry_count"].as_u64(), reply["invalid_lines"].as_u64()), (Some(3), Some(1)));
-    assert_eq!(check(&library), [(MemoryFault::Broken, Some(2))]);
+    let others = |lines: &[u64]| {
+        let added = lines.iter().map(|line| (MemoryFault::Added, Some(*line)));
+        let mut all: Vec<_> = added.chain([(MemoryFault::Broken, Some(2))]).collect();
+        all.sort_by_key(|(_, line)| *line);
+        all
+    };
+    assert_eq!(check(&library), others(&[1, 2, 3]));
     let mut hook = fs::OpenOptions::new().append(true).open(decisions(&library)).unwrap();
     hook.write_all(b"{\"event\":\"hook 3\"}\n").unwrap();
     write(&library, "ours too");
-    assert_eq!(check(&library), [(MemoryFault::Broken, Some(2))]);
+    assert_eq!(check(&library), others(&[1, 2, 3, 5]), "they stay lines of others");
+    let told = library.ok("check_memory", json!({}));
+    let told =
+        told["files"].as_array().unwrap().iter().find(|file| file["file"] == "decisions.jsonl").unwrap();
+    assert_eq!((&told["sound"], &told["added"]), (&json!(true), &json!(4)));
     edit(&library, |lines| lines[4] = lines[4].replace("hook 3", "HOOK 3"));
     let found = check(&library);
     assert!(found.contains(&(MemoryFault::Changed, Some(5))), "{found:?}");

@@ -131,6 +131,10 @@ fn against_known(known: &[&Record], bytes: &[u8]) -> Vec<MemoryFinding> {
         let (fault, line) = match place {
             Some(place) if stays => {
                 last = *place;
+                // A line of somebody else stays one, however long it has been known.
+                if record.state == State::Seen {
+                    findings.push(added(*place));
+                }
                 continue;
             }
             Some(place) => (MemoryFault::Moved, *place),
@@ -147,12 +151,13 @@ fn against_known(known: &[&Record], bytes: &[u8]) -> Vec<MemoryFinding> {
         };
         findings.push(MemoryFinding { fault, line: Some(line), what: sentence(record, fault) });
     }
-    findings.extend(foreign.into_iter().map(|number| MemoryFinding {
-        fault: MemoryFault::Added,
-        line: Some(number),
-        what: "was not appended through this library".to_owned(),
-    }));
+    findings.extend(foreign.into_iter().map(added));
     findings
+}
+
+fn added(line: u64) -> MemoryFinding {
+    let what = "was not appended through this library".to_owned();
+    MemoryFinding { fault: MemoryFault::Added, line: Some(line), what }
 }
 
 fn sentence(record: &Record, fault: MemoryFault) -> String {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{WorkspaceError, spelling};
+use super::{WorkspaceError, spelling, stamp::is_date_time};
 use crate::secrets;
 
 /// Bytes of an entry as compact JSON.
@@ -25,7 +25,8 @@ pub(super) fn line_of(text: &str) -> Result<String, WorkspaceError> {
     let line = spelling::compact(text)
         .map_err(|key| invalid(format!("entry has the key '{key}' twice; each may be there once")))?;
     if line.len() > ENTRY_BYTES {
-        return Err(WorkspaceError::EntryTooLarge { bytes: line.len(), limit: ENTRY_BYTES });
+        let what = "The entry, as compact JSON,";
+        return Err(WorkspaceError::EntryTooLarge { what, bytes: line.len(), limit: ENTRY_BYTES });
     }
     Ok(line)
 }
@@ -67,26 +68,6 @@ pub(super) fn check_key(key: &str) -> Result<(), WorkspaceError> {
     Ok(())
 }
 
-/// A date and a time of ISO 8601, zone optional.
-fn is_date_time(text: &str) -> bool {
-    let text = text.trim();
-    // With or without dashes and colons.
-    let Some((date, time)) = text.split_once(['T', 't', ' ']) else { return false };
-    let zoned = time.ends_with(['Z', 'z']) || time.contains(['+', '-']);
-    let full = if zoned { text.to_owned() } else { format!("{text}Z") };
-    matches!(date.len(), 8 | 10)
-        && is_zone_of_a_day(time)
-        && time.len() >= 4
-        && shelf_base::Moment::parse(&full, shelf_base::Moment::default()).is_ok()
-}
-
-/// Whether the offset at the end of a time, if there is one, is less than a day.
-fn is_zone_of_a_day(time: &str) -> bool {
-    let Some((_, offset)) = time.rsplit_once(['+', '-']) else { return true };
-    let hours = offset.get(..2).unwrap_or(offset);
-    hours.parse::<u8>().is_ok_and(|hours| hours < 24)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,6 +84,12 @@ mod tests {
             "2026-01-07T14:00Z",
             "20260107T140000Z",
             "20260107T140000",
+            "2026-01-07T14:00:00,5Z",
+            "2024-02-29T00:00:00Z",
+            "2026-01-07T24:00:00Z",
+            "9999-12-31T23:59:59Z",
+            "0001-01-01T00:00:00Z",
+            "2026-06-30T23:59:60Z",
         ] {
             assert!(is_date_time(fine), "{fine}");
         }
@@ -116,6 +103,17 @@ mod tests {
             "14:00",
             "2026-13-07T14:00:00Z",
             "1767794400",
+            " 2026-01-07T14:00:00Z",
+            "2026-01-07T14:00:00Z ",
+            "2026-01-07T14:00:00+01:00[Europe/Berlin]",
+            "2026-01-07T24:00:01Z",
+            "2026-02-29T14:00:00Z",
+            "2026-01-07T14:60:00Z",
+            "2026-01-07T14:00:00+01:60",
+            "2026-01-07T14:00:00+",
+            "2026-01-07T14:00:00.Z",
+            "2026-01-07T",
+            "٢٠٢٦-01-07T14:00:00Z",
         ] {
             assert!(!is_date_time(wrong), "{wrong}");
         }
@@ -133,7 +131,7 @@ mod tests {
         assert_eq!(line_of(&sized(ENTRY_BYTES - frame)).unwrap().len(), ENTRY_BYTES);
         assert!(matches!(
             line_of(&sized(ENTRY_BYTES - frame + 1)),
-            Err(WorkspaceError::EntryTooLarge { bytes: 10_241, limit: ENTRY_BYTES })
+            Err(WorkspaceError::EntryTooLarge { bytes: 10_241, limit: ENTRY_BYTES, .. })
         ));
     }
 

@@ -6,6 +6,7 @@ mod check;
 mod entry;
 mod query;
 mod spelling;
+mod stamp;
 
 use std::{
     fs::File,

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use shelf_base::Moment;
 
-use super::{MemoryFile, WorkspaceError, count, lines, parse};
+use super::{MemoryFile, WorkspaceError, count, lines, parse, stamp};
 use crate::Workspace;
 
 /// What is asked for; entries must fulfil all of it.
@@ -76,8 +76,8 @@ impl MemoryQuery {
         if self.since.is_none() && self.until.is_none() {
             return true;
         }
-        let stamp = entry.get("timestamp").and_then(Value::as_str);
-        stamp.and_then(|stamp| stamp.parse::<Moment>().ok()).is_some_and(|moment| {
+        let given = entry.get("timestamp").and_then(Value::as_str);
+        given.and_then(stamp::moment).is_some_and(|moment| {
             self.since.is_none_or(|since| moment >= since) && self.until.is_none_or(|until| moment < until)
         })
     }

@@ -65,6 +65,30 @@ fn secrets() -> Vec<Vec<String>> {
             .collect(),
         vec!["PuTTY-User-Key-File-3: ssh-ed25519".into()],
         vec![one("AGE-SECRET-KEY-1", UPPER, 58)],
+        vec![one("gsk_", LETTERS, 52)],
+        vec![one("xai-", LETTERS, 80)],
+        vec![one("pplx-", LETTERS, 48)],
+        vec![one("r8_", LETTERS, 37)],
+        vec![one("dapi", HEX, 32), one("dapi", HEX, 32) + "-2"],
+        vec![one("shpat_", HEX, 32), one("shpca_", HEX, 32)],
+        vec![one("hvs.", URL, 90), one("hvb.", URL, 140)],
+        vec![one("lin_api_", LETTERS, 40)],
+        vec![one("sbp_", HEX, 40)],
+        vec![one("ATATT3xFfGF0", URL, 170) + "=1A2B3C4D"],
+        vec![one("figd_", URL, 40)],
+        vec![one("ntn_", LETTERS, 46)],
+        vec![one("NRAK-", UPPER, 27)],
+        vec![one("sq0atp-", URL, 22), one("sq0csp-", URL, 43)],
+        vec![body(LETTERS, 14) + ".atlasv1." + &body(URL, 67)],
+        vec![
+            one("MT", LETTERS, 24) + ".Gx1y2z." + &body(URL, 38),
+            one("ND", LETTERS, 22) + ".XsyQ8A." + &body(URL, 27),
+        ],
+        vec![
+            "postgres://user:pass@host/db".into(),
+            "mongodb+srv://admin:h7Kp!2@cluster0.example.net".into(),
+            "redis://:hunter2@localhost:6379".into(),
+        ],
     ]
 }
 
