@@ -137,8 +137,3 @@ pub(crate) fn joined(folder: &str, target: &str) -> String {
     }
     names.join("/")
 }
-
-/// Words that would be taken for a heading get a mark in front.
-pub(crate) fn escaped(line: &str) -> String {
-    if line.starts_with('#') { format!("\\{line}") } else { line.to_owned() }
-}

@@ -59,6 +59,12 @@ const TEXT_TYPES: &[(&str, &str)] = &[
     ("yml", "application/yaml"),
 ];
 
+/// Extensions of pictures and recordings, in no form of which they are text.
+const MEDIA_EXTENSIONS: &[&str] = &[
+    "aac", "avi", "avif", "bmp", "flac", "gif", "heic", "jpeg", "jpg", "m4a", "m4v", "mkv", "mov", "mp3",
+    "mp4", "ogg", "opus", "png", "tif", "tiff", "wav", "webm", "webp",
+];
+
 /// The extension of a path, lowercase and with its dot; empty when it has none.
 pub fn extension_of(path: &str) -> String {
     let name = path.rsplit('/').next().unwrap_or(path);
@@ -73,7 +79,8 @@ pub fn detect(path: &str, sample: &[u8]) -> Detected {
     let sample = &sample[..sample.len().min(SAMPLE)];
     let extension = extension_of(path);
     let extension = extension.trim_start_matches('.');
-    if is_text(sample) {
+    // Words tell nothing of a form, so that a picture or recording is what its name says: a placeholder, for example.
+    if is_text(sample) && !MEDIA_EXTENSIONS.contains(&extension) {
         return Detected { mime: text_type(extension, sample), is_text: true };
     }
     let by_content = infer::get(sample).map(|found| found.mime_type().to_owned());
@@ -124,21 +131,30 @@ fn is_text(sample: &[u8]) -> bool {
         return false;
     }
     match std::str::from_utf8(sample) {
-        Ok(_) => true,
+        Ok(_) => !has_controls(sample, UNICODE_CONTROLS),
         // The end of the sample may split a character.
-        Err(error) if error.error_len().is_none() => true,
+        Err(error) if error.error_len().is_none() => !has_controls(sample, UNICODE_CONTROLS),
         // Older encodings, and Unicode with a few broken bytes.
         Err(_) => {
-            !has_controls(sample) && infer::get(sample).is_none_or(|found| is_textual(found.mime_type()))
+            !has_controls(sample, OTHER_CONTROLS)
+                && infer::get(sample).is_none_or(|found| is_textual(found.mime_type()))
         }
     }
 }
 
+/// One byte of so many may be a control character in valid Unicode, which is hardly ever anything but text.
+const UNICODE_CONTROLS: usize = 10;
+/// One byte of so many may be a control character in anything else.
+const OTHER_CONTROLS: usize = 50;
+
 /// Random bytes have almost ten percent control characters; text has next to none, apart from those that terminals, printers
-/// and DOS use in it: bell, overstrike, white space, the end of a file, and escape.
-fn has_controls(sample: &[u8]) -> bool {
-    let control = |byte: &&u8| **byte < 32 && !matches!(**byte, 0x07..=0x0D | 0x1A | 0x1B);
-    sample.iter().filter(control).count() * 50 > sample.len()
+/// and DOS use in it: bell, overstrike, white space, the end of a file, and escape; and those that separate the fields of
+/// data in Unicode.
+fn has_controls(sample: &[u8], one_of: usize) -> bool {
+    let separates = |byte: u8| one_of == UNICODE_CONTROLS && (0x1C..=0x1F).contains(&byte);
+    let control =
+        |byte: &&u8| **byte < 32 && !matches!(**byte, 0x07..=0x0D | 0x1A | 0x1B) && !separates(**byte);
+    sample.iter().filter(control).count() * one_of > sample.len()
 }
 
 #[cfg(test)]
@@ -176,6 +192,16 @@ mod tests {
         check("page.1", &b"N\x08NA\x08AM\x08ME\x08E needle \xe9\n".repeat(20), "text/plain", true);
         check("bell.txt", b"ding\x07\x07\x07 zebrafish", "text/plain", true);
         check("small.bin", &[0x1F, 0x8B, 8, 4, 1, 2, 3, 0xF1, 9, 7, 5], "application/gzip", false);
+        check("v.mp4", &[1; 100], "video/mp4", false);
+        check("v", &[1; 100], "application/octet-stream", false);
+        let pptx = "application/vnd.openxmlformats-officedocument.presentationml.presentation";
+        check("s.pptx", b"PK\x03\x04xxxx", pptx, false);
+        check("rows.txt", b"a\x1fb\x1fc\x1e", "text/plain", true);
+        check("log.txt", b"\x01\x1b[1m\x02needle and more words of a prompt\x0e", "text/plain", true);
+        check("a.PNG", b"fake data", "image/png", false);
+        check("a.mkv", b"", "video/x-matroska", false);
+        check("a.mts", b"const x = 1;", "text/plain", true);
+        check("thesis.pdf", b"not a thesis", "text/plain", true);
         check("page", b"<!DOCTYPE html><html></html>", "text/html", true);
         check("b.txt", "é".repeat(SAMPLE).as_bytes(), "text/plain", true);
     }

@@ -1,7 +1,8 @@
 //! Extracts the type, the text and the passages of a document from its bytes.
 //!
 //! **Type** ([`detect()`]). Content takes precedence over the name: a PNG called `notes.txt` is a PNG. Kinds of text
-//! are distinguished by their extension only.
+//! are distinguished by their extension only; words with the extension of a picture or recording are taken for one, since
+//! they say nothing to the contrary.
 //!
 //! **Text** ([`text_of`]). Plain UTF-8 text is borrowed as stored, so that an offset in it is an offset in the
 //! document; everything else (older encodings, HTML, DOCX, PDF) is converted to new text. Documents are untrusted, so
@@ -43,7 +44,7 @@ mod subtitles;
 mod text;
 
 /// Changes whenever a reader makes another text of the same bytes: what was kept of older readings is not used then.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 pub use detect::{Detected, SAMPLE, detect, extension_of};
 pub use layout::{Bookmark, Layout, LineBox};

@@ -2,7 +2,8 @@
 
 use quick_xml::events::Event;
 
-use crate::archive::{Parts, attribute, escaped, reference, relationships, xml};
+use crate::archive::{Parts, attribute, reference, relationships, xml};
+use crate::passages::escaped;
 use crate::{Markup, Text, Unreadable};
 
 /// Slides that are read at most.

@@ -32,20 +32,10 @@ pub fn addresses_in(text: &str) -> Vec<Citation> {
         let mut from = 0;
         while let Some(at) = line[from..].find("://") {
             let colon = from + at;
-            let before = &line[..colon];
-            let scheme = Modality::ALL.into_iter().find(|modality| {
-                let start = before.strip_suffix(modality.scheme());
-                start.is_some_and(|start| {
-                    !start.ends_with(|each: char| each.is_alphanumeric() || "+-.".contains(each))
-                })
-            });
             from = colon + 3;
-            let Some(scheme) = scheme else { continue };
-            let start = colon - scheme.scheme().len();
-            let rest = &line[from..];
-            let end = rest.find(|each: char| each.is_whitespace() || "()[]{}<>\"'`|\\".contains(each));
-            let rest =
-                rest[..end.unwrap_or(rest.len())].trim_end_matches(['.', ',', ';', ':', '!', '?', '*']);
+            let Some(start) = scheme_before(&line[..colon]) else { continue };
+            let is_virtual = line[start..colon].eq_ignore_ascii_case(Modality::Virtual.scheme());
+            let rest = address_end(&line[from..], is_virtual);
             from += rest.len();
             if !rest.is_empty() {
                 found.push(Citation { line: number, address: line[start..from].to_owned() });
@@ -53,6 +43,27 @@ pub fn addresses_in(text: &str) -> Vec<Citation> {
         }
     }
     found
+}
+
+/// Where the scheme of an address begins that a text ends with, in upper or lower case. Other schemes may end like it;
+/// letters that no scheme has may stand before it.
+fn scheme_before(text: &str) -> Option<usize> {
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
+    let length = text.bytes().rev().take_while(is_part).count();
+    let scheme = &text[text.len() - length..];
+    let is_known = Modality::ALL.into_iter().any(|modality| scheme.eq_ignore_ascii_case(modality.scheme()));
+    is_known.then_some(text.len() - length)
+}
+
+/// The address that a text goes on with. It ends where another script or a typographic mark begins; only ids of nodes, to
+/// which virtual addresses lead, have letters of every script. Punctuation at its end belongs to the sentence.
+fn address_end(text: &str, is_virtual: bool) -> &str {
+    let is_part = |each: char| match each.is_ascii() {
+        true => each.is_ascii_graphic() && !"()[]{}<>\"'`|\\".contains(each),
+        false => is_virtual && each.is_alphanumeric(),
+    };
+    let end = text.find(|each| !is_part(each)).unwrap_or(text.len());
+    text[..end].trim_end_matches(['.', ',', ';', ':', '!', '?', '*'])
 }
 
 impl Library {
@@ -100,6 +111,23 @@ mod tests {
                 "1 text://n#lines=3",
                 "3 video://v#t=1-2",
                 "3 image://i#bbox=0,0,1,1",
+                "4 DOC://x",
+            ]
+        );
+    }
+
+    #[test]
+    fn addresses_end_where_other_marks_begin() {
+        let text = "“text://n#lines=1” and ‘Text://n#lines=2’… 参见text://n#lines=3。doc://b#pages=4—5; x-text://no http+doc://no “virtual://n#введение.имя”";
+        let found: Vec<String> = addresses_in(text).into_iter().map(|found| found.address).collect();
+        assert_eq!(
+            found,
+            [
+                "text://n#lines=1",
+                "Text://n#lines=2",
+                "text://n#lines=3",
+                "doc://b#pages=4",
+                "virtual://n#введение.имя"
             ]
         );
     }

@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// Changes whenever other evidence is cut out of the same place.
-const RESOLVER: u32 = 3;
+const RESOLVER: u32 = 4;
 /// Bytes of text that come with a reply.
 const TEXT_BYTES: u64 = 1 << 20;
 /// Bytes of an image or clip that come with a reply.

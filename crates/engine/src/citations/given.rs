@@ -3,12 +3,9 @@
 use std::{collections::HashSet, path::PathBuf, sync::Arc};
 
 use serde_json::Value;
-use shelf_base::{
-    CallContext, Digest,
-    address::{Modality, Place},
-};
+use shelf_base::{CallContext, Digest, address::Modality};
 use shelf_catalog::NewMap;
-use shelf_reading::map::{Location, MOST_NODES, Map, contains, hull};
+use shelf_reading::map::{Location, MOST_NODES, Map, contains};
 
 use super::{
     Answer, CitationError, Opened, Source,
@@ -384,7 +381,7 @@ fn checked(nodes: Vec<NodeJson>, extent: &Extent) -> (Map, Vec<String>) {
             }
         };
         if let Some(Location::Here(outer)) = parent.map(|parent| &parent.location)
-            && !lies_within(outer, &within)
+            && !contains(outer, &within)
         {
             wrong(format!("it does not lie within its parent '{}'", parent.map_or("", |parent| &parent.id)));
         }
@@ -393,7 +390,24 @@ fn checked(nodes: Vec<NodeJson>, extent: &Extent) -> (Map, Vec<String>) {
     (map, problems)
 }
 
-/// A child may name a list of pages, which lies within the hull of its parent's.
-fn lies_within(outer: &Place, inner: &Place) -> bool {
-    contains(outer, inner) || contains(&hull(outer, outer), inner)
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_child_lies_in_the_pages_of_its_parent_and_not_between_them() {
+        let problems = |child: Value| {
+            let node = |id: &str, pages: Value, children: Value| {
+                let location = json!({ "modality": "document", "pages": pages });
+                json!({ "id": id, "title": id, "type": "section", "location": location, "children": children })
+            };
+            let nodes = json!([node("outer", json!([1, 1, 5]), json!([node("inner", child, json!([]))]))]);
+            checked(serde_json::from_value(nodes).unwrap(), &Extent::Pages(5)).1
+        };
+        assert_eq!(problems(json!([5])), Vec::<String>::new());
+        assert_eq!(problems(json!([3])), ["node 'inner': it does not lie within its parent 'outer'"]);
+        assert_eq!(problems(json!([1, 5])).len(), 1);
+    }
 }

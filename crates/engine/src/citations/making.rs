@@ -5,7 +5,7 @@ use std::{io::Read, path::Path, sync::Arc};
 use shelf_base::CallContext;
 use shelf_index::DerivedKey;
 use shelf_reading::{
-    Cue, Text, Unreadable,
+    Cue, MediaFacts, Text, Unreadable,
     map::{self, Map},
     media,
 };
@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Changes whenever another map is made of the same bytes.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Bytes of a text that is mapped at most.
 const TEXT_BYTES: u64 = 256 << 20;
 /// Bytes of a file with subtitles that are read.
@@ -149,8 +149,9 @@ impl Library {
         match sort_of_type(&name, &mime, is_text)? {
             Sort::Picture => Ok(Extent::Picture),
             Sort::Recording => {
-                let failed = |error| CitationError::media(&name, error);
-                Ok(Extent::Recording(media::probe(&source.path, call).map_err(failed)?))
+                let mut facts = facts_of_recording(&source.path, &name, call)?;
+                facts.chapters = Vec::new();
+                Ok(Extent::Recording(facts))
             }
             Sort::Text => {
                 let limit = if is_text { TEXT_BYTES } else { EXTRACTED_BYTES };
@@ -194,8 +195,7 @@ impl Library {
         call: &CallContext,
     ) -> Answer<Mapped> {
         let failed = |error| CitationError::media(&source.document.path, error);
-        let mut facts = media::probe(file, call).map_err(failed)?;
-        facts.key_frames = media::key_frames(file, &facts, call).map_err(failed)?;
+        let mut facts = facts_of_recording(file, &source.document.path, call)?;
         let mut cues: Vec<Cue> = Vec::new();
         if let Some(subtitles) = subtitles {
             let range = 0..subtitles.version.size.min(SUBTITLE_BYTES);
@@ -248,6 +248,14 @@ impl Library {
             Ok(())
         })
     }
+}
+
+/// What a recording holds, with the frames at which copies may begin.
+fn facts_of_recording(file: &Path, name: &str, call: &CallContext) -> Answer<MediaFacts> {
+    let failed = |error| CitationError::media(name, error);
+    let mut facts = media::probe(file, call).map_err(failed)?;
+    facts.key_frames = media::key_frames(file, &facts, call).map_err(failed)?;
+    Ok(facts)
 }
 
 fn extent_of(text: &Text<'_>) -> Extent {

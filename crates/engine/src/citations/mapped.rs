@@ -14,7 +14,7 @@ use shelf_base::{
 };
 use shelf_reading::{
     MediaFacts, Recording,
-    map::{Location, Map, MapNode, contains},
+    map::{Map, MapNode, contains},
 };
 
 use super::{
@@ -139,34 +139,72 @@ pub(super) struct Mapped {
     /// What it came with.
     pub about: About,
     index: HashMap<String, u32>,
+    /// From where to where each node goes, at most: a list that is read through faster than the nodes.
+    bounds: Vec<(u32, u32)>,
 }
 
 impl Mapped {
     pub(super) fn new(map: Map, extent: Extent) -> Self {
         let index = map.nodes.iter().enumerate().map(|(at, node)| (node.id.clone(), at as u32)).collect();
-        Self { map, extent, given: None, about: About::default(), index }
+        let bounds = map.nodes.iter().map(|node| node.location.place().map_or(NOWHERE, bounds)).collect();
+        Self { map, extent, given: None, about: About::default(), index, bounds }
     }
 
     pub(super) fn node(&self, id: &str) -> Option<&MapNode> {
         self.index.get(id).and_then(|at| self.map.nodes.get(*at as usize))
     }
 
-    /// The smallest node that contains a place: the one to which no child goes on.
+    /// The smallest node that contains a place; of several, the last one, which lies deepest.
     pub(super) fn smallest(&self, place: &Place) -> Option<&MapNode> {
-        let mut found: Option<&MapNode> = None;
-        let mut waiting = &self.map.roots;
-        loop {
-            let holds = |at: &&u32| {
-                let node = self.map.nodes.get(**at as usize);
-                node.is_some_and(|node| match &node.location {
-                    Location::Here(own) => contains(own, place),
-                    Location::Elsewhere(_) => false,
-                })
-            };
-            // Sections that share a page both contain it; the last one to begin is the narrower.
-            let Some(next) = waiting.iter().rev().find(holds) else { return found };
-            found = self.map.nodes.get(*next as usize);
-            waiting = found.map_or(&self.map.roots, |node| &node.children);
+        let (first, last) = bounds(place);
+        let around = self.bounds.iter().enumerate().filter(|(_, (from, to))| *from <= first && last <= *to);
+        let nodes = around.filter_map(|(at, _)| self.map.nodes.get(at));
+        let mut found: Option<(u64, &MapNode)> = None;
+        for node in nodes {
+            let Some(own) = node.location.place().filter(|own| contains(own, place)) else { continue };
+            let size = size(own);
+            if found.is_none_or(|(smallest, _)| size <= smallest) {
+                found = Some((size, node));
+            }
+        }
+        found.map(|(_, node)| node)
+    }
+}
+
+/// The bounds of a node that has no place of its own.
+const NOWHERE: (u32, u32) = (u32::MAX, 0);
+
+/// From where to where a place goes: lines, pages, hundredths of a second, or from left to right.
+fn bounds(place: &Place) -> (u32, u32) {
+    let number = |hundredths: u64| u32::try_from(hundredths).unwrap_or(u32::MAX);
+    match place {
+        Place::Text(Some(lines)) => (lines.first(), lines.last()),
+        Place::Document(Some(pages)) => (pages.first(), pages.last()),
+        Place::Image(Some(region)) => (region.millionths()[0], region.millionths()[2]),
+        Place::Video(Some(clip)) | Place::Audio(Some(clip)) => {
+            (number(clip.start().hundredths()), clip.end().map_or(u32::MAX, |end| number(end.hundredths())))
+        }
+        Place::Text(None)
+        | Place::Document(None)
+        | Place::Image(None)
+        | Place::Video(None)
+        | Place::Audio(None) => (0, u32::MAX),
+        Place::Virtual(_) => NOWHERE,
+    }
+}
+
+/// How large a place is, in a unit of its modality.
+fn size(place: &Place) -> u64 {
+    match place {
+        Place::Document(Some(pages)) if pages.as_range().is_none() => pages.iter().count() as u64,
+        Place::Image(Some(region)) => {
+            let [left, top, right, bottom] = region.millionths().map(u64::from);
+            (right - left) * (bottom - top)
+        }
+        Place::Image(None) => u64::MAX,
+        Place::Text(_) | Place::Document(_) | Place::Video(_) | Place::Audio(_) | Place::Virtual(_) => {
+            let (first, last) = bounds(place);
+            u64::from(last.saturating_sub(first)) + 1
         }
     }
 }
@@ -293,4 +331,84 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Mapped> {
     };
     let (map, problems) = wire::map_of(kept.nodes, extent.modality());
     problems.is_empty().then(|| Mapped { about: kept.about, ..Mapped::new(map, extent) })
+}
+
+#[cfg(test)]
+mod tests {
+    use shelf_base::address::{Lines, Pages};
+    use shelf_reading::map::Location;
+
+    use super::*;
+
+    /// A map of nodes: the place of each and its parent.
+    fn mapped(nodes: Vec<(Location, Option<u32>)>, extent: Extent) -> Mapped {
+        let mut map = Map::default();
+        for (at, (location, parent)) in (0_u32..).zip(nodes) {
+            match parent {
+                Some(parent) => map.nodes[parent as usize].children.push(at),
+                None => map.roots.push(at),
+            }
+            let (id, title) = (format!("n{at}"), String::new());
+            let kind = shelf_reading::map::SECTION.into();
+            map.nodes.push(MapNode {
+                id,
+                title,
+                kind,
+                location,
+                summary: None,
+                parent,
+                children: Vec::new(),
+            });
+        }
+        Mapped::new(map, extent)
+    }
+
+    fn lines(first: u32, last: u32) -> Place {
+        Place::Text(Some(Lines::new(first, last).unwrap()))
+    }
+
+    fn pages(first: u32, last: u32) -> Place {
+        Place::Document(Some(Pages::range(first, last).unwrap()))
+    }
+
+    fn smallest<'a>(mapped: &'a Mapped, place: &Place) -> Option<&'a str> {
+        mapped.smallest(place).map(|node| node.id.as_str())
+    }
+
+    #[test]
+    fn the_smallest_node_is_found_wherever_it_stands() {
+        let here = |places: &[(Place, Option<u32>)]| {
+            places.iter().map(|(place, parent)| (Location::Here(place.clone()), *parent)).collect()
+        };
+        let doubled = mapped(
+            here(&[
+                (pages(7, 7), None),
+                (pages(7, 10), None),
+                (pages(7, 10), Some(1)),
+                (pages(7, 10), Some(2)),
+            ]),
+            Extent::Pages(10),
+        );
+        assert_eq!(smallest(&doubled, &pages(7, 7)), Some("n0"));
+        assert_eq!(smallest(&doubled, &pages(7, 8)), Some("n3"), "of equal ones the deepest");
+        assert_eq!(smallest(&doubled, &pages(1, 7)), None);
+        let roots = mapped(here(&[(lines(1, 3), None), (lines(1, 11), None)]), Extent::Lines(11));
+        assert_eq!(smallest(&roots, &lines(2, 2)), Some("n0"));
+        assert_eq!(smallest(&roots, &lines(4, 4)), Some("n1"));
+        let elsewhere = Location::Elsewhere("text://other#lines=1".parse().unwrap());
+        let led = vec![(elsewhere, None), (Location::Here(lines(5, 7)), Some(0))];
+        assert_eq!(smallest(&mapped(led, Extent::Lines(9)), &lines(6, 6)), Some("n1"));
+    }
+
+    #[test]
+    fn many_nodes_are_looked_through_at_once() {
+        let mut nodes = vec![(Location::Here(lines(1, 200_000)), None)];
+        nodes.extend((1..100_000).map(|at| (Location::Here(lines(2 * at, 2 * at + 1)), Some(0))));
+        let mapped = mapped(nodes, Extent::Lines(200_000));
+        let begun = std::time::Instant::now();
+        for at in 1..=100 {
+            assert_eq!(smallest(&mapped, &lines(2 * at, 2 * at)), Some(format!("n{at}").as_str()));
+        }
+        assert!(begun.elapsed().as_millis() < 1_000, "{:?}", begun.elapsed());
+    }
 }

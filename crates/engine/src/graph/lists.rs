@@ -88,7 +88,7 @@ impl Graph<'_> {
                     return Err(Error::invalid(
                         "list_type",
                         "must be document, version, collection, tag, snapshot, heading, reference, symbol, function, method, \
-                         class, struct, enum, trait, interface or module",
+                         class, struct, enum, trait, interface, module or type",
                     ));
                 };
                 for doc in self.docs.all() {

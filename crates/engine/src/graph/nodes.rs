@@ -125,7 +125,7 @@ impl Node {
 }
 
 /// The types of nodes that can be listed.
-pub const NODE_TYPES: [&str; 15] = [
+pub const NODE_TYPES: [&str; 16] = [
     "document",
     "version",
     "collection",
@@ -141,6 +141,7 @@ pub const NODE_TYPES: [&str; 15] = [
     "trait",
     "interface",
     "module",
+    "type",
 ];
 
 /// The kind of symbol with a name.

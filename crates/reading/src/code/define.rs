@@ -56,7 +56,7 @@ impl<'a> Walk<'a> {
             lines: (start.line, end.line),
         });
         let is_mixin = kind == SymbolKind::Module && self.language == Language::Ruby;
-        let holds_members = kind.is_type() || is_mixin;
+        let holds_members = (kind.is_type() && kind != SymbolKind::Type) || is_mixin;
         let own_type = match found.owner {
             Some(owner) => Some(owner.to_owned()),
             None => holds_members.then(|| qualified.clone()),

@@ -205,7 +205,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// `Name struct { … }`, with or without the word `type` before it.
+    /// `Name struct { … }` or `Name Type`, with or without the word `type` before it.
     fn go_type(&mut self, name: usize, first: usize) -> usize {
         let word = match self.tokens.mark(name + 1) {
             b'[' => self.tokens.past(name + 1),
@@ -214,7 +214,7 @@ impl<'a> Walk<'a> {
         let kind = match self.tokens.word(word) {
             "struct" => SymbolKind::Struct,
             "interface" => SymbolKind::Interface,
-            _ => return name + 1,
+            _ => return self.go_alias(name, first),
         };
         let last = self.tokens.past(word + 1) - 1;
         let found = Found { kind, name: self.tokens.word(name), owner: None, first, last };
@@ -238,6 +238,14 @@ impl<'a> Walk<'a> {
             at = end.max(at + 1);
         }
         last
+    }
+
+    fn go_alias(&mut self, name: usize, first: usize) -> usize {
+        let end = self.go_line_end(name + 1, self.tokens.len());
+        if end > name + 1 && !self.tokens.begins_line(name + 1) {
+            self.open_alias(name, first, end - 1);
+        }
+        name + 1
     }
 
     fn go_line_end(&self, from: usize, most: usize) -> usize {

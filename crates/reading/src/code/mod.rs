@@ -6,6 +6,7 @@
 //! than everything else that is done with a text when it is added, and their grammars were a fifth of the program. A
 //! token costs the same wherever it stands, so broken and hostile texts take no longer than others.
 
+mod aliases;
 mod c;
 mod define;
 mod evident;

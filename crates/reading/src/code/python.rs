@@ -12,7 +12,7 @@ const KEYWORDS: &[&str] = &[
 
 impl Walk<'_> {
     pub(super) fn step_python(&mut self, at: usize) -> usize {
-        let is_inside = at < self.inside_until;
+        let is_inside = self.inside_until > 0 && at <= self.inside_until;
         let begins_line = !is_inside && self.tokens.begins_line(at);
         if begins_line {
             let column = self.tokens.column(at);

@@ -55,6 +55,7 @@ impl Walk<'_> {
             "fn" if is_named => self.rust_function(at),
             "struct" | "enum" | "trait" if is_named => self.rust_type(at),
             "union" if is_named && matches!(tokens.mark(at + 2), b'{' | b'<') => self.rust_type(at),
+            "type" if is_named && self.begins_item(at) => self.rust_alias(at, self.first_of(at, MODIFIERS)),
             "mod" if is_named => self.rust_module(at),
             "impl" if self.begins_item(at) => self.rust_impl(at),
             "use" if self.begins_item(at) && tokens.mark(at + 1) != b'<' => self.rust_use(at),

@@ -63,6 +63,7 @@ impl<'a> Walk<'a> {
             "class" if is_named || tokens.mark(at + 1) == b'{' => self.script_type(at, SymbolKind::Class),
             "interface" if is_typed && is_named => self.script_type(at, SymbolKind::Interface),
             "enum" if is_typed && is_named => self.script_type(at, SymbolKind::Enum),
+            "type" if is_typed && is_named => self.script_alias(at, self.first_of(at, MODIFIERS)),
             "namespace" | "module" if is_typed && (is_named || tokens.is_text(at + 1)) => {
                 self.script_namespace(at)
             }

@@ -294,6 +294,49 @@ fn ruby() {
 }
 
 #[test]
+fn types_that_name_other_types() {
+    check(
+        "a.ts",
+        "export type User<T> = {\n  name: string;\n};\ntype Id =\n  | string\n  | number\ntype F = (a: Id) => void; const type = 1;\ntype\n",
+        &["type User 1-3", "type Id 4-6", "type F 7-7"],
+    );
+    check(
+        "a.go",
+        "package p\ntype HandlerFunc func(\n\tw Writer,\n)\ntype ID int\ntype (\n\tA = B\n\tC[T any] map[string]T\n)\n\nfunc (h HandlerFunc) Go() {}\n",
+        &[
+            "package p",
+            "type HandlerFunc 2-4",
+            "type ID 5-5",
+            "type A 7-7",
+            "type C 8-8",
+            "method HandlerFunc.Go 11-11",
+        ],
+    );
+    check(
+        "a.rs",
+        "pub type Result<T> = std::result::Result<T, Error>;\nimpl A for B { type Item = u8; }\ntrait C { type D; }\n",
+        &["type Result 1-1", "trait C 3-3", "B implements A 2"],
+    );
+}
+
+#[test]
+fn python_signatures_of_many_lines() {
+    check(
+        "a.py",
+        "class A:\n    def f(\n        self,\n        a=g(1),\n    ) -> int:\n        x = h()\n\n    @deco(\n        1,\n    )\n    def k(self): pass\n\ndef l(\n    a,\n):\n    return [\n    ]\n",
+        &[
+            "class A 1-11",
+            "method A.f 2-6",
+            "method A.k 8-11",
+            "function l 13-17",
+            "A.f -> g 4",
+            "A.f -> h 6",
+            "A -> deco 8",
+        ],
+    );
+}
+
+#[test]
 fn hostile_code_is_bounded() {
     let deep = "[(".repeat(1 << 18);
     let many: String = (0..120_000).map(|at| format!("fn f{at}() {{ g{at}(); }}\n")).collect();

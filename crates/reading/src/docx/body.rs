@@ -6,7 +6,7 @@
 use quick_xml::events::{BytesRef, BytesStart, Event};
 
 use super::styles::{Role, Styles, outline_role, value};
-use crate::archive::xml;
+use crate::{archive::xml, passages::escaped};
 
 /// The kind of block written last. Consecutive items and rows are not separated by a blank line.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -168,13 +168,15 @@ impl Body {
             return push_words(&mut table.cell, text);
         }
         match paragraph.role {
-            Role::Text => self.write(Block::Paragraph, text),
+            Role::Text => self.write(Block::Paragraph, &escaped(text)),
             Role::Heading(level) => {
                 let mut line = "#".repeat(level.min(6));
                 push_words(&mut line, text);
                 self.write(Block::Paragraph, &line);
             }
-            Role::Item => self.write(Block::Item, &format!("{}- {text}", "  ".repeat(paragraph.depth))),
+            Role::Item => {
+                self.write(Block::Item, &format!("{}- {}", "  ".repeat(paragraph.depth), escaped(text)))
+            }
         }
     }
 

@@ -48,6 +48,18 @@ fn paragraphs_headings_and_lists() {
 }
 
 #[test]
+fn words_are_no_headings() {
+    let body = [
+        paragraph("", "# install deps"),
+        paragraph("<w:numPr><w:ilvl w:val='0'/></w:numPr>", "```"),
+        paragraph("", "&lt;!-- note"),
+        paragraph("<w:pStyle w:val='Heading1'/>", "Usage"),
+        "<w:p><w:r><w:t>a</w:t><w:br/><w:t>---</w:t></w:r></w:p>".into(),
+    ];
+    check(&body.concat(), "\\# install deps\n\n- \\```\n\n\\<!-- note\n\n# Usage\n\na\n\\---\n");
+}
+
+#[test]
 fn tables_boxes_and_fallbacks() {
     let cell = |text: &str| format!("<w:tc>{}</w:tc>", paragraph("", text));
     let inner = format!("<w:tc><w:tbl><w:tr>{}{}</w:tr></w:tbl><w:p/></w:tc>", cell("c"), cell("d"));

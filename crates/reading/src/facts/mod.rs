@@ -18,7 +18,7 @@ pub use sketch::{BANDS, Sketch};
 use crate::{Text, code, links};
 
 /// Changes whenever other facts are read from the same text: what was kept of older readings is not used then.
-pub const FACTS_VERSION: u32 = 3;
+pub const FACTS_VERSION: u32 = 4;
 
 /// Definitions, calls, links and so on of one document at most, of each.
 pub const MOST_FACTS: usize = 100_000;
@@ -111,11 +111,13 @@ pub enum SymbolKind {
     Interface,
     /// A module or namespace.
     Module,
+    /// A type that is defined by naming another one.
+    Type,
 }
 
 impl SymbolKind {
     /// Every kind, in the order of its number in records.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Function,
         Self::Method,
         Self::Class,
@@ -124,6 +126,7 @@ impl SymbolKind {
         Self::Trait,
         Self::Interface,
         Self::Module,
+        Self::Type,
     ];
 
     /// Its name in replies.
@@ -137,12 +140,13 @@ impl SymbolKind {
             Self::Trait => "trait",
             Self::Interface => "interface",
             Self::Module => "module",
+            Self::Type => "type",
         }
     }
 
     /// Whether it is a type, which may have methods and ancestors.
     pub const fn is_type(self) -> bool {
-        matches!(self, Self::Class | Self::Struct | Self::Enum | Self::Trait | Self::Interface)
+        matches!(self, Self::Class | Self::Struct | Self::Enum | Self::Trait | Self::Interface | Self::Type)
     }
 }
 

@@ -68,7 +68,7 @@ pub(crate) fn links(page: &str, found: &mut Found) {
             noted.push(Noted { open: open.remove(0), end });
         }
     }
-    let text = walk.finish();
+    let text = walk.finish_words();
     let end = text.len();
     noted.extend(open.into_iter().map(|open| Noted { open, end }));
     report(&text, noted, found);

@@ -185,6 +185,12 @@ impl Walk {
         self.end_code();
         self.writer.finish()
     }
+
+    /// The text without the marks that keep its words from being taken for something else.
+    fn finish_words(mut self) -> String {
+        self.end_code();
+        self.writer.finish_words()
+    }
 }
 
 /// Breaks the line at block elements, since syntax highlighters put each line of code into one.
@@ -271,6 +277,18 @@ mod tests {
             "<&AB é…€&unknown; & ©\n",
         );
         check("&#xFFFFFFFFFF;&#0;&#;&;", "\u{fffd}\u{fffd}&#;&;\n");
+    }
+
+    #[test]
+    fn words_are_no_headings() {
+        check(
+            "<p># a</p><h2>Two</h2><p>&lt;!-- b</p><p>c<br>---</p>",
+            "\\# a\n\n## Two\n\n\\<!-- b\n\nc\n\\---\n",
+        );
+        check(
+            "<ul><li>```sh</li><li># b</li></ul><h1># c</h1><p>a # b",
+            "- \\```sh\n- \\# b\n\n# # c\n\na # b\n",
+        );
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Writes words with collapsed whitespace. Gaps are written only once another word follows.
 
+use crate::passages::is_structure;
+
 /// What separates the next word from the last, in ascending order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Gap {
@@ -29,6 +31,10 @@ pub(super) struct Writer {
     gap: Gap,
     /// The heading or list marker to write before the next word.
     mark: Option<String>,
+    /// Where the words of this line begin, and whether a paragraph or item does; `None` for headings and code.
+    words: Option<(usize, bool)>,
+    /// Where words need a mark in front, because they would be taken for a heading, a fence or HTML.
+    misread: Vec<usize>,
 }
 
 impl Writer {
@@ -76,6 +82,7 @@ impl Writer {
         self.mark = None;
         self.gap(Gap::Block);
         self.settle();
+        self.words = None;
         for part in [&fence, "\n", code, "\n", &fence] {
             self.text.push_str(part);
         }
@@ -89,20 +96,53 @@ impl Writer {
 
     fn settle(&mut self) {
         let gap = std::mem::take(&mut self.gap);
+        let begins_line = self.text.is_empty() || gap >= Gap::Line;
+        if begins_line {
+            self.end_line();
+        }
+        let begins_paragraph = self.text.is_empty() || gap == Gap::Block || self.mark.is_some();
         if !self.text.is_empty() {
             self.text.push_str(gap.text());
         }
-        if let Some(mark) = self.mark.take() {
-            self.text.push_str(&mark);
+        let mark = self.mark.take();
+        let is_heading = mark.as_ref().is_some_and(|mark| mark.starts_with('#'));
+        self.text.push_str(&mark.unwrap_or_default());
+        if begins_line {
+            self.words = (!is_heading).then_some((self.text.len(), begins_paragraph));
         }
     }
 
-    pub(super) fn finish(mut self) -> String {
-        if !self.text.is_empty() {
-            self.text.push('\n');
-        }
-        self.text
+    fn end_line(&mut self) {
+        let words = self.words.take();
+        let misread = words.filter(|(from, begins)| is_structure(&self.text[*from..], *begins));
+        self.misread.extend(misread.map(|(from, _)| from));
     }
+
+    /// The text as Markdown.
+    pub(super) fn finish(mut self) -> String {
+        self.end_line();
+        let mut marked = String::with_capacity(self.text.len() + self.misread.len() + 1);
+        let mut from = 0;
+        for at in std::mem::take(&mut self.misread) {
+            marked.push_str(&self.text[from..at]);
+            marked.push('\\');
+            from = at;
+        }
+        marked.push_str(&self.text[from..]);
+        with_line_end(marked)
+    }
+
+    /// The text with every word where it was written.
+    pub(super) fn finish_words(self) -> String {
+        with_line_end(self.text)
+    }
+}
+
+fn with_line_end(mut text: String) -> String {
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text
 }
 
 fn longest_run(code: &str) -> usize {

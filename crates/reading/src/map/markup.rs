@@ -4,9 +4,9 @@ use super::{
     SECTION,
     text::{Mark, TextLines},
 };
-use crate::passages::Outline;
+use crate::passages::{Outline, is_underline};
 
-fn heading(level: usize, title: &str, first: u32, heading: u32) -> Mark {
+pub(super) fn heading(level: usize, title: &str, first: u32, heading: u32) -> Mark {
     Mark { level, title: plain(title), kind: SECTION, first, last: None, heading }
 }
 
@@ -35,7 +35,7 @@ fn underlined(lines: &TextLines<'_>, first: u32) -> Mark {
     let mut title = String::new();
     for number in first..=lines.count() {
         let line = lines.line(number).trim();
-        if number > first && !line.is_empty() && line.bytes().all(|byte| byte == b'=' || byte == b'-') {
+        if number > first && is_underline(line) {
             let level = if line.starts_with('=') { 1 } else { 2 };
             return heading(level, &title, first, number - first + 1);
         }
@@ -92,65 +92,48 @@ fn link_text(after: &str) -> Option<(&str, usize)> {
     (!after[..end].contains('[')).then(|| (&after[..end], end + 2 + close + 1))
 }
 
+/// The shortest row under a title that is longer than the row.
+const SHORT_ROW: usize = 4;
+
 /// reStructuredText: titles under (and over) a row of punctuation, whose order of appearance gives the levels.
 pub(super) fn restructured(lines: &TextLines<'_>) -> Vec<Mark> {
     let mut marks = Vec::new();
     let mut styles: Vec<(char, bool)> = Vec::new();
-    let mut number = 2;
-    while number <= lines.count() {
-        let (title, under) = (lines.line(number - 1), lines.line(number).trim_end());
-        let found = adornment(under).filter(|_| {
-            let is_title = !title.trim().is_empty() && !title.starts_with(' ') && adornment(title).is_none();
-            is_title && under.chars().count() >= title.trim().chars().count()
-        });
-        let Some(mark) = found else {
-            number += 1;
-            continue;
-        };
-        let is_over = number > 2 && adornment(lines.line(number - 2).trim_end()) == Some(mark);
-        let follows_text = number > 2 && !is_over && !lines.line(number - 2).trim().is_empty();
-        if follows_text {
-            number += 1;
-            continue;
-        }
+    // The last line that belongs to a title.
+    let mut taken = 0;
+    for number in 2..=lines.count() {
+        let Some((mark, is_over)) = titled_above(lines, number, taken) else { continue };
         let level = styles.iter().position(|style| *style == (mark, is_over)).unwrap_or_else(|| {
             styles.push((mark, is_over));
             styles.len() - 1
         });
         let first = number - 1 - u32::from(is_over);
-        marks.push(heading(level + 1, title, first, number - first + 1));
-        number += 2;
+        marks.push(heading(level + 1, lines.line(number - 1), first, number - first + 1));
+        taken = number;
     }
     marks
 }
 
+/// The row of punctuation that a line is, and whether there is one over the title too, if it makes the line before it a
+/// title. Lines up to `taken` belong to other titles.
+fn titled_above(lines: &TextLines<'_>, number: u32, taken: u32) -> Option<(char, bool)> {
+    let (title, under) = (lines.line(number - 1), lines.line(number).trim_end());
+    let mark = adornment(under)?;
+    let above = if number > taken + 2 { lines.line(number - 2).trim_end() } else { "" };
+    let is_over = adornment(above) == Some(mark);
+    let is_title = number > taken + 1
+        && !title.trim().is_empty()
+        && (is_over || !title.starts_with([' ', '\t']))
+        && adornment(title.trim_end()).is_none();
+    let (row, words) = (under.len(), title.trim().chars().count());
+    let begins = is_over || above.is_empty();
+    (is_title && begins && (row >= words || row >= SHORT_ROW)).then_some((mark, is_over))
+}
+
+/// The punctuation that a line is a row of.
 fn adornment(line: &str) -> Option<char> {
     let first = line.chars().next().filter(char::is_ascii_punctuation)?;
-    (line.len() >= 3 && line.chars().all(|each| each == first)).then_some(first)
-}
-
-/// AsciiDoc: `=` to `======` before the title, outside blocks.
-pub(super) fn ascii_doc(lines: &TextLines<'_>) -> Vec<Mark> {
-    let mut marks = Vec::new();
-    let mut block: Option<&str> = None;
-    for (number, line) in lines.iter() {
-        let line = line.trim_end();
-        let is_fence = line.len() >= 4
-            && ["----", "....", "****", "====", "____", "++++", "////"]
-                .contains(&&line[..line.floor_char_boundary(4)]);
-        match block {
-            Some(open) if open == line => block = None,
-            Some(_) => {}
-            None if is_fence && adornment(line).is_some() => block = Some(line),
-            None => {
-                let level = line.bytes().take_while(|byte| *byte == b'=').count();
-                if (1..=6).contains(&level) && line[level..].starts_with(' ') {
-                    marks.push(heading(level, &line[level..], number, 1));
-                }
-            }
-        }
-    }
-    marks
+    line.chars().all(|each| each == first).then_some(first)
 }
 
 /// LaTeX: sectioning commands.

@@ -5,6 +5,7 @@
 //! that is made here: ids are unique, a child's id is its parent's with a part of its own after a dot, and a child lies
 //! within its parent.
 
+mod asciidoc;
 mod assemble;
 mod data;
 mod hull;

@@ -19,7 +19,7 @@ pub(super) fn of(text: &str) -> Option<String> {
         if in_fence || line.is_empty() || is_ornament(line) {
             continue;
         }
-        let line = line.trim_start_matches(['>', '|', '*', '-', '+', '#', ' ']);
+        let line = line.trim_start_matches(['>', '|', '*', '-', '+', '#', '\\', ' ']);
         for word in line.split_whitespace() {
             if !words.is_empty() {
                 words.push(' ');

@@ -86,6 +86,55 @@ fn other_markup_languages() {
 }
 
 #[test]
+fn titles_of_restructured_text() {
+    let map = |text: &str| shown(&map_of("a.rst", "text/x-rst", text));
+    assert_eq!(
+        map("=======\n Title\n=======\nPart\n----\n\nGo\n==\n\nA longer one\n~~~~~~\n\nLong\n~~~\n"),
+        ["title 1-14", "title.part 4-14", "title.part.go 7-14", "title.part.go.a_longer_one 10-14"]
+    );
+    assert_eq!(
+        map(" Inset\n ======\n\ntext\nmore\n====\n\n-----\n\nOne\n===\n").last().unwrap(),
+        "one 10-11"
+    );
+}
+
+#[test]
+fn titles_of_ascii_doc() {
+    let map = |text: &str| shown(&map_of("a.adoc", "text/asciidoc", text));
+    let blocks = "= Book\n\n```sh\n== no\n```\n\n--\n== no\n--\n\n|===\n== no\n|===\n\n====\n----\n====\n----\n== no\n====\n\n== One ==\n";
+    assert_eq!(map(blocks), ["book 1-22", "book.one 22"]);
+    let titles = "Book\n====\n\nOne\n---\ntext\n\n----\n== no\n----\n\n## Two\n\n[[id]]\nThree\n~~~~~\n";
+    assert_eq!(map(titles), ["book 1-16", "book.one 4-10", "book.two 12-16", "book.two.three 15-16"]);
+    assert_eq!(map_of("a.adoc", "text/asciidoc", blocks).nodes[1].title, "One");
+}
+
+#[test]
+fn words_of_documents_are_no_headings() {
+    let page = "<h1>One</h1><p>&lt;!-- starts a comment.</p><p># para</p><h2># Two</h2>";
+    let map = map_of("a.html", "text/html", page);
+    assert_eq!(shown(&map), ["one 1-7", "one.two 7"]);
+    assert_eq!(map.nodes[1].title, "# Two");
+    let html = "# One\n<pre>\n# no\n\n# no\n</pre>\n2.3.1 (2024)\n---\n";
+    assert_eq!(shown(&map_of("a.md", "text/markdown", html)), ["one 1-8", "one.2_3_1_2024 7-8"]);
+}
+
+#[test]
+fn values_of_data_files_may_take_many_lines() {
+    let yaml = "a: \"one,\n  limited: see below \\\"\n  end\"\nb: 'it''s\n  c: no'\nd: {x: [1,\n  2, 3], z: 1, # }\n  'y}': 2}\ne:\n- \"x\n  f: no\"\n- [1,\n]\ng: don't\nh: &name !tag\n  i: [\n  ]\n";
+    assert_eq!(
+        shown(&map_of("a.yaml", "application/yaml", yaml)),
+        ["a 1-3", "b 4-5", "d 6-8", "e 9-13", "g 14", "h 15-17", "h.i 16-17"]
+    );
+    let yaml = "\"tab\\there\": 1\n'it''s': 2\n\"\\u043f\\x41\": 3\n";
+    let titles = |path, mime, text| -> Vec<String> {
+        map_of(path, mime, text).nodes.into_iter().map(|node| node.title).collect()
+    };
+    assert_eq!(titles("a.yaml", "application/yaml", yaml), ["tab here", "it's", "пA"]);
+    let json = "{\n\"\\u043f\\u0440\": 1,\n\"tab\\there\": 2,\n\"a \\\"b\\\\\": 3,\n\"\\ud83d\\ude00\\ud83d\": 4\n}\n";
+    assert_eq!(titles("a.json", "application/json", json), ["пр", "tab here", "a \"b\\", "😀\u{fffd}"]);
+}
+
+#[test]
 fn data_files_by_keys() {
     let json = "{\n  \"a\": {\n    \"b\": [1,\n      {\"c\": 2}]\n  },\n  \"d\": \"x: {\\\"\"\n}\n";
     assert_eq!(shown(&map_of("a.json", "application/json", json)), ["a 2-5", "a.b 3-4", "d 6"]);
@@ -187,6 +236,14 @@ fn code_by_symbols() {
     let map = map_of("a.py", "text/x-python", python);
     is_sound(&map);
     assert_eq!(shown(&map), ["a 1-3", "a.b 2-3", "c 5-6"]);
+    let text = "class A:\n    @route(\n        1,\n    )\n    def f(\n        self,\n        a,\n    ) -> int:\n        x = 1\n\n    def g(self): pass\n";
+    let map = map_of("a.py", "text/x-python", text);
+    is_sound(&map);
+    assert_eq!(shown(&map), ["a 1-11", "a.f 2-9", "a.g 11"]);
+    assert_eq!(map.nodes[1].summary.as_deref(), Some("def f("));
+    let text =
+        "mod x {\n    impl A {\n        fn new() {}\n    }\n    impl B {\n        fn new() {}\n    }\n}\n";
+    assert_eq!(shown(&map_of("a.rs", "text/x-rust", text)), ["x 1-8", "x.a_new 3", "x.b_new 6"]);
     assert_eq!(shown(&map_of("a.sh", "text/x-shellscript", "a\n\nb\n")), ["a 1", "b 3"]);
 }
 

@@ -2,11 +2,14 @@
 
 use shelf_base::address::{Lines, Place};
 
-use super::{DEFINITION, Entry, MOST_NODES, SECTION, data, line_count, markup, summary};
+use super::{DEFINITION, Entry, MOST_NODES, SECTION, asciidoc, data, line_count, markup, summary};
 use crate::{Markup, Text, code};
 
 /// Characters of the title of a paragraph.
 const PARAGRAPH_TITLE: usize = 80;
+
+/// Lines of decorators that are passed at most.
+const DECORATORS: usize = 50;
 
 /// Something that begins on a line, and ends there or where the next one on its level begins.
 #[derive(Clone, Debug)]
@@ -70,7 +73,7 @@ pub(super) fn entries(path: &str, mime: &str, text: &Text<'_>) -> Vec<Entry> {
     let lines = TextLines::new(plain);
     let mut marks = match (mime, text.markup) {
         ("text/x-rst", _) => markup::restructured(&lines),
-        ("text/asciidoc", _) => markup::ascii_doc(&lines),
+        ("text/asciidoc", _) => asciidoc::ascii_doc(&lines),
         ("text/x-tex", _) => markup::latex(&lines),
         ("application/json", _) => data::json(&lines),
         ("application/toml", _) => data::toml(&lines),
@@ -93,15 +96,22 @@ fn symbols(path: &str, mime: &str, lines: &TextLines<'_>) -> Vec<Mark> {
     let Some(language) = code::language_of(path, mime) else { return Vec::new() };
     let mut found = code::read(language, lines.text).definitions;
     found.sort_by_key(|definition| (definition.bytes.start, std::cmp::Reverse(definition.bytes.end)));
-    let mut open: Vec<u32> = Vec::new();
+    // Where the definitions that are open end, and their qualified names.
+    let mut open: Vec<(u32, String)> = Vec::new();
     let mut marks = Vec::with_capacity(found.len());
     for definition in found {
-        while open.last().is_some_and(|end| *end < definition.bytes.end) {
+        while open.last().is_some_and(|(end, _)| *end < definition.bytes.end) {
             open.pop();
         }
-        let title = if open.is_empty() { definition.qualified } else { definition.name };
-        open.push(definition.bytes.end);
-        let (first, last) = definition.lines;
+        let title = match open.last() {
+            Some((_, around)) => {
+                let within = definition.qualified.strip_prefix(around.as_str());
+                within.and_then(|name| name.strip_prefix(language.separator())).unwrap_or(&definition.name)
+            }
+            None => &definition.qualified,
+        };
+        let (title, (first, last)) = (title.to_owned(), definition.lines);
+        open.push((definition.bytes.end, definition.qualified));
         let (level, last) = (open.len(), Some(last.max(first)));
         marks.push(Mark { level, title, kind: DEFINITION, first, last, heading: 0 });
     }
@@ -144,7 +154,9 @@ fn finished(lines: &TextLines<'_>, marks: Vec<Mark>) -> Vec<Entry> {
         let own = marks.get(at + 1).map_or(end, |next| next.first.saturating_sub(1).min(end));
         let summary = match mark.kind {
             // What is defined says more than how.
-            DEFINITION => Some(lines.line(mark.first).trim().chars().take(200).collect()),
+            DEFINITION => {
+                Some(lines.line(defining_line(lines, mark, end)).trim().chars().take(200).collect())
+            }
             _ => summary::of(lines.range(mark.first + mark.heading, own.max(mark.first))),
         };
         let Ok(place) = Lines::new(mark.first, end) else { continue };
@@ -158,6 +170,17 @@ fn finished(lines: &TextLines<'_>, marks: Vec<Mark>) -> Vec<Entry> {
         });
     }
     entries
+}
+
+/// The line that defines: the first one that has the name, when decorators stand before it.
+fn defining_line(lines: &TextLines<'_>, mark: &Mark, end: u32) -> u32 {
+    let is_decorator = |line: &str| line.trim_start().starts_with('@');
+    if !is_decorator(lines.line(mark.first)) {
+        return mark.first;
+    }
+    let name = mark.title.rsplit(['.', ':']).next().unwrap_or_default();
+    let has_name = |line: &str| !is_decorator(line) && line.contains(name);
+    (mark.first..=end).take(DECORATORS).find(|number| has_name(lines.line(*number))).unwrap_or(mark.first)
 }
 
 fn without_blank_end(lines: &TextLines<'_>, first: u32, mut last: u32) -> u32 {

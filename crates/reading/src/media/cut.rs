@@ -72,7 +72,9 @@ pub fn cut_clip(
         }
         let _ = fs::remove_file(target);
     }
-    clip_from(start).run(&clip_from(start).encoding(), call).map(|_| ())
+    let clip = clip_from(start);
+    clip.run(&clip.encoding(), call)?;
+    clip.must_hold_something(call)
 }
 
 /// The key frame at which a clip that starts at a time may begin, in microseconds.
@@ -123,6 +125,21 @@ impl Clip<'_> {
 
     fn run(&self, arguments: &[OsString], call: &CallContext) -> Result<super::run::Ran, MediaError> {
         run(Task { program: "ffmpeg", seconds: CUT_SECONDS, call }, arguments)
+    }
+
+    /// Fails for a clip in which nothing was written: the recording ends before it.
+    fn must_hold_something(&self, call: &CallContext) -> Result<(), MediaError> {
+        let found = length(self.target, self.facts.recording, call).or_else(|error| match error {
+            MediaError::Damaged { .. } => Ok(None),
+            error => Err(error),
+        })?;
+        match found.filter(|found| *found > 0) {
+            Some(_) => Ok(()),
+            None => {
+                let what = format!("it holds nothing from {} s on", time(self.start));
+                Err(MediaError::Damaged { what })
+            }
+        }
     }
 
     /// The source as an input, read from a time, and for so long if that is given.

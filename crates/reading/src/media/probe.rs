@@ -28,7 +28,7 @@ fn arguments(before: &[&str], file: &Path, after: &[&str]) -> Vec<OsString> {
 pub fn probe(file: &Path, call: &CallContext) -> Result<MediaFacts, MediaError> {
     let task = Task { program: "ffprobe", seconds: PROBE_SECONDS, call };
     let before = ["-v", "error", "-protocol_whitelist", "file", "-show_entries"];
-    let shown = "format=duration,start_time:chapter=start_time,end_time:chapter_tags=title:stream=codec_type,codec_name,duration,has_b_frames,r_frame_rate:stream_disposition=attached_pic";
+    let shown = "format=format_name,duration,start_time:chapter=start_time,end_time:chapter_tags=title:stream=codec_type,codec_name,start_time,duration,has_b_frames,r_frame_rate:stream_disposition=attached_pic";
     let options: Vec<&str> = before.into_iter().chain([shown, "-of", "flat", "-i"]).collect();
     let ran = run(task, &arguments(&options, file, &[]))?;
     let mut found = facts(&String::from_utf8_lossy(&ran.output))?;
@@ -43,6 +43,7 @@ pub fn probe(file: &Path, call: &CallContext) -> Result<MediaFacts, MediaError> 
 struct Stream {
     kind: String,
     codec: String,
+    start: Option<u64>,
     duration: Option<u64>,
     is_picture: bool,
     /// Frames that are stored before one that is shown earlier.
@@ -55,7 +56,7 @@ struct Stream {
 fn facts(flat: &str) -> Result<MediaFacts, MediaError> {
     let mut streams: Vec<Stream> = Vec::new();
     let mut chapters: Vec<Chapter> = Vec::new();
-    let (mut duration, mut clock) = (None, 0);
+    let (mut duration, mut clock, mut form) = (None, 0, "");
     for line in flat.lines() {
         let Some((name, value)) = line.split_once('=') else { continue };
         let value = value.trim();
@@ -64,6 +65,7 @@ fn facts(flat: &str) -> Result<MediaFacts, MediaError> {
         match parts.as_slice() {
             ["format", "start_time"] => clock = milliseconds(value).unwrap_or(0),
             ["format", "duration"] => duration = milliseconds(value),
+            ["format", "format_name"] => form = value,
             ["streams", "stream", at, rest @ ..] => {
                 if let Some(stream) = place(&mut streams, at, 64) {
                     match rest {
@@ -71,6 +73,7 @@ fn facts(flat: &str) -> Result<MediaFacts, MediaError> {
                         ["codec_name"] => stream.codec = value.to_owned(),
                         ["has_b_frames"] => stream.ahead = value.parse::<u64>().unwrap_or(0).min(64),
                         ["r_frame_rate"] => stream.rate = rate(value),
+                        ["start_time"] => stream.start = milliseconds(value),
                         ["duration"] => stream.duration = milliseconds(value),
                         ["disposition", "attached_pic"] => stream.is_picture = value == "1",
                         _ => {}
@@ -101,7 +104,14 @@ fn facts(flat: &str) -> Result<MediaFacts, MediaError> {
     let Some(main) = moving.or(sound) else {
         return Err(MediaError::Damaged { what: "it holds neither picture nor sound".into() });
     };
-    let duration = duration.or(main.duration).filter(|duration| *duration > 0);
+    let duration = match duration {
+        Some(end) if form.contains("matroska") => Some(end.saturating_sub(clock)),
+        Some(said) if form.contains("mp4") => {
+            Some(length_of_streams(&streams, clock).unwrap_or(said).min(said))
+        }
+        said => said.or(main.duration),
+    };
+    let duration = duration.filter(|duration| *duration > 0);
     Ok(MediaFacts {
         recording: if moving.is_some() { Recording::Video } else { Recording::Audio },
         duration: duration.ok_or_else(|| MediaError::Damaged { what: "its length is unknown".into() })?,
@@ -113,6 +123,14 @@ fn facts(flat: &str) -> Result<MediaFacts, MediaError> {
         key_frames: Vec::new(),
         chapters,
     })
+}
+
+/// From the beginning of the clock to the end of the last stream. What MP4 says of the length of all may count from zero,
+/// and so include what comes before the beginning, as that of Matroska always does.
+fn length_of_streams(streams: &[Stream], clock: u64) -> Option<u64> {
+    let lasting = streams.iter().filter(|stream| !stream.is_picture);
+    let ends = lasting.filter_map(|stream| Some(stream.start? + stream.duration?));
+    ends.max().map(|end| end.saturating_sub(clock)).filter(|length| *length > 0)
 }
 
 fn place<'a, T: Default>(list: &'a mut Vec<T>, at: &str, most: usize) -> Option<&'a mut T> {
@@ -268,6 +286,18 @@ mod tests {
         assert!(found.has_subtitles && found.has_sound);
         assert_eq!(found.chapters, [Chapter { start: 0, end: 5_000, title: "One \"1\"".into() }]);
         assert!(facts("format.duration=\"N/A\"\n").is_err());
+        let late = |form: &str, duration: &str| {
+            let flat = format!(
+                "streams.stream.0.codec_type=\"video\"\nstreams.stream.0.start_time=\"5.000000\"\n\
+                 streams.stream.0.duration=\"20.000000\"\nformat.format_name=\"{form}\"\n\
+                 format.start_time=\"5.000000\"\nformat.duration=\"{duration}\"\n"
+            );
+            facts(&flat).unwrap().duration
+        };
+        assert_eq!(late("mov,mp4,m4a,3gp,3g2,mj2", "25.000000"), 20_000);
+        assert_eq!(late("mov,mp4,m4a,3gp,3g2,mj2", "20.000000"), 20_000);
+        assert_eq!(late("matroska,webm", "25.000000"), 20_000);
+        assert_eq!(late("mpegts", "20.000000"), 20_000);
         assert_eq!(after_word("[x] silence_end: 3.25 | silence_duration: 1\nfoo", "silence_end: "), [3_250]);
     }
 }

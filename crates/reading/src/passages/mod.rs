@@ -7,6 +7,7 @@
 //! Each window is read a bounded number of times, and windows advance by at least 130 tokens (or a whole fence), so the
 //! work is linear in the length of the text.
 
+mod blocks;
 mod breaks;
 mod outline;
 mod path;
@@ -17,7 +18,7 @@ mod tests;
 use std::ops::Range;
 
 use crate::{Markup, Text};
-pub(crate) use outline::Outline;
+pub(crate) use outline::{Outline, escaped, is_structure, is_underline};
 use path::HeadingPath;
 use ruler::Ruler;
 

@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use super::blocks::{Container, HtmlEnd, html_block, list_mark, unpacked};
 use crate::Markup;
 
 /// The structure of a text; empty unless it is Markdown.
@@ -78,10 +79,10 @@ fn last_up_to<T>(sorted: &[T], up_to: usize, start: impl Fn(&T) -> u32) -> Optio
     sorted.get(count.checked_sub(1)?)
 }
 
-struct Fence {
-    start: u32,
-    mark: u8,
-    length: usize,
+/// What hides headings.
+enum Block {
+    Fence { start: u32, mark: u8, length: usize },
+    Html(HtmlEnd),
 }
 
 /// The paragraph that an underline may turn into a heading.
@@ -97,8 +98,7 @@ enum Paragraph {
 #[derive(Default)]
 struct Scan {
     outline: Outline,
-    fence: Option<Fence>,
-    in_comment: bool,
+    block: Option<(Container, Block)>,
     paragraph: Paragraph,
 }
 
@@ -107,40 +107,43 @@ impl Scan {
         let mark = text.len() - text.trim_start_matches('\u{feff}').len();
         let mut at = mark + front_matter(&text[mark..]);
         for line in text[at..].split_inclusive('\n') {
-            self.line(at as u32, line);
+            if !self.is_in_block(at as u32, line) {
+                self.line(at as u32, line);
+            }
             at += line.len();
         }
-        if let Some(fence) = self.fence.take() {
-            self.outline.fences.push(fence.start..at as u32);
-        }
+        self.end_block(at as u32);
         self.outline
+    }
+
+    /// Whether a line is part of the block that is open; if it is the last one, the block ends.
+    fn is_in_block(&mut self, start: u32, line: &str) -> bool {
+        let Some((container, block)) = &self.block else { return false };
+        let Some(content) = container.content(line) else {
+            self.end_block(start);
+            return false;
+        };
+        let is_last = match block {
+            Block::Fence { mark, length, .. } => closes(*mark, *length, content),
+            Block::Html(end) => end.is_in(content),
+        };
+        if is_last {
+            self.end_block(start + line.len() as u32);
+        }
+        true
+    }
+
+    fn end_block(&mut self, at: u32) {
+        if let Some((_, Block::Fence { start, .. })) = self.block.take() {
+            self.outline.fences.push(start..at);
+        }
     }
 
     fn line(&mut self, start: u32, line: &str) {
         let content = line.trim_ascii();
-        if let Some(fence) = &self.fence {
-            if closes(fence, content) {
-                self.outline.fences.push(fence.start..start + line.len() as u32);
-                self.fence = None;
-            }
-            return;
-        }
-        if self.in_comment {
-            self.in_comment = !content.contains("-->");
-            return;
-        }
         if content.is_empty() {
             self.paragraph = Paragraph::None;
-            return;
-        }
-        if let Some(comment) = content.strip_prefix("<!--").filter(|_| !is_indented(line)) {
-            self.in_comment = !comment.contains("-->");
-            self.paragraph = Paragraph::None;
-            return;
-        }
-        // Fences in nested lists may be indented by any amount, so their indentation is ignored.
-        if let Some((mark, length)) = opening(content) {
-            self.fence = Some(Fence { start, mark, length });
+        } else if self.opens_block(start, line) {
             self.paragraph = Paragraph::None;
         } else if is_indented(line) {
             self.begin(Paragraph::Other);
@@ -155,6 +158,23 @@ impl Scan {
         } else {
             self.begin(if is_container(content) { Paragraph::Other } else { Paragraph::At(start) });
         }
+    }
+
+    fn opens_block(&mut self, start: u32, line: &str) -> bool {
+        let (container, content) = unpacked(line);
+        // Fences in nested lists may be indented by any amount, so their indentation is ignored.
+        if let Some((mark, length)) = opening(content) {
+            self.block = Some((container, Block::Fence { start, mark, length }));
+            return true;
+        }
+        let in_paragraph = container == Container::default() && !matches!(self.paragraph, Paragraph::None);
+        let Some((end, is_ended)) = html_block(content, in_paragraph).filter(|_| !is_indented(line)) else {
+            return false;
+        };
+        if !is_ended {
+            self.block = Some((container, Block::Html(end)));
+        }
+        true
     }
 
     fn begin(&mut self, paragraph: Paragraph) {
@@ -210,9 +230,9 @@ fn opening(content: &str) -> Option<(u8, usize)> {
     opens.then_some((mark, length))
 }
 
-fn closes(fence: &Fence, content: &str) -> bool {
-    let length = run(content, fence.mark);
-    length >= fence.length && length == content.len()
+fn closes(mark: u8, opened: usize, content: &str) -> bool {
+    let length = run(content, mark);
+    length >= opened && length == content.len()
 }
 
 fn is_heading(content: &str) -> bool {
@@ -220,16 +240,37 @@ fn is_heading(content: &str) -> bool {
     (1..=6).contains(&level) && matches!(content.as_bytes().get(level), None | Some(b' ' | b'\t'))
 }
 
-fn is_underline(content: &str) -> bool {
-    content.len() >= 2 && [b'=', b'-'].into_iter().any(|mark| run(content, mark) == content.len())
+pub(crate) fn is_underline(content: &str) -> bool {
+    !content.is_empty() && [b'=', b'-'].into_iter().any(|mark| run(content, mark) == content.len())
 }
 
 fn is_container(content: &str) -> bool {
-    let digits = content.bytes().take_while(u8::is_ascii_digit).count();
-    let numbered = digits > 0 && matches!(content.as_bytes().get(digits), Some(b'.' | b')'));
-    numbered
-        || content.starts_with(['|', '>'])
-        || ["- ", "* ", "+ "].iter().any(|mark| content.starts_with(mark))
+    content.starts_with(['|', '>']) || list_mark(content).is_some()
+}
+
+/// A paragraph as words: lines of it that would be taken for headings, fences or HTML get a mark in front.
+pub(crate) fn escaped(paragraph: &str) -> String {
+    let mut escaped = String::with_capacity(paragraph.len());
+    for (number, line) in paragraph.split_inclusive('\n').enumerate() {
+        let words = line.trim_ascii_start();
+        escaped.push_str(&line[..line.len() - words.len()]);
+        if is_structure(line, number == 0) {
+            escaped.push('\\');
+        }
+        escaped.push_str(words);
+    }
+    escaped
+}
+
+/// Whether a line that begins or continues a paragraph may be more than words.
+pub(crate) fn is_structure(line: &str, begins_paragraph: bool) -> bool {
+    let (words, (_, content)) = (line.trim_ascii(), unpacked(line));
+    let is_row = match begins_paragraph {
+        // Front matter, if it is the first line of all.
+        true => matches!(words, "---" | "+++"),
+        false => is_underline(words),
+    };
+    is_row || is_heading(words) || opening(content).is_some() || html_block(content, false).is_some()
 }
 
 #[cfg(test)]
@@ -271,6 +312,61 @@ mod tests {
         assert_eq!(headings("+++\n# Open\n"), ["# Open"]);
         assert_eq!(headings("\u{feff}# One\n"), ["# One"]);
         assert_eq!(headings("\u{feff}---\n# no\n---\n# Real\n"), ["# Real"]);
+    }
+
+    #[test]
+    fn numbers_and_short_rows_of_titles() {
+        let text = "2.32.3 (2024-05-29)\n-----\n\n1.0.2 / 2015-10-07\n=====\n\nGo\n=\n\n1234567890. x\n-\n\n1) one\n-\n";
+        assert_eq!(headings(text), ["2.32.3 (2024-05-29)", "1.0.2 / 2015-10-07", "Go", "1234567890. x"]);
+        assert!(headings("*\n---\n\n- \n---\n\n9.\n---\n").is_empty());
+    }
+
+    #[test]
+    fn fences_begin_in_lists_and_quotations() {
+        let text = "- ```sh\n  # no\n  ```\n# A\n1. > ~~~\n   > # no\n   > ~~~\n# B\n> ```\n> # no\n# C\n* - ```\n    x\n\n    # no\n# D\n";
+        assert_eq!(headings(text), ["# A", "# B", "# C", "# D"]);
+        let outline = Outline::of(text, Markup::Markdown);
+        let fences: Vec<&str> =
+            outline.fences.iter().map(|fence| &text[fence.start as usize..fence.end as usize]).collect();
+        assert_eq!(
+            fences,
+            [
+                "- ```sh\n  # no\n  ```\n",
+                "1. > ~~~\n   > # no\n   > ~~~\n",
+                "> ```\n> # no\n",
+                "* - ```\n    x\n\n    # no\n"
+            ]
+        );
+    }
+
+    #[test]
+    fn html_hides_headings() {
+        for (hidden, shown) in [
+            ("<pre>\n# no\n\n# no\n</pre>", ""),
+            ("<PRE class=\"x\">\nno\n==\n\n# no </Pre> x", ""),
+            ("<script>\n# no\n</script>", ""),
+            ("<?php\n# no\n\n# no ?>", ""),
+            ("<!DOCTYPE\n# no\n>", ""),
+            ("<![CDATA[\n# no\n\n]]>", ""),
+            ("<div align=\"center\">\n# no\n</div>", "\n"),
+            ("</section>\n# no\n", "\n"),
+            ("<my-part a='>' b>\n# no\n", "\n"),
+            ("- <div>\n  # no", ""),
+        ] {
+            let text = format!("{hidden}\n{shown}# Yes\n");
+            assert_eq!(headings(&text), ["# Yes"], "{text}");
+        }
+        let text = "<https://x.y>\n# A\n<b>bold</b> words\n# B\ntext\n<my-part>\n# C\n<predicate\n# D\n<!-->\n# E\n    <div>\n# F\n";
+        assert_eq!(headings(text), ["# A", "# B", "# C", "# D", "# E", "# F"]);
+    }
+
+    #[test]
+    fn escaped_words_are_no_structure() {
+        let text = "# a\n==\n-\n```sh\n- ~~~\n<!-- x\n  <div>\n1. one\n#hash\n3 < 4";
+        let expected = "\\# a\n\\==\n\\-\n\\```sh\n\\- ~~~\n\\<!-- x\n  \\<div>\n1. one\n#hash\n3 < 4";
+        assert_eq!(escaped(text), expected);
+        assert!(headings(&escaped(text)).is_empty());
+        assert_eq!([escaped("-"), escaped("---"), escaped("+++\nx")], ["-", "\\---", "\\+++\nx"]);
     }
 
     #[test]

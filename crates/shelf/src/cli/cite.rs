@@ -59,6 +59,9 @@ pub(crate) struct Show {
     /// Write the evidence to this file
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Overwrite the file if it exists
+    #[arg(long, requires = "output")]
+    pub overwrite: bool,
 }
 
 #[derive(Args)]

@@ -46,26 +46,33 @@ fn add(command: &Add, library: &Library, output: &Output) -> Outcome {
     }
     let call = progress::call(output);
     let mut replies = Vec::new();
-    let mut failed = 0;
+    let (mut failed, mut empty) = (0, Vec::new());
     for path in &command.paths {
         let Some(name) = path.to_str() else {
             return Err(CliError::new(Kind::Invalid, "the path is not valid Unicode"));
         };
         let arguments = given(json!({ "path": name, "collection": command.collection }));
         let added = tool(library, "add", arguments, &call)?;
-        for document in added_documents(library, &added, &call)? {
+        let documents = added_documents(library, &added, &call)?;
+        if documents.is_empty() {
+            empty.push(name);
+        }
+        for document in documents {
+            // What cannot be cited in parts is no resource.
+            if let Err(error) = library.structure(&Caller::owner(), &document.id.to_string(), &call) {
+                failed += 1;
+                output.error(&CliError::from(error));
+                continue;
+            }
             let id = match &command.id {
                 Some(id) => id.clone(),
                 None => library.resource_id_for(&Caller::owner(), &document)?,
             };
             library.name_resource(&Caller::owner(), document.id, &id)?;
-            match tool(library, "getStructure", json!({ "resource_id": id }), &call) {
-                Ok(structure) if output.json => replies.push(structure),
-                Ok(structure) => print_tree(&structure, SHOWN_NODES, output)?,
-                Err(error) => {
-                    failed += 1;
-                    output.error(&error);
-                }
+            let structure = tool(library, "getStructure", json!({ "resource_id": id }), &call)?;
+            match output.json {
+                true => replies.push(structure),
+                false => print_tree(&structure, SHOWN_NODES, output)?,
             }
         }
     }
@@ -78,6 +85,13 @@ fn add(command: &Add, library: &Library, output: &Output) -> Outcome {
             Kind::Invalid,
             format!("{failed} files were stored, but cannot be cited in parts"),
         ));
+    }
+    if !empty.is_empty() {
+        return Err(CliError::new(
+            Kind::NotFound,
+            format!("there are no files to cite in {}", empty.join(", ")),
+        )
+        .hint("hidden and ignored files are left out"));
     }
     Ok(())
 }
@@ -178,6 +192,10 @@ fn list(library: &Library, output: &Output) -> Outcome {
 }
 
 fn show(command: &Show, library: &Library, output: &Output) -> Outcome {
+    if let Some(target) = command.output.as_ref().filter(|target| target.exists() && !command.overwrite) {
+        return Err(CliError::new(Kind::Conflict, format!("{} exists already", target.display()))
+            .hint("add --overwrite to replace it, or name another file"));
+    }
     let call = progress::call(output);
     let is_address = command.target.contains("://");
     if !is_address && command.node.is_none() {

@@ -41,6 +41,23 @@ fn resources_are_added_shown_checked_and_moved() {
     assert_eq!((code, out.as_str(), err.as_str()), (0, "fn second() {\n}\n", ""));
     let (_, out, _) = shelf(&library, &["cite", "show", "My_notes", "one.two"]);
     assert_eq!(out, "## Two\nMore.\n");
+    let part = folder.path().join("part.md");
+    let show = ["cite", "show", "My_notes", "one.two", "-o", part.to_str().unwrap()];
+    assert_eq!(shelf(&library, &show).0, 0);
+    let (code, _, err) = shelf(&library, &show);
+    assert!(code != 0 && err.contains("part.md exists already") && err.contains("--overwrite"), "{err}");
+    fs::write(&part, "older").unwrap();
+    assert_eq!(shelf(&library, &[&show[..], &["--overwrite"]].concat()).0, 0);
+    assert_eq!(fs::read_to_string(&part).unwrap(), "## Two\nMore.\n");
+    // What cannot be cited is no resource.
+    let binary = write("bin.dat", "\0\u{1}\0");
+    let (code, _, err) = shelf(&library, &["cite", "add", &binary]);
+    assert!(code != 0 && err.contains("1 files were stored"), "{err}");
+    let nothing = folder.path().join("nothing");
+    fs::create_dir(&nothing).unwrap();
+    let (code, _, err) = shelf(&library, &["cite", "add", nothing.to_str().unwrap()]);
+    assert!(code != 0 && err.contains("there are no files to cite in"), "{err}");
+    assert_eq!(shelf(&library, &["cite", "list"]).1, "My_notes\nMy_notes_2\na\n");
     write("src/a.rs", "changed\n");
     let (_, _, err) = shelf(&library, &["cite", "show", "a", "first"]);
     assert!(err.contains("has changed since it was added"), "{err}");

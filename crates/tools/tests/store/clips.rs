@@ -3,7 +3,7 @@
 use std::{collections::HashSet, process::Command};
 
 use serde_json::json;
-use shelf_testkit::{TestLibrary, can_run};
+use shelf_testkit::{TestLibrary, can_run, error_of};
 
 fn run(program: &str, arguments: &[&str]) -> Vec<u8> {
     let ran = Command::new(program).args(arguments).output().unwrap();
@@ -162,4 +162,47 @@ fn a_clip_on_key_frames_is_copied_with_all_its_frames_and_sound() {
     assert_eq!(shown.len(), 50);
     let all = brightness(&open);
     assert!(shown.iter().zip(&all).all(|(found, frame)| found.abs_diff(*frame) <= 3), "{shown:?} of {all:?}");
+}
+
+#[test]
+fn a_recording_whose_clock_begins_late_ends_where_it_ends() {
+    if !can_run("ffmpeg", "-version") {
+        return;
+    }
+    let library = TestLibrary::new();
+    for name in ["late.mp4", "late.mkv", "late.ts"] {
+        let made_of = "-f lavfi -i testsrc=size=64x48:rate=25 -f lavfi -i sine -t 8 -g 25 -c:v libx264 -preset ultrafast -c:a aac -output_ts_offset 5";
+        made(&library, name, made_of);
+        let past = error_of(library.call("resolve", json!({ "address": format!("video://{name}#t=9-12") })));
+        assert!(past.contains("s long"), "{name}: {past}");
+        assert!(!packets(&clip(&library, name, "6", "8")).is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn clips_of_an_imported_recording_are_copied() {
+    if !can_run("ffmpeg", "-version") {
+        return;
+    }
+    let library = TestLibrary::new();
+    let path = made(
+        &library,
+        "other.mp4",
+        "-f lavfi -i testsrc=size=64x48:rate=25 -t 8 -g 50 -sc_threshold 0 -c:v libx264 -preset ultrafast",
+    );
+    let path = {
+        let copy = library.path("imported.mp4");
+        std::fs::copy(path, &copy).unwrap();
+        std::fs::write(&copy, [std::fs::read(&copy).unwrap(), b"\0\0\0\x08free".to_vec()].concat()).unwrap();
+        copy.to_str().unwrap().to_owned()
+    };
+    let location = json!({ "modality": "video", "start": 2.0, "end": 4.0 });
+    let map = json!({
+        "resource_id": "imported", "type": "video", "source_path": path,
+        "nodes": [{ "id": "part", "title": "Part", "type": "section", "location": location }],
+    });
+    let (caller, call) = (shelf_engine::Caller::owner(), shelf_base::CallContext::new());
+    assert!(library.library.import_map(&caller, &map.to_string(), &[], &call).unwrap().added);
+    let copied = packets(&clip(&library, "imported", "2", "4"));
+    assert!(!copied.is_empty() && copied.is_subset(&packets(&path)), "it was encoded anew");
 }

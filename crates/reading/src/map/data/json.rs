@@ -1,6 +1,9 @@
 //! The keys of JSON objects, and the elements of a list that is a whole file.
 
-use super::{LEVELS, MOST_NODES, Mark, SECTION, TextLines, key};
+use super::{LEVELS, MOST_NODES, Mark, SECTION, TextLines, key, unescaped};
+
+/// Bytes of a key that are kept, as it is written.
+const KEY_BYTES: usize = 2_400;
 
 /// Keys of objects, with the lines that their values take. Keys of objects in lists have no node, but the elements of a
 /// list that is the whole file have one each where they begin on lines of their own.
@@ -65,18 +68,14 @@ impl Reader {
 
     fn text(&mut self, number: u32, each: char) {
         let Some(text) = &mut self.string else { return };
-        match each {
-            _ if self.is_escaped => {
-                text.push(each);
-                self.is_escaped = false;
-            }
-            '\\' => self.is_escaped = true,
-            '"' => {
-                self.pending = self.string.take().map(|text| (text, number));
-                self.reach(number);
-            }
-            _ if text.len() < 400 => text.push(each),
-            _ => {}
+        if each == '"' && !self.is_escaped {
+            self.pending = self.string.take().map(|text| (text, number));
+            self.reach(number);
+            return;
+        }
+        self.is_escaped = each == '\\' && !self.is_escaped;
+        if text.len() < KEY_BYTES {
+            text.push(each);
         }
     }
 
@@ -112,7 +111,7 @@ impl Reader {
         let named = self.pending.take().filter(|_| is_shown);
         let Some((title, first)) = named else { return };
         self.waiting = Some(self.marks.len());
-        self.marks.push(Mark { last: Some(number), ..key(depth, &title, first) });
+        self.marks.push(Mark { last: Some(number), ..key(depth, &unescaped(&title), first) });
     }
 
     fn is_in_root_list(&self) -> bool {

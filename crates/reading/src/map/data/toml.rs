@@ -63,13 +63,13 @@ fn dotted(text: &str) -> Option<(Vec<String>, &str)> {
             None => {
                 let is_part = |each: char| each.is_alphanumeric() || matches!(each, '_' | '-');
                 let end = rest.find(|each| !is_part(each)).unwrap_or(rest.len());
-                (&rest[..end], &rest[end..])
+                (rest[..end].to_owned(), &rest[end..])
             }
         };
         if part.is_empty() {
             return None;
         }
-        name.push(part.to_owned());
+        name.push(part);
         rest = after.trim_start();
         match rest.strip_prefix('.') {
             Some(after) => rest = after.trim_start(),
