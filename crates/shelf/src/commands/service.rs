@@ -41,6 +41,15 @@ fn install(command: &Install, settings: &Settings, output: &Output) -> Outcome {
     }
     fs::write(&path, unit).map_err(failed)?;
     output.say(Tone::Good, &format!("unit written to {}", path.display()));
+    let variables = settings.variables(|name| std::env::var(name).ok());
+    if !variables.is_empty() {
+        let names = variables.join(", ");
+        let edit = if command.system { "systemctl edit" } else { "systemctl --user edit" };
+        output.say(
+            Tone::Warning,
+            &format!("the server must have these variables: {names}; `{edit} shelfmark` sets them with Environment="),
+        );
+    }
     let started = |done: Outcome| {
         done.map_err(|error| {
             error
@@ -115,14 +124,15 @@ fn unit(command: &Install, settings: &Settings) -> Outcome<String> {
         let unit = SYSTEM_UNIT.replace("/usr/bin/shelf", &escape(&program));
         return Ok(unit.replace("127.0.0.1:7433", &escape(&address)));
     }
-    let library = settings.data_dir()?.display().to_string();
+    let mut words = vec![program];
+    words.extend(settings.flags_with_folder()?);
+    words.extend(["serve".to_owned(), "--http".to_owned(), address]);
+    let command: Vec<String> = words.iter().map(|word| escape(word)).collect();
     Ok(format!(
         "[Unit]\nDescription=Shelfmark, a library for AI agents and people\nAfter=network.target\n\n\
-         [Service]\nExecStart={} --data-dir {} serve --http {}\nRestart=on-failure\nRestartSec=2\n\
+         [Service]\nExecStart={}\nRestart=on-failure\nRestartSec=2\n\
          NoNewPrivileges=true\n\n[Install]\nWantedBy=default.target\n",
-        escape(&program),
-        escape(&library),
-        escape(&address)
+        command.join(" ")
     ))
 }
 

@@ -79,6 +79,11 @@ fn one(client: &Client, command: &setup::Add, settings: &Settings, output: &Outp
     if changed {
         output.say(Tone::Good, "restart the client, then ask it what is in your library");
     }
+    let variables = settings.variables(|name| std::env::var(name).ok());
+    if matches!(connection, Connection::Stdio { .. }) && !variables.is_empty() {
+        let names = variables.join(", ");
+        output.say(Tone::Warning, &format!("the client must have these variables when it starts: {names}"));
+    }
     Ok(reply(changed))
 }
 
@@ -128,10 +133,7 @@ fn path_of(client: &Client, command: &setup::Add) -> Outcome<PathBuf> {
 fn connection(client: &Client, command: &setup::Add, settings: &Settings) -> Outcome<Connection> {
     let Some(url) = &command.http else {
         let program = std::env::current_exe()?;
-        let mut arguments = Vec::new();
-        if !settings.is_default("data_dir") {
-            arguments.extend(["--data-dir".to_owned(), settings.data_dir()?.display().to_string()]);
-        }
+        let mut arguments = settings.flags()?;
         arguments.push("serve".to_owned());
         return Ok(Connection::Stdio { command: program.display().to_string(), arguments });
     };
