@@ -29,7 +29,9 @@ pub(super) fn run(command: &Service, settings: &Settings, output: &Output) -> Ou
 fn install(command: &Install, settings: &Settings, output: &Output) -> Outcome {
     let unit = unit(command, settings)?;
     if command.print {
-        return output.print(unit.trim_end());
+        output.print(unit.trim_end())?;
+        say_variables(command.system, settings, output);
+        return Ok(());
     }
     let path = place(command.system)?;
     let failed = |error: std::io::Error| {
@@ -41,15 +43,7 @@ fn install(command: &Install, settings: &Settings, output: &Output) -> Outcome {
     }
     fs::write(&path, unit).map_err(failed)?;
     output.say(Tone::Good, &format!("unit written to {}", path.display()));
-    let variables = settings.variables(|name| std::env::var(name).ok());
-    if !variables.is_empty() {
-        let names = variables.join(", ");
-        let edit = if command.system { "systemctl edit" } else { "systemctl --user edit" };
-        output.say(
-            Tone::Warning,
-            &format!("the server must have these variables: {names}; `{edit} shelfmark` sets them with Environment="),
-        );
-    }
+    say_variables(command.system, settings, output);
     let started = |done: Outcome| {
         done.map_err(|error| {
             error
@@ -67,6 +61,20 @@ fn install(command: &Install, settings: &Settings, output: &Output) -> Outcome {
         "its first token is in its log: journalctl --user -u shelfmark; or `shelf token create`",
     );
     Ok(())
+}
+
+/// What the unit does not contain, because it is secret or concerns more than this program.
+fn say_variables(system: bool, settings: &Settings, output: &Output) {
+    let variables = settings.variables(|name| std::env::var(name).ok());
+    if variables.is_empty() {
+        return;
+    }
+    let names = variables.join(", ");
+    let edit = if system { "systemctl edit" } else { "systemctl --user edit" };
+    let text = format!(
+        "the server must have these variables: {names}; `{edit} shelfmark` sets them with Environment="
+    );
+    output.say(Tone::Warning, &text);
 }
 
 fn uninstall(system: bool, output: &Output) -> Outcome {

@@ -66,6 +66,7 @@ fn one(client: &Client, command: &setup::Add, settings: &Settings, output: &Outp
         }
         output.say(Tone::Good, &format!("{}: add this to {}", client.title, path.display()));
         output.print(file::snippet(client, &command.name, &server)?.trim_end())?;
+        say_variables(&connection, settings, output);
         return Ok(reply(false));
     }
     let changed = file::change(client, &path, &command.name, Some(&server))?;
@@ -79,12 +80,17 @@ fn one(client: &Client, command: &setup::Add, settings: &Settings, output: &Outp
     if changed {
         output.say(Tone::Good, "restart the client, then ask it what is in your library");
     }
+    say_variables(&connection, settings, output);
+    Ok(reply(changed))
+}
+
+/// What the settings do not contain, because it is secret or concerns more than this program.
+fn say_variables(connection: &Connection, settings: &Settings, output: &Output) {
     let variables = settings.variables(|name| std::env::var(name).ok());
     if matches!(connection, Connection::Stdio { .. }) && !variables.is_empty() {
         let names = variables.join(", ");
         output.say(Tone::Warning, &format!("the client must have these variables when it starts: {names}"));
     }
-    Ok(reply(changed))
 }
 
 fn remove(client: &Client, path: &Path, name: &str, settings: &Settings, output: &Output) -> Outcome<Value> {
