@@ -39,10 +39,10 @@ impl Plan {
     }
 
     /// Plans again after [`copy`](Self::copy), with the blocks that are live by now. A block that is also in another
-    /// pack is not kept in a pack that this plan was going to rewrite.
+    /// pack is not kept in a pack that this plan was going to rewrite or delete.
     pub fn again(&self, store: &Store, live: &HashSet<BlockId>) -> Result<Self, Error> {
         store.refresh()?;
-        let emptied: HashSet<&String> = self.rewrite.iter().collect();
+        let emptied: HashSet<&String> = self.rewrite.iter().chain(&self.delete).collect();
         let mut plan = Self::default();
         // A block in two packs is needed in only one of them: the first that claims it.
         let mut claimed = HashSet::new();
@@ -176,6 +176,12 @@ impl Plan {
         }
         moves
     }
+}
+
+/// The stored bytes of those of these packs that the store knows.
+pub fn stored_bytes(store: &Store, names: &[String]) -> u64 {
+    let names: HashSet<&String> = names.iter().collect();
+    store.open_packs().iter().filter(|pack| names.contains(&pack.name)).map(|pack| pack.length).sum()
 }
 
 /// Deletes packs, as many at a time as the storage is good for.

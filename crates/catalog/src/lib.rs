@@ -40,7 +40,7 @@ pub use model::{
     Page, Purge, Put, PutDocument, PutResult, PutState, Scope, Shelf, Snapshot, SnapshotDraft,
     SnapshotFilter, SortBy, Source, StoredListing, TagChange, TypeFigures, Update, Version,
 };
-pub use retired::{PackState, RetiredPack};
+pub use retired::{PackState, RetiredPack, Standing};
 pub use revival::Revival;
 pub use sql::Transferred;
 pub use sqlite::CopyNote;
@@ -202,6 +202,10 @@ pub trait Catalog: Accounts + Books + Browse + Maps {
     fn is_shared(&self) -> bool;
     /// Changes when the catalog was replaced by a recovery while it was open: what was learnt from it before is void.
     fn incarnation(&self) -> u64;
+    /// What time it is on the machine of the catalog, when that is another one.
+    fn clock(&self) -> Result<Option<Moment>>;
+    /// Whether it answers now. A database that has gone away is not waited for.
+    fn ping(&self) -> Result<()>;
     /// The last sequence number of the journal; 0 when it is empty.
     fn sequence(&self) -> Result<u64>;
     /// Journal records after `after`, in order, at most `most`.
@@ -217,6 +221,12 @@ pub trait Catalog: Accounts + Books + Browse + Maps {
     fn version_count(&self) -> Result<u64>;
     /// Carries out a garbage collection: forgets snapshots, versions of deleted documents and blobs that are not kept.
     fn purge(&self, actor: &Actor, purge: &Purge, now: Moment) -> Result<()>;
+    /// What a writer must know before it relies on a pack, in one question. Empty for a catalog that one machine uses.
+    fn standing(&self) -> Result<Standing>;
+    /// Notes where the packs are unless that has been noted; what is noted now.
+    fn claim_objects(&self, place: &str) -> Result<String>;
+    /// Notes that the packs are somewhere else from now on, as was brought about under this lock.
+    fn move_objects(&self, place: &str, fence: Option<&Fence>) -> Result<()>;
     /// Packs that garbage collection has marked. Only a catalog that several machines use has any.
     fn retired_packs(&self) -> Result<Vec<RetiredPack>>;
     /// Marks exactly these packs, as was found under this lock: none of them is needed, and all others are.

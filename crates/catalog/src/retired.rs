@@ -1,6 +1,16 @@
-//! Packs that garbage collection has marked on a store that several machines use.
+//! What writers of several machines must know of the packs that they share: where they are, and which of them garbage
+//! collection has marked.
 
 use shelf_base::Moment;
+
+/// What a writer must know before it relies on a pack. A catalog that one machine uses has none of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// Where the packs are, once it has been noted.
+    pub objects: Option<String>,
+    /// Packs that garbage collection has marked.
+    pub retired: Vec<RetiredPack>,
+}
 
 /// A pack that garbage collection has marked.
 #[derive(Clone, Debug, PartialEq, Eq)]

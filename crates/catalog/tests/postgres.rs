@@ -17,7 +17,7 @@ use std::{
 use server::Postgres;
 use shelf_base::{Coordination, Digest, ErrorInfo, Kind, LockMode, Moment, Retry};
 use shelf_catalog::{
-    Accounts, Actor, Catalog, Error, Filter, PackState, Purge, Put, Record, Scope, Shelf,
+    Accounts, Actor, Catalog, Error, Filter, PackState, Purge, Put, Record, Scope, Shelf, Standing,
     postgres::{Address, PostgresCatalog},
     sqlite::SqliteCatalog,
     suite,
@@ -367,6 +367,29 @@ fn a_catalog_moves_to_postgres_and_back() {
     file.put(put("many", "last.txt")).unwrap();
     let late = target.put(put("many", "late.txt")).unwrap_err();
     assert!(matches!(late, Error::Moved), "{late}");
+}
+
+/// All machines find the packs at one place: whoever notes it first decides, and only whoever moves them changes it.
+#[test]
+fn the_place_of_the_packs_is_noted_once() {
+    let Some(postgres) = Postgres::start() else { return };
+    let catalog = open(&postgres, "place");
+    assert_eq!(catalog.standing().unwrap(), Standing::default());
+    assert_eq!(catalog.claim_objects("s3://library/one").unwrap(), "s3://library/one");
+    assert_eq!(catalog.claim_objects("s3://library/two").unwrap(), "s3://library/one");
+    catalog.retire_packs(&["a".to_owned()], Moment::from_micros(10), None).unwrap();
+    let standing = catalog.standing().unwrap();
+    assert_eq!(standing.objects.as_deref(), Some("s3://library/one"));
+    assert_eq!(standing.retired, catalog.retired_packs().unwrap());
+    let locks = catalog.locks();
+    let lost = locks.attempt("writers", LockMode::Exclusive).unwrap().unwrap();
+    let fence = lost.fence().cloned();
+    catalog.move_objects("s3://library/two", fence.as_ref()).unwrap();
+    drop(lost);
+    drop(locks.attempt("writers", LockMode::Exclusive).unwrap().unwrap());
+    let refused = catalog.move_objects("folder", fence.as_ref());
+    assert!(matches!(refused, Err(Error::LockLost)));
+    assert_eq!(catalog.standing().unwrap().objects.as_deref(), Some("s3://library/two"));
 }
 
 /// A pack that was marked is either written again, and stays, or deleted, and is not relied on meanwhile.

@@ -40,6 +40,11 @@ pub(crate) fn open(
         must_have_catalog(folder, objects)?;
         return Ok((Arc::new(SqliteCatalog::open(folder)?), Arc::new(FolderLocks::new(folder))));
     };
+    settle(folder, objects, reach(folder, address)?)
+}
+
+/// Opens the catalog in the database at an address, for the library in `folder`, in which nothing is changed.
+pub(crate) fn reach(folder: &Path, address: &CatalogAddress) -> Result<PostgresCatalog> {
     if fs::metadata(folder.join("catalog.db")).is_ok_and(|found| found.len() > 0) {
         return Err(Error::Unavailable {
             what: "this folder holds a library with a catalog of its own (catalog.db)".into(),
@@ -50,6 +55,15 @@ pub(crate) fn open(
     if catalog.is_moved()? {
         return Err(shelf_catalog::Error::Moved.into());
     }
+    Ok(catalog)
+}
+
+/// Ties the folder to the library in the database; the catalog, and the locks that go with it.
+pub(crate) fn settle(
+    folder: &Path,
+    objects: &dyn Objects,
+    catalog: PostgresCatalog,
+) -> Result<(Arc<dyn Catalog>, Arc<dyn Coordination>)> {
     claim(folder, objects, &catalog)?;
     let locks = SharedLocks { local: FolderLocks::new(folder), shared: catalog.locks() };
     Ok((Arc::new(catalog), Arc::new(locks)))
@@ -87,7 +101,7 @@ pub(crate) fn must_be_here(folder: &Path) -> Result<()> {
     })
 }
 
-/// Ties the folder to the library in the database.
+/// Notes in the folder which database it belongs to.
 fn claim(folder: &Path, objects: &dyn Objects, catalog: &PostgresCatalog) -> Result<()> {
     let id = hex::encode(&catalog.library_id());
     match noted(folder)? {

@@ -9,7 +9,7 @@ use std::{
 
 use parking_lot::Mutex;
 use shelf_accounts::Pass;
-use shelf_base::{CallContext, Clock, Coordination, Digest, Moment, SystemClock};
+use shelf_base::{CallContext, Clock, Coordination, Digest, ErrorInfo, Kind, Moment, SystemClock};
 use shelf_blocks::{Store, objects::Objects};
 use shelf_catalog::Catalog;
 use shelf_fetch::UnderWay;
@@ -32,7 +32,7 @@ use crate::{
     remembered::Remembered,
     retired::{RetiredPacks, SharedPacks},
     status::Counted,
-    storage::{self, ObjectsPlace, StorageSettings},
+    storage::{ObjectsPlace, StorageSettings},
     workspace::{self, WorkspaceSettings},
 };
 
@@ -59,6 +59,13 @@ pub struct Options {
     pub catalog: Option<CatalogAddress>,
     /// Where the packs are kept.
     pub storage: StorageSettings,
+}
+
+impl Options {
+    /// Whether part of the library in `folder` is reached over a network.
+    pub fn is_remote(&self, folder: &Path) -> bool {
+        self.catalog.is_some() || !matches!(self.storage.place(folder), Ok(ObjectsPlace::Folder))
+    }
 }
 
 /// Addresses in replies: where they lead, and how long they work.
@@ -207,7 +214,9 @@ pub struct Library {
     pub(crate) book_paths: BookPaths,
     pub(crate) maps: MapCache,
     pub(crate) evidence: EvidenceStore,
-    folder: PathBuf,
+    /// Where the packs were when the library was opened.
+    pub(crate) place: ObjectsPlace,
+    pub(crate) folder: PathBuf,
 }
 
 impl Library {
@@ -222,9 +231,7 @@ impl Library {
             }
             Some(what) => Err(Error::Unavailable {
                 what: format!("the journal of this library is not whole: {what}"),
-                hint: "run `shelf recover` to go back to the recovery copy, or `shelf recover --keep-catalog` to go on \
-                       with the catalog as it is; `shelf check` tells more"
-                    .into(),
+                hint: format!("{}; `shelf check` tells more", library.way_back()),
             }),
         }
     }
@@ -244,20 +251,27 @@ impl Library {
             source,
         })?;
         keep_to_the_owner(folder)?;
-        let place = options.storage.place(folder)?;
+        let database =
+            options.catalog.as_ref().map(|address| catalog_place::reach(folder, address)).transpose()?;
+        let place = match &database {
+            Some(catalog) => options.storage.shared_place(folder, catalog)?,
+            None => options.storage.place(folder)?,
+        };
         let objects = options.storage.open(folder, &place)?;
-        let mut library = Self::with(folder, objects, Arc::new(SystemClock), options)?;
-        if place != ObjectsPlace::Folder && storage::noted(folder)?.is_none() {
-            library.claim(library.blocks.truth(), &place)?;
-            storage::note(folder, &place)?;
-        }
+        let (catalog, coordination) = match database {
+            Some(catalog) => catalog_place::settle(folder, &*objects, catalog)?,
+            None => catalog_place::open(folder, &*objects, None)?,
+        };
+        let ports = Ports { catalog, objects, coordination };
+        let mut library = Self::over(folder, ports, Arc::new(SystemClock), options)?;
+        library.settle(place)?;
         // Machines that share a catalog have nothing else in common than the bucket.
         if library.catalog.is_shared()
-            && let Some(objects) = library.options.storage.open_index(&place)?
+            && let Some(objects) = library.options.storage.open_index(&library.place)?
         {
             library.share_index(objects);
         }
-        library.locks = library.locks.clone().watching(folder, place);
+        library.locks = library.locks.clone().watching(folder, library.place.clone());
         Ok(library)
     }
 
@@ -322,6 +336,7 @@ impl Library {
             evidence: EvidenceStore::in_folder(
                 &std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()).join("evidence"),
             ),
+            place: ObjectsPlace::Folder,
             folder: folder.to_owned(),
         })
     }
@@ -375,7 +390,17 @@ impl Library {
             return Some("the disk is full: reads work, writes fail".into());
         }
         let soon = CallContext::new().within(std::time::Duration::from_millis(50));
-        self.locks.write(&soon).err().map(|_| "garbage collection keeps writers waiting".into())
+        match self.locks.write(&soon) {
+            Ok(_) => None,
+            Err(error) if matches!(error.kind(), Kind::Busy | Kind::TimedOut) => {
+                Some("garbage collection keeps writers waiting".into())
+            }
+            // Where they are now is nobody's business who only asks whether this server is ready.
+            Err(Error::Unavailable { .. }) => {
+                Some("the packs of this library have been moved: restart this server".into())
+            }
+            Err(error) => Some(error.to_string()),
+        }
     }
 
     /// Gives back memory: what was kept is read or made again when it is needed.

@@ -103,7 +103,8 @@ impl Locks {
     /// Looks at what has been marked for deletion.
     pub(crate) fn heed(&self) -> Result<()> {
         let Some((retired, catalog)) = &self.retired else { return Ok(()) };
-        retired.refresh(&**catalog)
+        retired.refresh(catalog.standing()?.retired);
+        Ok(())
     }
 
     /// The same locks, for a library whose packs may be moved while it is open: writers notice it.
@@ -112,16 +113,27 @@ impl Locks {
         self
     }
 
-    /// Refuses to write to packs that nobody looks at any more.
+    /// Refuses to write to packs that nobody looks at any more, and looks at what has been marked for deletion. Machines
+    /// that share a catalog find both there; processes of one machine find the place in its folder.
     fn must_stand(&self) -> Result<()> {
+        let mut stored = None;
+        if let Some((retired, catalog)) = &self.retired {
+            let standing = catalog.standing()?;
+            retired.refresh(standing.retired);
+            stored = standing.objects;
+        }
         let Some((folder, opened)) = self.opened.as_deref() else { return Ok(()) };
-        let now = storage::noted(folder)?.unwrap_or(ObjectsPlace::Folder);
-        if now == *opened {
+        let now = match stored {
+            Some(stored) => stored,
+            None => storage::noted(folder)?.unwrap_or(ObjectsPlace::Folder).to_string(),
+        };
+        if now == opened.to_string() {
             return Ok(());
         }
         Err(Error::Unavailable {
             what: format!("nothing was written: the packs of this library have been moved to {now}"),
-            hint: "restart this program; then it finds them there".into(),
+            hint: "restart this program, with library.objects empty or set to that place; then it finds them there"
+                .into(),
         })
     }
 
@@ -133,7 +145,6 @@ impl Locks {
         let guard = self.wait("writers", LockMode::Shared, until, call)?.ok_or_else(busy)?;
         drop(gate);
         self.must_stand()?;
-        self.heed()?;
         Ok(guard)
     }
 

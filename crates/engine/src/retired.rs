@@ -9,21 +9,17 @@ use std::{collections::HashSet, io, sync::Arc};
 
 use parking_lot::RwLock;
 use shelf_blocks::objects::{ByteRange, Failure, Listed, Objects};
-use shelf_catalog::Catalog;
-
-use crate::Result;
+use shelf_catalog::{Catalog, RetiredPack};
 
 /// The marks as they were when this process last began to write.
 #[derive(Clone, Default)]
 pub(crate) struct RetiredPacks(Arc<RwLock<HashSet<String>>>);
 
 impl RetiredPacks {
-    /// Reads the marks. The caller holds the writers' lock, under which they stay as they are but for those that writers take
-    /// off.
-    pub(crate) fn refresh(&self, catalog: &dyn Catalog) -> Result<()> {
-        let names = catalog.retired_packs()?.into_iter().map(|pack| pack.name).collect();
-        *self.0.write() = names;
-        Ok(())
+    /// Takes over the marks as the catalog has them. The caller holds the writers' lock, under which they stay as they are
+    /// but for those that writers take off.
+    pub(crate) fn refresh(&self, marked: Vec<RetiredPack>) {
+        *self.0.write() = marked.into_iter().map(|pack| pack.name).collect();
     }
 }
 

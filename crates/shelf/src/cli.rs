@@ -197,7 +197,7 @@ pub(crate) enum Command {
         /// Where to: s3://bucket/prefix or folder for the packs, postgres://user@host/database or sqlite for the catalog
         #[arg(long, value_name = "PLACE")]
         to: String,
-        /// Delete what is at the old place when everything has arrived
+        /// Delete packs, index segments and library.id at the old place when all has arrived
         #[arg(long)]
         delete_old: bool,
     },

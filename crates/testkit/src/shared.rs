@@ -36,6 +36,7 @@ impl SharedStores {
             catalog: CatalogAddress::parse(&address, None).expect("TEST_CATALOG is postgres://…"),
             place: ObjectsPlace::parse(&place).expect("TEST_OBJECTS is s3://bucket"),
             access: BucketAccess {
+                without_role: true,
                 endpoint: variable("AWS_ENDPOINT_URL"),
                 region: variable("AWS_REGION"),
                 keys: variable("AWS_ACCESS_KEY_ID").zip(variable("AWS_SECRET_ACCESS_KEY").map(Secret::new)),
@@ -56,7 +57,7 @@ impl SharedStores {
 
     /// Its packs, without copies on this machine.
     pub(crate) fn packs(&self) -> Arc<dyn Objects> {
-        let BucketAccess { endpoint, region, keys, session_token } = self.access.clone();
+        let BucketAccess { endpoint, region, keys, session_token, .. } = self.access.clone();
         let place = BucketSettings::parse(&self.place.to_string()).expect("a bucket");
         let settings = BucketSettings { endpoint, region, keys, session_token, ..place };
         Arc::new(Bucket::new(&settings).expect("a bucket"))

@@ -1,6 +1,13 @@
 //! Object storage: one suite on every kind of it, and a network that fails.
 
-use std::{fs, io::Write, net::SocketAddr, path::Path, sync::Arc, time::Duration};
+use std::{
+    fs,
+    io::Write,
+    net::SocketAddr,
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use shelf_base::Secret;
 use shelf_blocks::objects::{
@@ -112,6 +119,28 @@ fn a_network_that_fails_costs_time_only() {
     assert!(proxy.faults() > 20 && objects.failed_requests() > 20, "{} faults", proxy.faults());
     proxy.set(Weather::CLEAR);
     assert_eq!(objects.list("").unwrap().len(), 1);
+}
+
+/// How long that is, is a promise: a store that restarts is not waited for in vain.
+#[test]
+fn requests_are_repeated_for_as_long_as_promised() {
+    let server = S3Server::start();
+    let proxy = Proxy::before(server.address());
+    let retries = Duration::from_secs(6);
+    let objects = Bucket::new(&BucketSettings { retries, ..settings(proxy.address()) }).unwrap();
+    proxy.set(Weather { busy: 100, ..Weather::CLEAR });
+    let started = Instant::now();
+    let error = objects.length("none.pack").unwrap_err();
+    assert_eq!(Failure::of(&error), Some(Failure::Throttled), "{error}");
+    assert!(started.elapsed() >= retries, "{:?}", started.elapsed());
+    assert!(proxy.faults() < 200, "the pauses grow: {} requests", proxy.faults());
+}
+
+#[test]
+fn a_bucket_without_keys_is_refused_at_once() {
+    let settings = BucketSettings { without_role: true, ..BucketSettings::new("library", "one") };
+    let error = Bucket::new(&settings).err().expect("an error");
+    assert!(error.to_string().contains("no keys are set"), "{error}");
 }
 
 #[test]

@@ -41,6 +41,15 @@ pub struct Listed {
     pub size: u64,
 }
 
+/// What answers of a remote store have shown of it by the way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Observed {
+    /// Seconds by which the clock of this machine is ahead of the store's.
+    pub clock_ahead: Option<i64>,
+    /// Whether it keeps what is deleted or replaced as an earlier version.
+    pub keeps_versions: bool,
+}
+
 /// Objects on one page of a list, at most.
 pub const LIST_PAGE: usize = 1_000;
 
@@ -105,6 +114,11 @@ pub trait Objects: Send + Sync {
     /// Whether the storage answers now, without patience; that of this machine always does.
     fn ping(&self) -> io::Result<()> {
         Ok(())
+    }
+
+    /// What its answers have shown so far.
+    fn observed(&self) -> Observed {
+        Observed::default()
     }
 
     /// How many requests it pays to have under way at once.

@@ -8,6 +8,8 @@ use crate::{Error, Result};
 
 /// Connections of one process that may be open at once.
 const CONNECTIONS: usize = 16;
+/// The port of a database whose address names none.
+const USUAL_PORT: u16 = 5432;
 /// How long a connection may take to be made.
 const CONNECT: Duration = Duration::from_secs(5);
 /// After so long without an answer a connection counts as cut.
@@ -91,17 +93,20 @@ impl Address {
         Ok(Self { config, schema, connections, root_certificates })
     }
 
-    /// The address as it may be shown: without user and password.
+    /// The address as it may be shown: without user and password, and without a port that is the usual one.
     pub fn shown(&self) -> String {
         use tokio_postgres::config::Host;
-        let hosts: Vec<String> = self
-            .config
-            .get_hosts()
-            .iter()
-            .map(|host| match host {
-                Host::Tcp(name) => name.clone(),
-                Host::Unix(path) => path.display().to_string(),
-            })
+        let name = |host: &Host| match host {
+            Host::Tcp(name) if name.contains(':') => format!("[{name}]"),
+            Host::Tcp(name) => name.clone(),
+            Host::Unix(path) => path.display().to_string(),
+        };
+        let ports = self.config.get_ports();
+        // One port is that of all hosts.
+        let port = |at: usize| ports.get(at).or_else(|| ports.first()).filter(|port| **port != USUAL_PORT);
+        let hosts = self.config.get_hosts().iter().enumerate();
+        let hosts: Vec<String> = hosts
+            .map(|(at, host)| port(at).map_or_else(|| name(host), |port| format!("{}:{port}", name(host))))
             .collect();
         let database = self.config.get_dbname().unwrap_or_default();
         format!("postgres://{}/{database} (schema {})", hosts.join(","), self.schema)
@@ -162,6 +167,19 @@ mod tests {
         assert_eq!(address.config.get_ssl_mode(), SslMode::Require);
         assert_eq!(address.shown(), "postgres://db/books (schema own)");
         assert!(!format!("{address:?}").contains("secret"));
+    }
+
+    #[test]
+    fn an_address_is_shown_with_its_ports() {
+        for (text, shown) in [
+            ("postgres://me:secret@db:5432/books", "postgres://db/books (schema shelf)"),
+            ("postgres://db:6543/books", "postgres://db:6543/books (schema shelf)"),
+            ("postgres://one:1,two:5432/books", "postgres://one:1,two/books (schema shelf)"),
+            ("postgres://[::1]:7/books", "postgres://[::1]:7/books (schema shelf)"),
+            ("postgres://me@db/books?password=secret", "postgres://db/books (schema shelf)"),
+        ] {
+            assert_eq!(Address::parse(text, None).unwrap().shown(), shown, "{text}");
+        }
     }
 
     #[test]

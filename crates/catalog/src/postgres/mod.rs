@@ -23,7 +23,7 @@ use std::{
 pub use address::Address;
 pub use locks::PostgresLocks;
 pub(crate) use session::{Last, Session};
-use shelf_base::Digest;
+use shelf_base::{Digest, Moment};
 
 use crate::{
     CopyNote, Error, Result, Transferred,
@@ -38,6 +38,10 @@ use writer::Writer;
 /// How long a query goes on looking for a database that has gone away.
 const AWAY: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(100);
+/// How long a program that starts goes on looking for it.
+const OPENING: Duration = Duration::from_secs(5);
+/// A connection that breaks sooner than this was one that had been kept, and was cut long ago.
+const AT_ONCE: Duration = Duration::from_secs(1);
 
 /// One state for several queries. Those that go through whole tables take longer than others may.
 const VIEW: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = '10min'";
@@ -78,9 +82,14 @@ impl PostgresCatalog {
     /// Opens the catalog at an address, making its tables when they are not there.
     pub fn open(address: Address) -> Result<Self> {
         let pool = Pool::new(address)?;
-        let lent = pool.take()?;
-        let library = schema::open(lent.session()?, &pool.address().schema)?;
-        drop(lent);
+        let until = Instant::now() + OPENING;
+        let library = loop {
+            match open_schema(&pool) {
+                // A database that starts again takes a moment.
+                Err(error) if is_away(&error) && Instant::now() < until => thread::sleep(PAUSE),
+                outcome => break outcome.map_err(|error| located(error, pool.address()))?,
+            }
+        };
         let shared = Arc::new(Shared { pool, keys: Keys { library }, writer: Writer::default() });
         Ok(Self { shared, counts: Counts::default() })
     }
@@ -172,6 +181,26 @@ impl PostgresCatalog {
     }
 }
 
+/// The id of the library, whose tables are made when they are not there.
+fn open_schema(pool: &Pool) -> Result<[u8; 16]> {
+    let lent = pool.take()?;
+    let library = schema::open(lent.session()?, &pool.address().schema);
+    if library.as_ref().is_err_and(is_away) {
+        lent.discard();
+    }
+    library
+}
+
+/// An error with the address that it concerns: whoever opens the library may know it, and callers of a server need not.
+fn located(error: Error, address: &Address) -> Error {
+    let shown = address.shown();
+    match error {
+        Error::Away { reason, is_unsure } => Error::Away { reason: format!("{shown}: {reason}"), is_unsure },
+        Error::Refused { what, hint } => Error::Refused { what: format!("{shown}: {what}"), hint },
+        other => other,
+    }
+}
+
 /// Begins the counter of repeated queries at zero, so that it can be watched before the first.
 pub fn begin_counters() {
     metrics::counter!("shelf_catalog_retries_total", "backend" => "postgres").increment(0);
@@ -256,6 +285,23 @@ impl Backend for PostgresCatalog {
     /// A database is restored while nobody has it open.
     fn incarnation(&self) -> u64 {
         0
+    }
+
+    fn clock(&self) -> Result<Option<Moment>> {
+        let ask = "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)";
+        let micros = self.read(|connection| connection.query_row(ask, params![], |row| row.get(0)))?;
+        Ok(Some(Moment::from_micros(micros)))
+    }
+
+    fn ping(&self) -> Result<()> {
+        let mut ask = |connection: Connection<'_>| read::sequence(connection).map(drop);
+        let started = Instant::now();
+        match self.shared.pool.take().and_then(|lent| self.query_on(lent, None, &mut ask)) {
+            Err(error) if is_away(&error) && started.elapsed() < AT_ONCE => {
+                self.shared.pool.take().and_then(|lent| self.query_on(lent, None, &mut ask))
+            }
+            outcome => outcome,
+        }
     }
 
     fn integrity(&self) -> Result<Vec<String>> {

@@ -153,12 +153,14 @@ impl Drop for Lent<'_> {
 
 /// Why a connection could not be made, and what to do.
 fn refusal(error: WireError, address: &Address) -> Error {
-    let shown = address.shown();
     let reason = match &error {
         WireError::Protocol(error) => told(error),
         WireError::Network(reason) => reason.clone(),
     };
-    let refused = |hint: &str| Error::Refused { what: format!("{shown}: {reason}"), hint: hint.to_owned() };
+    let refused = |hint: &str| Error::Refused { what: reason.clone(), hint: hint.to_owned() };
+    if address.config.get_password().is_none() && reason.contains("password missing") {
+        return refused("the database asks for a password: set the environment variable PGPASSWORD");
+    }
     let failed = failure(error);
     match state(&failed) {
         Some(&SqlState::INVALID_PASSWORD | &SqlState::INVALID_AUTHORIZATION_SPECIFICATION) => {
@@ -180,7 +182,7 @@ fn refusal(error: WireError, address: &Address) -> Error {
             "give the certificate of its authority (sslrootcert=FILE), or say sslmode=disable for a network that you trust",
         );
     }
-    Error::Away { reason: format!("{shown}: {reason}"), is_unsure: false }
+    Error::Away { reason, is_unsure: false }
 }
 
 fn client_config(address: &Address) -> Result<ClientConfig> {

@@ -46,8 +46,8 @@ pub(crate) use value::{AsValue, Cell, OwnedValue, Value, params};
 use crate::{
     Actor, BlobRow, Catalog, Changes, Chosen, Chunk, Collection, CollectionSummary, CopyNote, Document,
     DocumentChange, Filter, Listed, LooseBlock, Page, Position, Purge, Put, PutResult, PutState, Record,
-    Result, RetiredPack, Revival, Scope, Shelf, Snapshot, SnapshotFilter, Source, TagChange, TypeFigures,
-    Update, Version,
+    Result, RetiredPack, Revival, Scope, Shelf, Snapshot, SnapshotFilter, Source, Standing, TagChange,
+    TypeFigures, Update, Version,
 };
 
 /// What a write looks at before it writes, and so what nobody else may change meanwhile.
@@ -97,6 +97,14 @@ pub(crate) trait Backend: Send + Sync {
     fn is_shared(&self) -> bool;
     /// See [`Catalog::incarnation`].
     fn incarnation(&self) -> u64;
+    /// See [`Catalog::clock`].
+    fn clock(&self) -> Result<Option<Moment>> {
+        Ok(None)
+    }
+    /// See [`Catalog::ping`].
+    fn ping(&self) -> Result<()> {
+        self.read(read::sequence).map(drop)
+    }
     /// See [`Catalog::integrity`].
     fn integrity(&self) -> Result<Vec<String>>;
     /// See [`Catalog::write_copy`].
@@ -358,6 +366,20 @@ impl<B: Backend> Catalog for B {
         self.view(|connection| read::snapshot_count(connection, scope, filter))
     }
 
+    fn standing(&self) -> Result<Standing> {
+        if Backend::is_shared(self) { self.read(retired::standing) } else { Ok(Standing::default()) }
+    }
+
+    fn claim_objects(&self, place: &str) -> Result<String> {
+        let place = place.to_owned();
+        self.write(Touches::Library, move |turn| retired::claim_objects(turn, &place))
+    }
+
+    fn move_objects(&self, place: &str, fence: Option<&Fence>) -> Result<()> {
+        let (place, fence) = (place.to_owned(), fence.cloned());
+        self.write(Touches::Library, move |turn| retired::move_objects(turn, &place, fence.as_ref()))
+    }
+
     fn retired_packs(&self) -> Result<Vec<RetiredPack>> {
         self.read(retired::all)
     }
@@ -391,6 +413,14 @@ impl<B: Backend> Catalog for B {
 
     fn incarnation(&self) -> u64 {
         Backend::incarnation(self)
+    }
+
+    fn clock(&self) -> Result<Option<Moment>> {
+        Backend::clock(self)
+    }
+
+    fn ping(&self) -> Result<()> {
+        Backend::ping(self)
     }
 
     fn sequence(&self) -> Result<u64> {

@@ -324,7 +324,7 @@ pub(super) fn snapshots(
     })
 }
 
-pub(super) fn sequence(connection: Connection<'_>) -> Result<u64> {
+pub(crate) fn sequence(connection: Connection<'_>) -> Result<u64> {
     Ok(journal_end(connection)?.0)
 }
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use shelf_base::{CallContext, Digest, ErrorInfo, Fence, Kind, Moment};
-use shelf_blocks::{BlockId, Manifest, gc};
+use shelf_blocks::{BlockId, Manifest, Store, gc};
 use shelf_catalog::{Actor, PackState, Purge, Snapshot, chunks};
 
 use super::recovery::short_blocks;
@@ -85,17 +85,47 @@ pub struct GcPlan {
     pub blob_bytes: u64,
     /// What happens to the packs.
     pub packs: gc::Plan,
-    /// Packs that were marked now: on a store that several machines use they are deleted by a later garbage collection.
+    /// Packs that are marked afterwards: on a store that several machines use they are deleted by a garbage collection that
+    /// comes a quarter of an hour later.
     pub marked: u64,
+    /// Their stored bytes.
+    pub marked_bytes: u64,
     keep: HashSet<Digest>,
     live: HashSet<BlockId>,
     /// Listings of kept snapshots whose files are in `keep` already.
     read: HashSet<Digest>,
 }
 
+impl GcPlan {
+    /// Says of the packs of a store that several machines use which are deleted now, and which are only marked.
+    fn tell_apart(&mut self, store: &Store, gone: Vec<String>, marked: &[String]) {
+        self.packs.freed_bytes = gc::stored_bytes(store, &gone);
+        self.marked = marked.len() as u64;
+        self.marked_bytes = gc::stored_bytes(store, marked);
+        // What is copied before it is marked was rewritten, whether it is deleted now or later.
+        self.packs.delete = gone;
+    }
+}
+
 impl Library {
     /// Says what a garbage collection would do now. Others may go on writing.
     pub fn plan_gc(&self, retention: &Retention, call: &CallContext) -> Result<GcPlan> {
+        let mut plan = self.first_plan(retention, call)?;
+        if self.catalog.is_shared() {
+            let until = self.marked_long_enough();
+            let marked = self.catalog.retired_packs()?.into_iter();
+            let due: HashSet<String> = marked
+                .filter(|pack| pack.state == PackState::Going || pack.at <= until)
+                .map(|pack| pack.name)
+                .collect();
+            let doomed: Vec<String> = plan.packs.rewrite.iter().chain(&plan.packs.delete).cloned().collect();
+            let (gone, marked): (Vec<_>, Vec<_>) = doomed.into_iter().partition(|name| due.contains(name));
+            plan.tell_apart(&self.blocks, gone, &marked);
+        }
+        Ok(plan)
+    }
+
+    fn first_plan(&self, retention: &Retention, call: &CallContext) -> Result<GcPlan> {
         // What was marked before is deleted first of all.
         let retired = self.catalog.retired_packs()?.into_iter();
         let retired = retired.filter(|pack| pack.state != PackState::Gone).map(|pack| pack.name).collect();
@@ -147,7 +177,7 @@ impl Library {
         let _one_at_a_time = self.locks.alone("gc", patience, call)?;
         if self.catalog.is_shared() {
             // What an earlier one was deleting when it was killed.
-            self.delete_retired(Moment::from_micros(i64::MIN))?;
+            self.delete_claimed(&self.catalog.claim_packs(Moment::from_micros(i64::MIN))?)?;
             self.locks.heed()?;
         }
         // A full disk must not keep this from freeing it.
@@ -157,7 +187,7 @@ impl Library {
         self.clear_exports();
         let _room = self.reserve.give_up_when_needed();
         call.report(0, None, "planning");
-        let first = self.plan_gc(retention, call)?;
+        let first = self.first_plan(retention, call)?;
         call.check()?;
         call.report(1, None, "copying what is still needed");
         let copied = first.packs.copy(&self.blocks, &first.live, &mut || call.check().is_ok());
@@ -184,11 +214,12 @@ impl Library {
         if self.catalog.is_shared() {
             let doomed = plan.packs.copy_rest(&self.blocks, &plan.live)?;
             self.catalog.retire_packs(&doomed, self.now(), alone.fence())?;
-            plan.marked = doomed.len() as u64;
             // The rest keeps nobody from writing.
             drop((gate, alone));
-            let until = Moment::from_micros(self.now().micros() - GRACE.as_micros() as i64);
-            plan.marked = plan.marked.saturating_sub(self.delete_retired(until)?);
+            let gone = self.catalog.claim_packs(self.marked_long_enough())?;
+            let marked: Vec<String> = doomed.into_iter().filter(|name| !gone.contains(name)).collect();
+            plan.tell_apart(&self.blocks, gone, &marked);
+            self.delete_claimed(&plan.packs.delete)?;
         } else {
             plan.packs.run(&self.blocks, &plan.live)?;
         }
@@ -203,12 +234,15 @@ impl Library {
         Ok(plan)
     }
 
-    /// Deletes packs that were marked up to a moment, and those that somebody had begun to delete; how many.
-    fn delete_retired(&self, until: Moment) -> Result<u64> {
-        let names = self.catalog.claim_packs(until)?;
-        gc::delete_all(&self.blocks, &names)?;
-        self.catalog.packs_gone(&names)?;
-        Ok(names.len() as u64)
+    /// Deletes packs whose deletion has been decided on.
+    fn delete_claimed(&self, names: &[String]) -> Result<()> {
+        gc::delete_all(&self.blocks, names)?;
+        Ok(self.catalog.packs_gone(names)?)
+    }
+
+    /// Packs that were marked up to this moment may be deleted.
+    fn marked_long_enough(&self) -> Moment {
+        Moment::from_micros(self.now().micros() - GRACE.as_micros() as i64)
     }
 
     /// The catalog's part: from here on nothing refers to what is about to be deleted. Whether the copy from which a lost

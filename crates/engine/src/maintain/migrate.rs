@@ -3,8 +3,9 @@
 //! Packs never change, so they are copied while others read and write; what a copy that was interrupted has brought over
 //! stays and is not copied again. Every block at the new place is read and compared with its hash. Then writers wait for a
 //! moment: the packs that were written meanwhile follow, everything that the catalog refers to is looked up at the new
-//! place, the journal's chain is verified, and the library notes where its packs are from now on. A process that has the
-//! library open at the old place may go on reading there; it is told to restart when it writes.
+//! place, the journal's chain is verified, and the library notes where its packs are from now on: in its folder, and in a
+//! catalog that several machines share. A process that has the library open at the old place, on whatever machine, may go on
+//! reading there; it is told to restart when it writes.
 
 use std::{collections::HashMap, path::Path, sync::Arc, time::Duration};
 
@@ -16,10 +17,7 @@ use shelf_blocks::{
 use shelf_catalog::{Record, chunks};
 
 use super::backup::list_packs;
-use crate::{
-    Error, Library, ObjectsPlace, Options, Result,
-    storage::{self, StorageSettings},
-};
+use crate::{Error, Library, ObjectsPlace, Options, Result, storage::StorageSettings};
 
 /// How long moving waits for a garbage collection, and for writers at the end.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -58,11 +56,11 @@ impl Library {
     ) -> Result<Migrated> {
         // The library knows where its packs are; a setting may name the place where they are going to be.
         let storage = StorageSettings { objects: None, ..options.storage.clone() };
-        let from = storage.place(folder)?;
+        let library = Self::open(folder, Options { storage: storage.clone(), ..options.clone() })?;
+        let from = library.place.clone();
         if from == *to {
             return Err(refused(format!("the packs of this library are in {to} already"), Kind::Conflict));
         }
-        let library = Self::open(folder, Options { storage: storage.clone(), ..options.clone() })?;
         let target = storage.open(folder, to)?;
         library.claim(target.source().unwrap_or(&*target), to)?;
         let _no_deletions = library.locks.alone("gc", PATIENCE, call)?;
@@ -71,7 +69,7 @@ impl Library {
         let known = library.bring_over(&*target, &HashMap::new(), &mut moved, call)?;
         verify(&target, |_| true, call)?;
         // The rest is short: what was written since, and a look at every reference.
-        let _alone = library.locks.exclusive(PATIENCE, call)?;
+        let (_gate, alone) = library.locks.exclusive(PATIENCE, call)?;
         library.bring_over(&*target, &known, &mut moved, call)?;
         let arrived = Store::new(target.clone());
         let usage = arrived.usage()?;
@@ -79,13 +77,12 @@ impl Library {
         verify(&target, |name| !known.contains_key(name), call)?;
         library.must_have_arrived(&arrived, call)?;
         moved.journal = library.must_be_chained(call)?;
-        storage::note(folder, to)?;
+        library.moved_to(to, alone.fence())?;
+        // From here on nobody writes to the old place, and whoever still reads there is told so in the end.
         if remove_old {
-            for pack in known.keys() {
-                let failed =
-                    |source| shelf_blocks::Error::Storage { action: "delete", object: pack.clone(), source };
-                library.blocks.objects().delete(pack).map_err(failed)?;
-            }
+            library.empty_old_place()?
+        } else {
+            library.say_moved(to)?
         }
         Ok(moved)
     }

@@ -12,12 +12,13 @@ use std::{
 };
 
 use shelf_base::{CallContext, Kind, hex};
-use shelf_catalog::{Transferred, postgres::PostgresCatalog, sqlite::SqliteCatalog};
+use shelf_catalog::{Catalog as _, Transferred, postgres::PostgresCatalog, sqlite::SqliteCatalog};
 
 use crate::{
     CatalogAddress, Error, Library, Options, Result,
     catalog_place::{must_be_here, note_database, noted, remove_note},
     locks::Locks,
+    storage,
 };
 
 /// How long moving waits for a garbage collection and for writers.
@@ -91,6 +92,8 @@ fn to_database(
     let (source, target) = (SqliteCatalog::open(folder)?, PostgresCatalog::open(address.clone())?);
     let _no_deletions = library.locks.alone("gc", PATIENCE, call)?;
     let _alone = library.locks.exclusive(PATIENCE, call)?;
+    // From then on it is the catalog that says where the packs are.
+    source.move_objects(&library.place.to_string(), None)?;
     let moved = target.take_over(&source, &|done, of| told(call, done, of), &|| {
         set_aside(folder).map_err(shelf_catalog::Error::Files)
     });
@@ -131,6 +134,7 @@ fn to_file(folder: &Path, options: &Options, remove_old: bool, call: &CallContex
             Kind::Conflict,
         ));
     }
+    let place = options.storage.shared_place(folder, &source)?;
     let locks = Locks::new(Arc::new(source.locks()));
     let _no_deletions = locks.alone("gc", PATIENCE, call)?;
     let _alone = locks.exclusive(PATIENCE, call)?;
@@ -147,6 +151,7 @@ fn to_file(folder: &Path, options: &Options, remove_old: bool, call: &CallContex
             fs::rename(&from, &to).map_err(writing(&to))?;
         }
     }
+    storage::note(folder, &place)?;
     remove_note(folder)?;
     fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(writing(folder))?;
     clear(&stage)?;

@@ -186,9 +186,7 @@ impl Library {
                 what: format!(
                     "nothing was deleted: {count} things are wrong in the catalog, among them: {first}"
                 ),
-                hint: "`shelf check` names them all; `shelf recover` goes back to the recovery copy, `shelf recover \
-                       --keep-catalog` takes the catalog as it is for the truth"
-                    .into(),
+                hint: format!("`shelf check` names them all; {}", self.way_back()),
             });
         }
         self.must_have_records()
@@ -206,11 +204,20 @@ impl Library {
         lost.map_or(Ok(()), |what| {
             Err(Error::Unavailable {
                 what: format!("nothing was deleted: the journal of this library is not whole: {what}"),
-                hint: "run `shelf recover` to go back to the recovery copy, or `shelf recover --keep-catalog` to go on \
-                       with the catalog as it is"
-                    .into(),
+                hint: self.way_back().into(),
             })
         })
+    }
+
+    /// What to do about a catalog that is not whole.
+    pub(crate) fn way_back(&self) -> &'static str {
+        if self.catalog.is_shared() {
+            "if the database was restored from a backup on purpose, run `shelf recover --keep-catalog` on this machine, and \
+             its library goes on with the catalog as it is; otherwise restore a newer backup"
+        } else {
+            "run `shelf recover` to go back to the recovery copy, or `shelf recover --keep-catalog` to go on with the \
+             catalog as it is"
+        }
     }
 
     /// Accepts the catalog as it is: the journal gets records of what differs from it, the copy is made anew, and the old
@@ -232,7 +239,8 @@ impl Library {
         if is_elsewhere(folder) {
             return Err(Error::Unavailable {
                 what: "the catalog of this library is in a database, which has no recovery copy here".into(),
-                hint: "restore the database from its own backup".into(),
+                hint: "restore the database from its own backup; `shelf recover --keep-catalog` goes on with it as it is"
+                    .into(),
             });
         }
         let copy = copy_path(folder);

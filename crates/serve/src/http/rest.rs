@@ -155,8 +155,9 @@ pub(super) async fn ready(State(shared): State<Shared>) -> Response {
     response
 }
 
-/// How long the library may take to say how it is.
-const LOOK: Duration = Duration::from_secs(3);
+/// How long the library may take to say how it is: longer than a connection to a database takes that does not answer, so that
+/// the answer names it.
+const LOOK: Duration = Duration::from_secs(8);
 
 /// Any other path.
 pub(super) async fn nothing_here() -> Response {

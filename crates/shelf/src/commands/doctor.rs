@@ -9,7 +9,7 @@ use shelf_engine::{
     maintain::{Advice, Diagnosis},
 };
 
-use super::{clients, existing_anyway, running};
+use super::{clients, options, running};
 use crate::{
     outcome::{CliError, Outcome},
     output::Output,
@@ -54,7 +54,15 @@ fn view(line: &Diagnosis) -> Value {
 fn look_at_library(settings: &Settings) -> Outcome<Vec<Diagnosis>> {
     let folder = settings.data_dir()?;
     if Library::is_in(&folder) || !settings.text("library.catalog").is_empty() {
-        return Ok(existing_anyway(settings)?.diagnose()?);
+        let options = options(settings, std::env::current_dir().ok())?;
+        return match Library::open_anyway(&folder, options.clone()) {
+            Ok(library) => Ok(library.diagnose()?),
+            // One of its stores may not answer; what is on this machine only needs no second look.
+            Err(error) if options.is_remote(&folder) => {
+                Ok(Library::diagnose_unopened(&folder, &options, &error))
+            }
+            Err(error) => Err(error.into()),
+        };
     }
     let text = format!("{}: no library yet; `shelf add FILE` makes one", folder.display());
     Ok(vec![Diagnosis { subject: "data directory", advice: Advice::Note, text }])

@@ -328,13 +328,14 @@ fn storage(settings: &Settings) -> Outcome<StorageSettings> {
 
 /// How a bucket is reached, from the variables that programs for S3 share.
 fn bucket_access() -> BucketAccess {
-    let [endpoint, region, key, secret, token] =
+    let [endpoint, region, key, secret, token, without_role] =
         settings::BUCKET_VARIABLES.map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
     BucketAccess {
         endpoint,
         region,
         keys: key.zip(secret.map(Secret::new)),
         session_token: token.map(Secret::new),
+        without_role: without_role.is_some_and(|value| value.eq_ignore_ascii_case("true")),
     }
 }
 

@@ -232,7 +232,7 @@ async fn over_http(
         }
         (None, None) => String::new(),
     };
-    let text = greeting(&app, address, &metrics, command.no_auth, &settings.program())?;
+    let text = greeting(&app, address, &metrics, command.no_auth, settings)?;
     output.tell(&text);
     if let Some(then) = then {
         then(&app, address)?;
@@ -302,11 +302,20 @@ fn http_limits(settings: &Settings) -> http::HttpLimits {
     }
 }
 
-fn greeting(app: &App, address: SocketAddr, metrics: &str, no_auth: bool, shelf: &str) -> Outcome<String> {
+fn greeting(
+    app: &App,
+    address: SocketAddr,
+    metrics: &str,
+    no_auth: bool,
+    settings: &Settings,
+) -> Outcome<String> {
+    let shelf = settings.program();
     let token = if no_auth { None } else { Some(first_token(app)?) };
     let unknown = format!("<your token: {shelf} token create>");
     let shown = token.as_ref().map(|token| token.as_deref().unwrap_or(&unknown));
-    let setup = connect::over_http(&format!("http://{address}/mcp"), shown, app.library.folder());
+    let (flags, variables) =
+        (settings.flags_with_folder()?, settings.variables(|name| std::env::var(name).ok()));
+    let setup = connect::over_http(&format!("http://{address}/mcp"), shown, &flags, &variables);
     let token_line = match &token {
         None => "No token is required: anyone on this machine can act as the owner.".to_owned(),
         Some(Some(_)) => "The token below is shown only once; only its hash is stored.".to_owned(),

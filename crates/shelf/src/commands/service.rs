@@ -29,7 +29,9 @@ pub(super) fn run(command: &Service, settings: &Settings, output: &Output) -> Ou
 fn install(command: &Install, settings: &Settings, output: &Output) -> Outcome {
     let unit = unit(command, settings)?;
     if command.print {
-        return output.print(unit.trim_end());
+        output.print(unit.trim_end())?;
+        say_variables(command.system, settings, output);
+        return Ok(());
     }
     let path = place(command.system)?;
     let failed = |error: std::io::Error| {
@@ -41,6 +43,7 @@ fn install(command: &Install, settings: &Settings, output: &Output) -> Outcome {
     }
     fs::write(&path, unit).map_err(failed)?;
     output.say(Tone::Good, &format!("unit written to {}", path.display()));
+    say_variables(command.system, settings, output);
     let started = |done: Outcome| {
         done.map_err(|error| {
             error
@@ -58,6 +61,20 @@ fn install(command: &Install, settings: &Settings, output: &Output) -> Outcome {
         "its first token is in its log: journalctl --user -u shelfmark; or `shelf token create`",
     );
     Ok(())
+}
+
+/// What the unit does not contain, because it is secret or concerns more than this program.
+fn say_variables(system: bool, settings: &Settings, output: &Output) {
+    let variables = settings.variables(|name| std::env::var(name).ok());
+    if variables.is_empty() {
+        return;
+    }
+    let names = variables.join(", ");
+    let edit = if system { "systemctl edit" } else { "systemctl --user edit" };
+    let text = format!(
+        "the server must have these variables: {names}; `{edit} shelfmark` sets them with Environment="
+    );
+    output.say(Tone::Warning, &text);
 }
 
 fn uninstall(system: bool, output: &Output) -> Outcome {
@@ -115,14 +132,15 @@ fn unit(command: &Install, settings: &Settings) -> Outcome<String> {
         let unit = SYSTEM_UNIT.replace("/usr/bin/shelf", &escape(&program));
         return Ok(unit.replace("127.0.0.1:7433", &escape(&address)));
     }
-    let library = settings.data_dir()?.display().to_string();
+    let mut words = vec![program];
+    words.extend(settings.flags_with_folder()?);
+    words.extend(["serve".to_owned(), "--http".to_owned(), address]);
+    let command: Vec<String> = words.iter().map(|word| escape(word)).collect();
     Ok(format!(
         "[Unit]\nDescription=Shelfmark, a library for AI agents and people\nAfter=network.target\n\n\
-         [Service]\nExecStart={} --data-dir {} serve --http {}\nRestart=on-failure\nRestartSec=2\n\
+         [Service]\nExecStart={}\nRestart=on-failure\nRestartSec=2\n\
          NoNewPrivileges=true\n\n[Install]\nWantedBy=default.target\n",
-        escape(&program),
-        escape(&library),
-        escape(&address)
+        command.join(" ")
     ))
 }
 

@@ -216,6 +216,7 @@ fn show_plan(plan: &GcPlan, only_plan: bool, retention: &Retention, output: &Out
             "packs_rewritten": plan.packs.rewrite,
             "freed_bytes": plan.packs.freed_bytes,
             "packs_marked": plan.marked,
+            "marked_bytes": plan.marked_bytes,
         }));
     }
     for snapshot in &plan.snapshots {
@@ -232,9 +233,12 @@ fn show_plan(plan: &GcPlan, only_plan: bool, retention: &Retention, output: &Out
         if only_plan { ("would be deleted", "would be freed") } else { ("deleted", "freed") };
     output.print(&format!("{packs} {deleted}, {rewritten} rewritten: about {freed} {done}"))?;
     if plan.marked > 0 {
-        let marked = counted(plan.marked, "pack is", "packs are");
-        output
-            .print(&format!("{marked} marked: other machines may be reading, so the next gc deletes them"))?;
+        let marked = counted(plan.marked, "pack", "packs");
+        let (is_marked, freed) =
+            (if only_plan { "would be marked" } else { "marked" }, human(plan.marked_bytes));
+        output.print(&format!(
+            "{marked} {is_marked}: other machines may be reading, so a gc from 15 minutes on deletes them and frees about {freed}"
+        ))?;
     }
     if !retention.is_explicit() {
         output.say(

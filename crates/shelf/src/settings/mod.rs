@@ -43,6 +43,8 @@ impl std::fmt::Display for Origin {
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     values: BTreeMap<&'static str, (Value, Origin)>,
+    /// The settings file, when it is not the usual one.
+    named_file: Option<PathBuf>,
 }
 
 impl Settings {
@@ -85,7 +87,8 @@ impl Settings {
             }
             values.insert(setting.key, resolved);
         }
-        Ok(Self { values })
+        let named_file = file.map(|(path, _)| path).filter(|path| Some(path) != usual_file().as_ref());
+        Ok(Self { values, named_file })
     }
 
     /// Every key with its value and origin, secrets masked.
@@ -94,7 +97,7 @@ impl Settings {
             let text = value.as_str().unwrap_or_default();
             let shown = match *key {
                 "embedding.key" if !text.is_empty() => Value::String("***".into()),
-                "library.catalog" => Value::String(without_password(text)),
+                "library.catalog" => Value::String(Password::Masked.in_address(text)),
                 _ => value.clone(),
             };
             (*key, shown, origin)
@@ -167,6 +170,50 @@ impl Settings {
         }
     }
 
+    /// The flags with which this program uses the same library when it is started elsewhere, without any secret.
+    pub(crate) fn flags(&self) -> anyhow::Result<Vec<String>> {
+        let mut flags = Vec::new();
+        if let Some(path) = &self.named_file {
+            flags.extend(["--config".to_owned(), std::path::absolute(path)?.display().to_string()]);
+        }
+        if !self.is_default("data_dir") {
+            flags.extend(["--data-dir".to_owned(), self.data_dir()?.display().to_string()]);
+        }
+        let is_in_a_file = matches!(self.values.get("library.catalog"), Some((_, Origin::File(_))));
+        let catalog = self.text("library.catalog");
+        if !catalog.is_empty() && !is_in_a_file {
+            flags.extend(["--catalog".to_owned(), Password::TakenOut.in_address(catalog)]);
+        }
+        Ok(flags)
+    }
+
+    /// The same, always with the folder: for those who start it as another user, or with another home.
+    pub(crate) fn flags_with_folder(&self) -> anyhow::Result<Vec<String>> {
+        let mut flags = self.flags()?;
+        if self.is_default("data_dir") {
+            flags.extend(["--data-dir".to_owned(), self.data_dir()?.display().to_string()]);
+        }
+        Ok(flags)
+    }
+
+    /// Variables that whoever starts this program elsewhere must have besides those flags; their values are secret, or
+    /// concern more than this program.
+    pub(crate) fn variables(&self, environment: impl Fn(&str) -> Option<String>) -> Vec<&'static str> {
+        let is_set = |name: &&'static str| environment(name).is_some_and(|value| !value.is_empty());
+        let catalog = self.text("library.catalog");
+        let mut needed = Vec::new();
+        if is_set(&DATABASE_PASSWORD_VARIABLE) && !catalog.is_empty()
+            || Password::TakenOut.in_address(catalog) != catalog
+        {
+            needed.push(DATABASE_PASSWORD_VARIABLE);
+        }
+        let is_noted = self.data_dir().is_ok_and(|folder| folder.join("objects").exists());
+        if !catalog.is_empty() || is_noted || self.text("library.objects").starts_with("s3://") {
+            needed.extend(BUCKET_VARIABLES.into_iter().filter(is_set));
+        }
+        needed
+    }
+
     /// The folder of the library.
     pub(crate) fn data_dir(&self) -> anyhow::Result<PathBuf> {
         match self.text("data_dir") {
@@ -179,15 +226,46 @@ impl Settings {
     }
 }
 
-/// An address of a database, its password masked.
-fn without_password(address: &str) -> String {
-    let masked = || {
-        let (scheme, rest) = address.split_once("://")?;
+/// What becomes of the password in an address of a database that is shown or passed on.
+#[derive(Clone, Copy)]
+enum Password {
+    Masked,
+    TakenOut,
+}
+
+impl Password {
+    /// The address with the password treated so, whether it stands before the host or among the parameters.
+    fn in_address(self, address: &str) -> String {
+        let (base, query) =
+            address.split_once('?').map_or((address, None), |(base, query)| (base, Some(query)));
+        let base = self.before_host(base).unwrap_or_else(|| base.to_owned());
+        let Some(query) = query else { return base };
+        let kept: Vec<&str> = query.split('&').filter_map(|pair| self.in_parameter(pair)).collect();
+        if kept.is_empty() { base } else { format!("{base}?{}", kept.join("&")) }
+    }
+
+    fn before_host(self, base: &str) -> Option<String> {
+        let (scheme, rest) = base.split_once("://")?;
         let (user, place) = rest.rsplit_once('@')?;
         let (name, _) = user.split_once(':')?;
-        Some(format!("{scheme}://{name}:***@{place}"))
-    };
-    masked().unwrap_or_else(|| address.to_owned())
+        Some(match self {
+            Self::Masked => format!("{scheme}://{name}:***@{place}"),
+            Self::TakenOut => format!("{scheme}://{name}@{place}"),
+        })
+    }
+
+    fn in_parameter(self, pair: &str) -> Option<&str> {
+        // A password with a question mark that was not escaped ends here, too: there are no other ones with this sign.
+        let name = pair.split_once('=').map_or(pair, |(name, _)| name);
+        // A name that is spelled with escapes is not one that anybody needs to see.
+        let is_secret =
+            name.to_ascii_lowercase().contains("password") || name.contains('%') || pair.contains('@');
+        match self {
+            _ if !is_secret => Some(pair),
+            Self::Masked => Some("password=***"),
+            Self::TakenOut => None,
+        }
+    }
 }
 
 /// How an address may be written.
@@ -320,6 +398,47 @@ mod tests {
         assert_eq!(settings.texts("tools.toolsets"), ["store", "workspace"]);
         assert_eq!(settings.number("limits.hello_per_minute"), 100);
         assert!(settings.is_default("log.level"));
+    }
+
+    #[test]
+    fn passwords_of_addresses_are_not_shown() {
+        for (address, masked, without) in [
+            ("", "", ""),
+            ("postgres://me@db/x", "postgres://me@db/x", "postgres://me@db/x"),
+            ("postgres://me:pw@db/x", "postgres://me:***@db/x", "postgres://me@db/x"),
+            ("postgres://me:p@w@db/x", "postgres://me:***@db/x", "postgres://me@db/x"),
+            ("postgres://me@db/x?password=pw", "postgres://me@db/x?password=***", "postgres://me@db/x"),
+            (
+                "postgres://me:pw@db/x?sslmode=disable&Password=p@w",
+                "postgres://me:***@db/x?sslmode=disable&password=***",
+                "postgres://me@db/x?sslmode=disable",
+            ),
+            (
+                "postgres://db/x?options=-c%20a&pass%77ord=pw",
+                "postgres://db/x?options=-c%20a&password=***",
+                "postgres://db/x?options=-c%20a",
+            ),
+        ] {
+            assert_eq!(Password::Masked.in_address(address), masked, "{address}");
+            assert_eq!(Password::TakenOut.in_address(address), without, "{address}");
+        }
+    }
+
+    #[test]
+    fn the_library_is_found_again_by_flags() {
+        let catalog = ("SHELF_CATALOG", "postgres://me:pw@db/x?sslmode=disable");
+        let settings = resolve("", &[("data_dir", Value::String("/srv/shelf".into()))], &[catalog]).unwrap();
+        let flags = settings.flags().unwrap();
+        assert!(flags[0] == "--config" && flags[1].starts_with('/'), "{flags:?}");
+        assert_eq!(
+            flags[2..],
+            ["--data-dir", "/srv/shelf", "--catalog", "postgres://me@db/x?sslmode=disable"]
+        );
+        let environment = |name: &str| (name == "AWS_REGION").then(|| "here".to_owned());
+        assert_eq!(settings.variables(environment), ["PGPASSWORD", "AWS_REGION"]);
+        let settings = resolve("[library]\ncatalog = \"postgres://me@db/x\"\n", &[], &[]).unwrap();
+        assert_eq!(settings.flags().unwrap()[0], "--config");
+        assert_eq!(settings.flags().unwrap().len(), 2, "the file says the rest");
     }
 
     #[test]

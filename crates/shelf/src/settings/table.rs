@@ -20,8 +20,14 @@ pub(crate) const DATABASE_PASSWORD_VARIABLE: &str = "PGPASSWORD";
 
 /// The environment variables that say how a bucket is reached, as other programs for S3 read them: address, region, key,
 /// secret, and the token of temporary keys.
-pub(crate) const BUCKET_VARIABLES: [&str; 5] =
-    ["AWS_ENDPOINT_URL", "AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"];
+pub(crate) const BUCKET_VARIABLES: [&str; 6] = [
+    "AWS_ENDPOINT_URL",
+    "AWS_REGION",
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_EC2_METADATA_DISABLED",
+];
 
 const fn setting(key: &'static str, variable: &'static str, about: &'static str) -> Setting {
     Setting { key, variable, about }

@@ -164,7 +164,12 @@ fn a_network_that_fails_loses_nothing_and_says_so() {
     let tree = tree(folder.path());
     proxy.set(Weather { delay: Duration::from_millis(1), dropped: 8, cut: 4, busy: 15, away: false });
     place.ok(&["add", tree.to_str().unwrap()]);
-    assert!(proxy.faults() > 0);
+    // A few requests may all get through.
+    let fails = |_| {
+        place.ok(&["check"]);
+        proxy.faults() > 0
+    };
+    assert!(proxy.faults() > 0 || (0..50).any(fails));
     proxy.set(Weather::CLEAR);
     place.ok(&["check"]);
 

@@ -105,6 +105,63 @@ fn writers_of_several_processes_share_a_catalog_in_postgres() {
     assert_eq!(code, 0, "{out}{err}");
 }
 
+/// Whoever asks hears which store is away, and nothing of where it is; whoever starts meanwhile waits a little.
+#[test]
+fn a_database_that_is_away_is_named_and_waited_for() {
+    let Some(mut postgres) = Postgres::start() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("library");
+    let address = postgres.address("away");
+    let server = Server::start_with(&library, &[], &[("SHELF_CATALOG", &address)]);
+    assert_eq!(server.request("GET", "/readyz", &[], "").0, 200);
+    postgres.stop();
+    let started = std::time::Instant::now();
+    let (status, _, body) = server.request("GET", "/readyz", &[], "");
+    assert!(status == 503 && body.starts_with("catalog: the catalog's database is not available"), "{body}");
+    assert!(started.elapsed() < std::time::Duration::from_secs(2), "{:?}", started.elapsed());
+    let token = [("Authorization", "Bearer pat_live_0000000000000000000000000000000000")];
+    let (status, _, said) = server.request("GET", "/api/v1/tools", &token, "");
+    assert!(status != 200, "{said}");
+    assert!(!(body + &said).contains("postgres://"), "{said}");
+    let (code, out, err) = at(&address, &library, &["doctor"]);
+    assert!(code == 9 && out.contains("BAD  library") && out.contains("not available"), "{code} {out}{err}");
+    assert!(out.contains("data directory") && out.contains("disk"), "{out}");
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| at(&address, &library, &["list"]));
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        postgres.go();
+        let (code, out, err) = waiting.join().unwrap();
+        assert_eq!(code, 0, "{out}{err}");
+    });
+    let (_, out, _) = at(&address, &library, &["doctor"]);
+    assert!(out.contains("clock") && out.contains("agrees with that of the database"), "{out}");
+}
+
+/// A database that came back from an older backup is noticed by those who saw more, and the advice they get works.
+#[test]
+fn a_restored_database_is_accepted_on_request() {
+    let Some(postgres) = Postgres::start() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("library");
+    let address = postgres.address("restored");
+    let note = folder.path().join("note.txt");
+    std::fs::write(&note, "a note").unwrap();
+    assert_eq!(at(&address, &library, &["add", note.to_str().unwrap()]).0, 0);
+    assert_eq!(at(&address, &library, &["recover", "--keep-catalog"]).0, 0);
+    // As if this machine had seen a record that the backup does not have.
+    let copy = library.join("recovery/catalog.copy");
+    let seen = std::fs::read(&copy).unwrap();
+    let fresh = postgres.address("older");
+    let other = folder.path().join("other");
+    assert_eq!(at(&fresh, &other, &["add", note.to_str().unwrap()]).0, 0);
+    std::fs::create_dir_all(other.join("recovery")).unwrap();
+    std::fs::write(other.join("recovery/catalog.copy"), seen).unwrap();
+    let (code, _, err) = at(&fresh, &other, &["list"]);
+    assert!(code != 0 && err.contains("not whole") && err.contains("shelf recover --keep-catalog"), "{err}");
+    assert_eq!(at(&fresh, &other, &["recover", "--keep-catalog"]).0, 0);
+    assert_eq!(at(&fresh, &other, &["list"]).0, 0);
+}
+
 #[test]
 fn a_folder_belongs_to_one_catalog() {
     let Some(mut postgres) = Postgres::start() else { return };

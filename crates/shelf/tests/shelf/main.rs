@@ -24,6 +24,7 @@ mod many;
 mod moving;
 mod older;
 mod one_engine;
+mod places;
 mod rest;
 mod stdio;
 mod storm;

@@ -302,9 +302,7 @@ fn places_over_http_are_refused_for_what_is_wrong_with_them() {
             assert_eq!(kind("restore", arguments), expected, "{place} {dry_run}");
         }
     }
-    for (place, expected) in
-        [("lnk/a", Kind::Denied), ("file/a", Kind::Invalid), ("folder", Kind::Invalid)]
-    {
+    for (place, expected) in [("lnk/a", Kind::Denied), ("file/a", Kind::Invalid), ("folder", Kind::Invalid)] {
         let arguments = json!({ "name": "a.txt", "outputPath": root.join(place) });
         assert_eq!(kind("get", arguments), expected, "{place}");
     }

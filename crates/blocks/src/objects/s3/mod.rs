@@ -10,6 +10,7 @@ mod transport;
 use std::{
     error::Error as _,
     fmt, io,
+    net::{SocketAddr, TcpStream},
     sync::{
         Arc,
         atomic::Ordering,
@@ -28,7 +29,7 @@ use object_store::{
 use shelf_base::Secret;
 
 use self::transport::{Refusal, Traffic, Transport};
-use super::{ByteRange, Failure, LIST_PAGE, Listed, Objects};
+use super::{ByteRange, Failure, LIST_PAGE, Listed, Objects, Observed};
 
 /// Objects larger than this are sent in parts.
 const MULTIPART: usize = 16 << 20;
@@ -40,6 +41,13 @@ const PARTS_AT_ONCE: usize = 4;
 const AT_ONCE: usize = 16;
 /// How long an answer to a ping may take.
 const PING: Duration = Duration::from_secs(2);
+/// How long a request waits before it is repeated: at first, and at most. Each pause is drawn between the first one and this
+/// many times the one before it, which makes pauses grow by half on average.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
+const GROWTH: f64 = 3.0;
+/// Where a machine in a cloud is told the keys of its role, and how long that may take.
+const ROLES: ([u8; 4], u16) = ([169, 254, 169, 254], 80);
+const ROLES_WAIT: Duration = Duration::from_secs(1);
 /// The folder of a library's packs below its prefix.
 const PACKS: &str = "packs";
 
@@ -56,8 +64,10 @@ pub struct BucketSettings {
     pub endpoint: Option<String>,
     /// The region; `None` for `us-east-1`.
     pub region: Option<String>,
-    /// Key and secret; `None` for those that the machine has been given.
+    /// Key and secret; `None` for those of the role that the machine has in its cloud.
     pub keys: Option<(String, Secret)>,
+    /// Whether it has none, so that it is not asked for.
+    pub without_role: bool,
     /// The token that belongs to temporary keys.
     pub session_token: Option<Secret>,
     /// How long one request may take.
@@ -76,6 +86,7 @@ impl BucketSettings {
             endpoint: None,
             region: None,
             keys: None,
+            without_role: false,
             session_token: None,
             patience: Duration::from_secs(60),
             retries: Duration::from_secs(45),
@@ -122,6 +133,12 @@ pub fn begin_counters() {
 impl Bucket {
     /// Prepares a bucket; nothing is sent yet.
     pub fn new(settings: &BucketSettings) -> io::Result<Self> {
+        if settings.keys.is_none() && (settings.without_role || !has_role()) {
+            return Err(io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                "no keys are set, and this machine has no role that gives it any",
+            ));
+        }
         let traffic = Arc::new(Traffic::default());
         let mut builder = AmazonS3Builder::new()
             .with_bucket_name(&settings.bucket)
@@ -130,12 +147,9 @@ impl Bucket {
             .with_disable_bulk_delete(true)
             .with_http_connector(Transport::new(settings.patience, traffic.clone()))
             .with_retry(RetryConfig {
-                backoff: BackoffConfig {
-                    init_backoff: Duration::from_millis(50),
-                    max_backoff: Duration::from_secs(5),
-                    base: 2.0,
-                },
-                max_retries: 12,
+                backoff: BackoffConfig { init_backoff: PAUSES.0, max_backoff: PAUSES.1, base: GROWTH },
+                // The time decides.
+                max_retries: usize::MAX,
                 retry_timeout: settings.retries,
             });
         if let Some(endpoint) = &settings.endpoint {
@@ -275,6 +289,10 @@ impl Objects for Bucket {
         if answered { Ok(()) } else { Err(Failure::Away.error(format!("not within {} s", PING.as_secs()))) }
     }
 
+    fn observed(&self) -> Observed {
+        self.traffic.observed()
+    }
+
     fn parallel(&self) -> usize {
         AT_ONCE
     }
@@ -407,6 +425,11 @@ impl Drop for Bucket {
     }
 }
 
+/// Whether the machine can ask for keys of a role.
+fn has_role() -> bool {
+    TcpStream::connect_timeout(&SocketAddr::from(ROLES), ROLES_WAIT).is_ok()
+}
+
 /// The class of an error of the client.
 fn typed(error: &object_store::Error) -> io::Error {
     use object_store::Error;
@@ -420,6 +443,7 @@ fn typed(error: &object_store::Error) -> io::Error {
             Some(Refusal::Denied(said)) => Failure::Denied.error(said),
             Some(Refusal::Throttled(said)) => Failure::Throttled.error(said),
             Some(Refusal::Broken(said) | Refusal::Unanswered(said)) => Failure::Away.error(said),
+            Some(Refusal::Other(said)) => io::Error::other(said.clone()),
             Some(Refusal::OutOfRange) => io::ErrorKind::UnexpectedEof.into(),
             None => io::Error::other(said),
         },

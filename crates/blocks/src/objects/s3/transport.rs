@@ -9,9 +9,9 @@ use std::{
     error, fmt,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
-    time::Duration,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use async_trait::async_trait;
@@ -26,11 +26,10 @@ use object_store::{
 };
 use ureq::{
     Agent, SendBody,
-    http::{HeaderValue, Method, Request, Response, StatusCode, header},
+    http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header},
 };
 
-/// Bytes of an error's body that are shown.
-const SHOWN: usize = 300;
+use super::Observed;
 
 /// Why a request was not answered as it should be; the last cause of the errors that the client reports.
 #[derive(Debug)]
@@ -45,14 +44,18 @@ pub(super) enum Refusal {
     OutOfRange,
     /// No answer came, or not all of it.
     Unanswered(String),
+    /// The store does not take such a request.
+    Other(String),
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Throttled(what) | Self::Broken(what) | Self::Unanswered(what) | Self::Denied(what) => {
-                formatter.write_str(what)
-            }
+            Self::Throttled(what)
+            | Self::Broken(what)
+            | Self::Unanswered(what)
+            | Self::Denied(what)
+            | Self::Other(what) => formatter.write_str(what),
             Self::OutOfRange => formatter.write_str("the object is shorter"),
         }
     }
@@ -65,6 +68,35 @@ impl error::Error for Refusal {}
 pub(super) struct Traffic {
     /// Requests that got no usable answer: each was sent again, or given up.
     pub failed: AtomicU64,
+    /// Seconds by which the clock of this machine was ahead of the store's at the last answer.
+    ahead: AtomicI64,
+    /// Whether an answer said what time it is there.
+    told_time: AtomicBool,
+    /// Whether the store gave something that was stored a version of its own.
+    versioned: AtomicBool,
+}
+
+impl Traffic {
+    pub(super) fn observed(&self) -> Observed {
+        let ahead = self.ahead.load(Ordering::Relaxed);
+        Observed {
+            clock_ahead: self.told_time.load(Ordering::Relaxed).then_some(ahead),
+            keeps_versions: self.versioned.load(Ordering::Relaxed),
+        }
+    }
+
+    fn look_at(&self, answer: &HeaderMap) {
+        let text = |name: &str| answer.get(name).and_then(|value| value.to_str().ok());
+        if let Some(there) = text("date").and_then(|date| httpdate::parse_http_date(date).ok()) {
+            let seconds =
+                |time: SystemTime| time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
+            self.ahead.store(seconds(SystemTime::now()) - seconds(there), Ordering::Relaxed);
+            self.told_time.store(true, Ordering::Relaxed);
+        }
+        if text("x-amz-version-id").is_some_and(|version| version != "null") {
+            self.versioned.store(true, Ordering::Relaxed);
+        }
+    }
 }
 
 /// Sends requests.
@@ -106,6 +138,7 @@ impl Transport {
             self.agent.run(Request::from_parts(parts, SendBody::none()))
         };
         let (parts, body) = sent.map_err(unanswered)?.into_parts();
+        self.traffic.look_at(&parts.headers);
         let body = body.into_with_config().read_to_vec().map_err(unanswered)?;
         match refusal(parts.status, &body) {
             None => Ok(Response::from_parts(parts, body)),
@@ -119,10 +152,7 @@ impl Transport {
 }
 
 fn refusal(status: StatusCode, body: &[u8]) -> Option<Refusal> {
-    let told = || {
-        let text = String::from_utf8_lossy(&body[..body.len().min(SHOWN)]);
-        format!("{status}: {}", text.split_whitespace().collect::<Vec<_>>().join(" "))
-    };
+    let told = || error_code(body).map_or_else(|| status.to_string(), |code| format!("{status}: {code}"));
     match status.as_u16() {
         429 | 503 => Some(Refusal::Throttled(told())),
         408 | 500 | 502 | 504 => Some(Refusal::Broken(told())),
@@ -131,8 +161,18 @@ fn refusal(status: StatusCode, body: &[u8]) -> Option<Refusal> {
             Some(Refusal::Denied("there is no such bucket".into()))
         }
         416 => Some(Refusal::OutOfRange),
+        400 => Some(Refusal::Other(told())),
         _ => None,
     }
+}
+
+/// What the store calls the error. The rest of its answer names keys, hosts and requests, which are nobody's business.
+fn error_code(body: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(body).ok()?;
+    let (code, _) = text.split_once("<Code>")?.1.split_once("</Code>")?;
+    let is_plain =
+        !code.is_empty() && code.len() <= 64 && code.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    is_plain.then_some(code)
 }
 
 fn unanswered(error: ureq::Error) -> HttpError {
@@ -168,5 +208,41 @@ impl HttpService for Transport {
 impl HttpConnector for Transport {
     fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
         Ok(HttpClient::new(self.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_code_of_an_error_is_told() {
+        let body = b"<?xml version=\"1.0\"?><Error><Code>InvalidAccessKeyId</Code><Message>The key does not exist</Message>\
+                     <AWSAccessKeyId>AKIDEXAMPLE</AWSAccessKeyId><HostId>host</HostId></Error>";
+        let told = |status: StatusCode, body: &[u8]| refusal(status, body).unwrap().to_string();
+        assert_eq!(told(StatusCode::FORBIDDEN, body), "403 Forbidden: InvalidAccessKeyId");
+        assert_eq!(told(StatusCode::BAD_REQUEST, body), "400 Bad Request: InvalidAccessKeyId");
+        for other in [&b"<html>AKIDEXAMPLE</html>"[..], b"<Code>a key: AKIDEXAMPLE</Code>", b"\xff", b""] {
+            assert_eq!(told(StatusCode::SERVICE_UNAVAILABLE, other), "503 Service Unavailable");
+        }
+    }
+
+    #[test]
+    fn the_time_at_the_store_and_versions_are_noticed() {
+        let traffic = Traffic::default();
+        assert_eq!(traffic.observed(), Observed::default());
+        let earlier = SystemTime::now() - Duration::from_secs(600);
+        let mut answer = HeaderMap::new();
+        answer.insert("date", HeaderValue::from_str(&httpdate::fmt_http_date(earlier)).unwrap());
+        answer.insert("x-amz-version-id", HeaderValue::from_static("null"));
+        traffic.look_at(&answer);
+        let seen = traffic.observed();
+        assert!(
+            !seen.keeps_versions && seen.clock_ahead.is_some_and(|ahead| (598..603).contains(&ahead)),
+            "{seen:?}"
+        );
+        answer.insert("x-amz-version-id", HeaderValue::from_static("3sL4kqtJlcpXroDTDmJ"));
+        traffic.look_at(&answer);
+        assert!(traffic.observed().keeps_versions);
     }
 }

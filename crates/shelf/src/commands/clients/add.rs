@@ -67,6 +67,7 @@ fn one(client: &Client, command: &setup::Add, settings: &Settings, output: &Outp
         }
         output.say(Tone::Good, &format!("{}: add this to {}", client.title, path.display()));
         output.print(file::snippet(client, &command.name, &server)?.trim_end())?;
+        say_variables(&connection, settings, output);
         return Ok(reply(false));
     }
     let changed = file::change(client, &path, &command.name, Some(&server))?;
@@ -84,7 +85,17 @@ fn one(client: &Client, command: &setup::Add, settings: &Settings, output: &Outp
     } else if changed {
         output.say(Tone::Good, "restart the client, then ask it what is in your library");
     }
+    say_variables(&connection, settings, output);
     Ok(reply(changed))
+}
+
+/// What the settings do not contain, because it is secret or concerns more than this program.
+fn say_variables(connection: &Connection, settings: &Settings, output: &Output) {
+    let variables = settings.variables(|name| std::env::var(name).ok());
+    if matches!(connection, Connection::Stdio { .. }) && !variables.is_empty() {
+        let names = variables.join(", ");
+        output.say(Tone::Warning, &format!("the client must have these variables when it starts: {names}"));
+    }
 }
 
 fn remove(client: &Client, path: &Path, name: &str, settings: &Settings, output: &Output) -> Outcome<Value> {
@@ -138,10 +149,7 @@ fn connection(
 ) -> Outcome<Connection> {
     let Some(url) = &command.http else {
         let program = std::env::current_exe()?;
-        let mut arguments = Vec::new();
-        if !settings.is_default("data_dir") {
-            arguments.extend(["--data-dir".to_owned(), settings.data_dir()?.display().to_string()]);
-        }
+        let mut arguments = settings.flags()?;
         arguments.push("serve".to_owned());
         return Ok(Connection::Stdio { command: program.display().to_string(), arguments });
     };
