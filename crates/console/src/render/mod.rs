@@ -6,3 +6,4 @@ pub(crate) mod diff;
 pub(crate) mod markdown;
 pub(crate) mod marks;
 pub(crate) mod table;
+mod tiring;
