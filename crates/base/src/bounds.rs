@@ -24,6 +24,10 @@ pub const REGEX_BYTES: usize = 4_096;
 pub const PAGE_CHARS: usize = 40_000;
 /// Shortest hash prefix that identifies a blob.
 pub const HASH_PREFIX_CHARS: usize = 8;
+/// Most bytes of a caller's text that a message repeats where it is a name or an address.
+pub const ECHO_BYTES: usize = 256;
+/// Longest message of an error, in bytes; of a longer one the middle is left out.
+pub const MESSAGE_BYTES: usize = 16_384;
 /// Longest citation address, in bytes.
 pub const ADDRESS_BYTES: usize = 4_096;
 /// Most pages that one citation address lists.

@@ -27,7 +27,7 @@ pub use coordination::{Coordination, Fence, Held, Lease, LockMode, MemoryLocks};
 pub use digest::{Digest, DigestWriter, NotADigest};
 pub use error_info::{ErrorInfo, Kind, Retry};
 pub use moment::{Clock, ManualClock, Moment, NotAMoment, SystemClock};
-pub use near::{distance, nearest};
+pub use near::{clipped, distance, nearest};
 pub use rate::RateWindow;
 pub use recent::Recent;
 pub use secret::Secret;

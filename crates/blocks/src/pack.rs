@@ -7,6 +7,7 @@ use crate::{
     dictionary::{self, Dictionary},
     frame::{self, Codec},
     objects::{ByteRange, Objects},
+    store::storage,
 };
 
 const MAGIC: &[u8; 8] = b"SHELFPK1";
@@ -148,8 +149,7 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
 impl Index {
     /// Reads the trailer and index of the pack `name`, which has `length` bytes.
     pub(crate) fn open(objects: &dyn Objects, name: &str, length: u64) -> Result<Self, Error> {
-        let storage =
-            |source| Error::Storage { action: "read the index of", object: name.to_owned(), source };
+        let storage = |source| storage("read the index of", name, source);
         let damaged = |what: &str| Error::damaged(format!("pack {name}"), what);
         let body_end = length.checked_sub(TRAILER as u64).ok_or_else(|| damaged("it is too short"))?;
         let read = |offset, length| {
@@ -244,9 +244,7 @@ impl Index {
         dictionary: Option<&Arc<Vec<u8>>>,
     ) -> Result<Vec<u8>, Error> {
         let stored = objects.read(&self.name, &[self.range(number)]);
-        let stored = stored
-            .map_err(|source| Error::Storage { action: "read", object: self.name.clone(), source })?
-            .pop();
+        let stored = stored.map_err(|source| storage("read", &self.name, source))?.pop();
         self.unpack_frame(number, &stored.unwrap_or_default(), dictionary)
     }
 

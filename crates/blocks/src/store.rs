@@ -522,7 +522,11 @@ fn cut_out<'a>(frame: &'a [u8], block: &BlockEntry) -> &'a [u8] {
 }
 
 pub(crate) fn storage(action: &'static str, object: &str, source: io::Error) -> Error {
-    Error::Storage { action, object: object.to_owned(), source }
+    match source.kind() {
+        // What is shorter than its index says is damaged, whichever read finds it.
+        io::ErrorKind::UnexpectedEof => Error::damaged(object, "it ends too early"),
+        _ => Error::Storage { action, object: object.to_owned(), source },
+    }
 }
 
 impl Packs {

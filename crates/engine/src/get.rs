@@ -368,6 +368,7 @@ impl Library {
         version: &Version,
         call: &CallContext,
     ) -> Result<String> {
+        validate::file_path("outputPath", path)?;
         let shown = path.display().to_string();
         match caller.file_access {
             FileAccess::OperatingSystem => {

@@ -100,6 +100,7 @@ pub use shelf_catalog::{
     FolderContent, Metadata, Operation, Order, Record, RecordFilter, SessionRow, Snapshot, SortBy, Subject,
     TagChange, Token as TokenRow, TokenKind, TypeFigures, Version,
 };
+pub use shelf_reading::{DRAW_COMMAND, DRAW_MEMORY, DRAW_SECONDS, draw_alone};
 pub use shelf_workspace::{
     Appended, MemoryFault, MemoryFile, MemoryFinding, MemoryLine, MemoryMatches, MemoryQuery, MemoryReport,
     Practice, RepoEntry, RepoFile, RepoList, RepoWindow, WorkspaceError,

@@ -31,6 +31,7 @@ use crate::{
     readings::Readings,
     remembered::Remembered,
     retired::{RetiredPacks, SharedPacks},
+    signing,
     status::Counted,
     storage::{ObjectsPlace, StorageSettings},
     workspace::{self, WorkspaceSettings},
@@ -59,6 +60,8 @@ pub struct Options {
     pub catalog: Option<CatalogAddress>,
     /// Where the packs are kept.
     pub storage: StorageSettings,
+    /// The program that draws pages when it is asked with [`crate::DRAW_COMMAND`]; this process does when it is not given.
+    pub page_program: Option<PathBuf>,
 }
 
 impl Options {
@@ -149,6 +152,14 @@ pub(crate) fn random() -> Result<[u8; 32]> {
     Ok(fresh)
 }
 
+/// Secrets of the library that readers need: of cursors, of nodes of the graph, and of addresses.
+const READING_SECRETS: [&str; 4] = ["cursor", "graph", signing::CURRENT, signing::FORMER];
+
+/// Whether a secret cannot be kept: nothing may be written, or there is no room for it.
+fn cannot_keep(error: &shelf_catalog::Error) -> bool {
+    matches!(error, shelf_catalog::Error::ReadOnly) || error.kind() == Kind::StorageFull
+}
+
 fn denied(access: &str) -> Error {
     Error::Denied(format!("Insufficient permissions: {access} access required"))
 }
@@ -227,6 +238,7 @@ impl Library {
         match library.lost_records()? {
             None => {
                 library.import_registry();
+                library.make_reading_secrets();
                 Ok(library)
             }
             Some(what) => Err(Error::Unavailable {
@@ -366,11 +378,21 @@ impl Library {
         let fresh = random()?;
         match self.catalog.secret(name, fresh) {
             // A library that cannot be written keeps no secret: one of this process's own does for as long as it runs.
-            Err(shelf_catalog::Error::ReadOnly) => {
+            Err(error) if cannot_keep(&error) => {
                 let own = self.local_secret.get_or_init(|| fresh);
                 Ok(*Digest::of(&[&own[..], name.as_bytes()].concat()).as_bytes())
             }
             outcome => Ok(outcome?),
+        }
+    }
+
+    /// Makes the secrets that readers need, so that reading never has to write. Whatever hinders that is met again, and
+    /// reported, by what has to be written.
+    pub(crate) fn make_reading_secrets(&self) {
+        for name in READING_SECRETS {
+            if let Err(error) = self.secret(name) {
+                tracing::debug!(%error, name, "a secret could not be made in advance");
+            }
         }
     }
 

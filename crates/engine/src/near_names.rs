@@ -1,5 +1,6 @@
 //! Names that are close to one that means nothing: for "did you mean".
 
+use shelf_base::bounds;
 use shelf_catalog::{Chunk, Filter, Position};
 
 use crate::{Caller, Error, Library, Result};
@@ -13,6 +14,10 @@ impl Library {
     /// Paths of documents whose names are close to one that means nothing: for "did you mean".
     pub fn near_names(&self, caller: &Caller, collection: Option<&str>, name: &str) -> Result<Vec<String>> {
         caller.must_read()?;
+        // No document has such a name, and comparing takes time for every letter.
+        if name.len() > bounds::PATH_BYTES {
+            return Ok(Vec::new());
+        }
         let filter = Filter { collection: collection.map(str::to_owned), ..Filter::default() };
         let wanted = last_part(name).to_lowercase();
         let letters = wanted.chars().count();

@@ -43,7 +43,8 @@ impl Library {
         let bytes = self.blobs.read_blob(call, &version.hash)?;
         // Drawing can take a while: whoever reads in the meantime should not have to wait for it.
         call.step_aside();
-        match shelf_reading::draw_page(&bytes, page, width) {
+        let program = self.options.page_program.as_deref();
+        match shelf_reading::draw_page(&bytes, (page, width), program, call) {
             Ok(DrawnPage { png, width, height }) => Ok(PageImage { png, width, height }),
             Err(error) => Err(not_drawn(page, &error)),
         }
@@ -60,10 +61,11 @@ fn not_drawn(page: u32, error: &DrawError) -> Error {
             Error::invalid(format!("page {page}"), format!("cannot be drawn: {error}"))
         }
         // The same for everybody who asks, however often.
-        DrawError::TooSlow { .. } => Error::invalid(
+        DrawError::TooSlow { .. } | DrawError::TooMuch { .. } => Error::invalid(
             format!("page {page}"),
             format!("cannot be drawn: {error}; read its text instead, or open the document itself"),
         ),
+        DrawError::Stopped(stopped) => Error::Stopped(*stopped),
         DrawError::Busy | DrawError::Stuck => {
             Error::Busy(format!("page {page} was not drawn: {error}; try again in a moment"))
         }
@@ -94,6 +96,11 @@ mod tests {
             DrawError::TooSlow { seconds: 20 },
             Kind::Invalid,
             "page 7 cannot be drawn: drawing it takes longer than 20 s; read its text instead, or open the document itself",
+        );
+        check(
+            DrawError::TooMuch { mebibytes: 512 },
+            Kind::Invalid,
+            "page 7 cannot be drawn: drawing it takes more memory than 512 MiB; read its text instead, or open the document itself",
         );
         check(
             DrawError::Busy,

@@ -16,6 +16,7 @@ use shelf_catalog::Version;
 
 use crate::{
     Caller, Entry, Error, FileAccess, Library, Listing, Result, file_names::text_path, pattern::Patterns,
+    validate,
 };
 
 /// A request to restore.
@@ -156,6 +157,7 @@ impl Library {
         if path.as_os_str().is_empty() {
             return Err(Error::invalid("output_directory", "must be the path of a folder"));
         }
+        validate::file_path("output_directory", path)?;
         match caller.file_access {
             FileAccess::OperatingSystem => {
                 if !path.exists() {

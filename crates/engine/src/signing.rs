@@ -16,8 +16,8 @@ use crate::{Library, Result};
 const TAG: usize = 16;
 /// Longest signed text that is looked at.
 const MOST: usize = 4_096;
-const CURRENT: &str = "url_key";
-const FORMER: &str = "url_key_former";
+pub(crate) const CURRENT: &str = "url_key";
+pub(crate) const FORMER: &str = "url_key_former";
 
 /// What an address is for. An address for one purpose proves nothing for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The shared rules for names, tags and metadata.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, os::unix::ffi::OsStrExt, path::Path};
 
 use shelf_base::bounds;
 use shelf_catalog::{Filter, Metadata};
@@ -25,6 +25,14 @@ pub(crate) fn path(field: &str, text: &str) -> Result<()> {
     }
     if text.split('/').any(|segment| segment == ".." || segment == ".") {
         return Err(Error::invalid(field, "must not hold '.' or '..' segments"));
+    }
+    Ok(())
+}
+
+/// A path of a file or folder of this machine; the system takes any other characters.
+pub(crate) fn file_path(field: &str, path: &Path) -> Result<()> {
+    if path.as_os_str().as_bytes().contains(&0) {
+        return Err(Error::invalid(field, "must not hold the character NUL"));
     }
     Ok(())
 }

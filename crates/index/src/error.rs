@@ -51,6 +51,9 @@ impl ErrorInfo for Error {
             Self::Io(error) if Kind::of_io(error) == Kind::Denied => {
                 vec!["this user may only read the library; its owner can do this".into()]
             }
+            Self::Io(error) if Kind::of_io(error) == Kind::StorageFull => {
+                vec!["free some disk space, then repeat the call; nothing was lost".into()]
+            }
             _ => vec!["run `shelf reindex` to rebuild the index; nothing in the library is lost".into()],
         }
     }

@@ -50,7 +50,10 @@ pub use detect::{Detected, SAMPLE, detect, extension_of};
 pub use layout::{Bookmark, Layout, LineBox};
 pub use media::{MediaFacts, Recording};
 pub use passages::{Passage, passages};
-pub use pdf::{CutError, DrawError, DrawnPage, PAGE_WIDTH, cut_pages, draw_page, page_count};
+pub use pdf::{
+    CutError, DRAW_COMMAND, DRAW_MEMORY, DRAW_SECONDS, DrawError, DrawnPage, PAGE_WIDTH, cut_pages,
+    draw_alone, draw_page, page_count,
+};
 pub use picture::{crop, image_size};
 pub use subtitles::{Cue, cues, is_named_as_recording, subtitles_beside};
 pub use text::{Markup, Text, Unreadable, is_extracted, text_of};

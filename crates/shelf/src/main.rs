@@ -5,6 +5,7 @@
 
 mod cli;
 mod commands;
+mod drawing;
 mod memory;
 mod outcome;
 mod output;
@@ -17,6 +18,9 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     memory::give_back_early();
+    if let Some(code) = drawing::when_asked() {
+        return code;
+    }
     process::prepare();
     let arguments = cli::Arguments::read();
     let output = output::Output::new(&arguments.global);

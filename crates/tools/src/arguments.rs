@@ -5,7 +5,10 @@
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use shelf_base::nearest;
+use shelf_base::{
+    bounds::{ADDRESS_BYTES, ECHO_BYTES},
+    clipped, nearest,
+};
 
 use crate::family::ToolError;
 
@@ -65,6 +68,18 @@ pub(crate) fn one_start(offset: u64, cursor: Option<&str>) -> Result<(), ToolErr
     Ok(())
 }
 
+/// Names of documents must be short enough to be one: replies repeat those that mean nothing. An address is a name too.
+pub(crate) fn must_be_names<'a>(
+    argument: &str,
+    names: impl IntoIterator<Item = &'a String>,
+) -> Result<(), ToolError> {
+    if names.into_iter().any(|name| name.len() > ADDRESS_BYTES) {
+        let bound = format!("{argument} may hold at most {ADDRESS_BYTES} bytes in each name");
+        return Err(ToolError::argument(bound));
+    }
+    Ok(())
+}
+
 fn unknown(name: &str, properties: &Map<String, Value>) -> ToolError {
     let near = nearest(name, properties.keys().map(String::as_str), 3);
     let hint = if properties.is_empty() {
@@ -74,7 +89,10 @@ fn unknown(name: &str, properties: &Map<String, Value>) -> ToolError {
     } else {
         format!("did you mean {}?", near.join(", "))
     };
-    ToolError::Argument { message: format!("unknown argument '{name}'"), hints: vec![hint] }
+    ToolError::Argument {
+        message: format!("unknown argument '{}'", clipped(name, ECHO_BYTES)),
+        hints: vec![hint],
+    }
 }
 
 fn mend(name: &str, property: &Value, value: Value) -> Result<Value, ToolError> {

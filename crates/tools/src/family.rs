@@ -1,7 +1,11 @@
 //! The tool families and the error shape of each.
 
 use serde_json::json;
-use shelf_base::{ErrorInfo, Kind};
+use shelf_base::{
+    ErrorInfo, Kind,
+    bounds::{ADDRESS_BYTES, MESSAGE_BYTES},
+    clipped,
+};
 use shelf_engine::{BookError, CitationError, WorkspaceError, book_error_name};
 
 use crate::policy::WRITE_NEEDED;
@@ -180,10 +184,14 @@ impl Family {
     /// The same for a call whose arguments name a path, for families that tell it.
     pub(crate) fn shape_about(self, error: &ToolError, meant: Option<&str>) -> ErrorReply {
         let kind = error.kind();
-        let (message, hints) = match self {
-            Self::Documents => (document_sentence(error), error.hints()),
-            Self::Store | Self::Workspace | Self::Books | Self::Citations => (error.message(), error.hints()),
+        let message = match self {
+            Self::Documents => document_sentence(error),
+            Self::Store | Self::Workspace | Self::Books | Self::Citations => error.message(),
         };
+        // What callers send is repeated in messages, and may be megabytes.
+        let message = clipped(&message, MESSAGE_BYTES).into_owned();
+        let hints: Vec<String> =
+            error.hints().iter().map(|hint| clipped(hint, MESSAGE_BYTES).into_owned()).collect();
         let text = match self {
             Self::Store => {
                 let lines: Vec<String> =
@@ -207,6 +215,7 @@ impl Family {
                     _ => (book_error_name(kind), meant.unwrap_or("books")),
                 };
                 let advice: String = hints.iter().map(|hint| format!("; {hint}")).collect();
+                let path = clipped(path, ADDRESS_BYTES);
                 let mut body =
                     json!({ "error": name, "message": format!("{message}{advice}"), "path": path });
                 if let ToolError::Book(BookError::Conflict { current, .. }) = error {

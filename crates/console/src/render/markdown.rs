@@ -7,7 +7,7 @@ use ammonia::{Builder, UrlRelative};
 use maud::{Markup, PreEscaped};
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
-use super::dress::dressed;
+use super::{dress::dressed, tiring};
 use crate::links;
 
 /// A heading of a document.
@@ -61,6 +61,9 @@ const DEPTH: usize = 12;
 
 /// Renders Markdown; blocks on the marked lines are emphasized.
 pub(crate) fn page(text: &str, home: &Home<'_>, marked: Option<&RangeInclusive<u64>>) -> Rendered {
+    if tiring::is_tiring(text) {
+        return Rendered { body: maud::html! { pre tabindex="0" { (text) } }, outline: Vec::new() };
+    }
     let text = without_front_matter(text);
     let options = Options::ENABLE_TABLES
         | Options::ENABLE_FOOTNOTES

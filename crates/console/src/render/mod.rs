@@ -7,3 +7,4 @@ mod dress;
 pub(crate) mod markdown;
 pub(crate) mod marks;
 pub(crate) mod table;
+mod tiring;

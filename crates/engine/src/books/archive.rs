@@ -33,7 +33,7 @@ pub struct OpenFile {
     pub size: u64,
     /// Stands for exactly this content.
     pub state: String,
-    /// Its name.
+    /// Its name, which is also the last part of its address.
     pub name: String,
     /// Its MIME type.
     pub mime: String,
@@ -63,6 +63,9 @@ pub struct Archive {
 #[derive(Serialize, Deserialize)]
 struct Claims {
     name: String,
+    /// The name in the address, under which it is saved.
+    #[serde(default)]
+    shown: String,
     /// The book that it is of: the address works for as long as there is one.
     #[serde(default)]
     book: Option<CollectionId>,
@@ -224,7 +227,8 @@ impl Library {
         keep_until(&file, expires_at).map_err(failed)?;
         // What a person sees in a download folder is the day; what the address proves is the very state.
         let shown = format!("{stem}-{day}-{state}.zip");
-        let claims = Claims { name, book: packing.book, expires_at: expires_at.micros() };
+        let claims =
+            Claims { name, shown: shown.clone(), book: packing.book, expires_at: expires_at.micros() };
         let proof = self.url_keys()?.sign(Purpose::Archive, &claims).unwrap_or_default();
         Ok(Archive {
             name: shown,
@@ -306,8 +310,8 @@ impl Library {
         }
         let Ok(file) = File::open(self.archives().join(&claims.name)) else { return Ok(None) };
         let size = file.metadata().map_err(|error| Error::reading("archives", error))?.len();
-        let (state, mime) = (claims.name.clone(), "application/zip".to_owned());
-        Ok(Some(OpenFile { file, size, state, name: claims.name, mime }))
+        let mime = "application/zip".to_owned();
+        Ok(Some(OpenFile { file, size, state: claims.name, name: claims.shown, mime }))
     }
 
     /// Removes archives whose addresses do not work any more.

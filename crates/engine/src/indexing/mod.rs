@@ -46,6 +46,8 @@ use crate::{Error, Idle, Library, Result, blobs::Blobs, follow::Follower};
 const TAIL_RECORDS: u64 = 256;
 /// The same in bytes.
 const TAIL_BYTES: u64 = 8 << 20;
+/// Bytes that a tail takes at once while the disk is full and nothing else can be done with them.
+const FULL_DISK_BYTES: u64 = 64 << 20;
 /// Journal records that one commit of a bulk covers.
 const BULK_RECORDS: u64 = 65_536;
 /// Documents of a segment that is being built, before its size is looked at.
@@ -226,19 +228,33 @@ impl Indexing {
             if from >= target {
                 return Ok(());
             }
-            if target - from <= TAIL_RECORDS && self.extend_tail(&view, target, call)? {
+            if target - from <= TAIL_RECORDS && self.extend_tail(&view, target, TAIL_BYTES, call)? {
                 continue;
             }
-            let lease = self.wait_for_lease(call)?;
-            if self.adopt_published(&lease, call)? {
-                continue;
-            }
-            self.index.flush(&lease)?;
-            let written = self.index.written()?.sequence;
-            if written < target {
-                self.write_bulk(&lease, written, target, call)?;
+            match self.write_gap(target, call) {
+                // Reading must go on when nothing can be written, as far as memory allows.
+                Err(error) if error.kind() == Kind::StorageFull => {
+                    if !self.extend_tail(&view, target.min(from + TAIL_RECORDS), FULL_DISK_BYTES, call)? {
+                        return Err(error);
+                    }
+                }
+                outcome => outcome?,
             }
         }
+    }
+
+    /// Writes a gap to disk, together with what is in memory.
+    fn write_gap(&self, target: u64, call: &CallContext) -> Result<()> {
+        let lease = self.wait_for_lease(call)?;
+        if self.adopt_published(&lease, call)? {
+            return Ok(());
+        }
+        self.index.flush(&lease)?;
+        let written = self.index.written()?.sequence;
+        if written < target {
+            self.write_bulk(&lease, written, target, call)?;
+        }
+        Ok(())
     }
 
     /// Waits for another thread of this process without becoming deaf to cancellation.
@@ -262,11 +278,11 @@ impl Indexing {
         }
     }
 
-    /// Indexes a small gap in memory; `false` when it is not small after all.
-    fn extend_tail(&self, view: &View, target: u64, call: &CallContext) -> Result<bool> {
+    /// Indexes a small gap in memory; `false` when it has more than `most` bytes.
+    fn extend_tail(&self, view: &View, target: u64, most: u64, call: &CallContext) -> Result<bool> {
         let changes = self.blobs.catalog.changes(view.sequence(), target)?;
         let fresh = fresh(view, &changes.documents);
-        if fresh.iter().map(|document| document.size).sum::<u64>() > TAIL_BYTES {
+        if fresh.iter().map(|document| document.size).sum::<u64>() > most {
             return Ok(false);
         }
         let mut built = Vec::new();

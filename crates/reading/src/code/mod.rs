@@ -4,7 +4,8 @@
 //! language writes definitions, imports and calls. Bodies are found by their brackets, by indentation in Python, and by
 //! `end` in Ruby. No tree is made: parsers that make one (tree-sitter's were used here first) take several times longer
 //! than everything else that is done with a text when it is added, and their grammars were a fifth of the program. A
-//! token costs the same wherever it stands, so broken and hostile texts take no longer than others.
+//! token costs the same wherever it stands, and a text in which too much has to be looked at ahead is read no further, so
+//! broken and hostile texts take no longer than others.
 
 mod aliases;
 mod c;
@@ -157,6 +158,10 @@ impl<'a> Walk<'a> {
     fn run(&mut self) {
         let mut at = 0;
         while at < self.tokens.len() {
+            if self.tokens.is_tiring() {
+                self.facts.is_cut = true;
+                break;
+            }
             while self.scopes.last().is_some_and(|scope| scope.until < at) {
                 self.scopes.pop();
             }

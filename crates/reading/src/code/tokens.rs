@@ -1,5 +1,7 @@
 //! The tokens of a text, with the brackets that belong together.
 
+use std::cell::Cell;
+
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -56,12 +58,19 @@ pub(super) struct Tokens<'a> {
     open: Vec<u32>,
     /// Tokens before which the line goes on, though a new one has begun.
     joined: Vec<u32>,
+    /// Tokens that were looked at to find where something ends.
+    passed: Cell<u64>,
 }
+
+/// Tokens that are looked at ahead for each token of a text, and for a text at all. Files that people write need less than
+/// a tenth of it.
+const PASSED_PER_TOKEN: u64 = 64;
+const LEAST_PASSED: u64 = 1 << 20;
 
 impl<'a> Tokens<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         let list = Vec::with_capacity(text.len() / 5);
-        Self { text, list, mates: Vec::new(), open: Vec::new(), joined: Vec::new() }
+        Self { text, list, mates: Vec::new(), open: Vec::new(), joined: Vec::new(), passed: Cell::new(0) }
     }
 
     pub(super) fn push(&mut self, token: Token) {
@@ -180,7 +189,14 @@ impl<'a> Tokens<'a> {
 
     /// The place after a bracket and all that stands within it, or after the token itself.
     pub(super) fn past(&self, at: usize) -> usize {
+        self.passed.set(self.passed.get() + 1);
         self.mate(at).filter(|mate| *mate > at).unwrap_or(at) + 1
+    }
+
+    /// Whether so much was looked at ahead that the text is made to take long: each search ends soon, but one from every
+    /// token adds up.
+    pub(super) fn is_tiring(&self) -> bool {
+        self.passed.get() > LEAST_PASSED + PASSED_PER_TOKEN * self.list.len() as u64
     }
 
     /// Whether a line begins with this token.
@@ -193,6 +209,7 @@ impl<'a> Tokens<'a> {
     pub(super) fn past_angles(&self, at: usize, most: usize) -> Option<usize> {
         let (mut depth, mut place) = (0usize, at);
         for _ in 0..most {
+            self.passed.set(self.passed.get() + 1);
             let token = self.list.get(place)?;
             match (token.kind, token.mark) {
                 (_, b'<') => depth += 1,

@@ -1,13 +1,15 @@
 //! Pages as images, for people who want to see a page as it was set.
 //!
 //! A page is first cut out into a document of its own, by the same code and limits as evidence, so that what is drawn is
-//! small. Drawing runs on a thread of its own with a time limit. A thread cannot be ended from outside, so a page that is
-//! made to take for ever keeps its thread, but not its place: others go on. Such threads are counted, and when there are
-//! too many of them nothing more is drawn until one ends. A page that took too long is not tried again for a while.
+//! small. It is drawn by a process of its own with limits on time and memory ([`super::apart`]). Where no program is given
+//! for that, drawing runs on a thread, which cannot be ended from outside: a page that is made to take for ever keeps its
+//! thread, but not its place, and others go on. Such threads are counted, and when there are too many of them nothing more
+//! is drawn until one ends. A page that took too much is not tried again for a while.
 
 use std::{
     collections::VecDeque,
     hash::{DefaultHasher, Hash, Hasher},
+    path::Path,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -21,9 +23,9 @@ use hayro::{
     PixmapSettings, RenderCache, RenderSettings, hayro_interpret::InterpreterSettings, hayro_syntax::Pdf,
     vello_cpu::color::palette::css::WHITE,
 };
-use shelf_base::address::Pages;
+use shelf_base::{CallContext, Stopped, address::Pages};
 
-use super::{CutError, STACK, cut_pages};
+use super::{CutError, STACK, apart, cut_pages};
 use crate::Unreadable;
 
 /// The least and most pixels that an image of a page is wide.
@@ -32,9 +34,11 @@ pub const PAGE_WIDTH: std::ops::RangeInclusive<u32> = 32..=2_400;
 const MOST_PIXELS: f32 = 16_000_000.0;
 /// Pixels in one direction at most.
 const MOST_SIDE: f32 = 8_000.0;
-/// How long a page that took too long is not tried again.
+/// How long a page that took too much is not tried again.
 const SHUNNED: Duration = Duration::from_secs(600);
-/// Pages that are remembered as having taken too long.
+/// How often a page that waits for its turn looks whether anybody still wants it.
+const LOOK: Duration = Duration::from_millis(50);
+/// Pages that are remembered as having taken too much.
 const MOST_SHUNNED: usize = 64;
 
 /// Where pages of this process are drawn.
@@ -64,6 +68,15 @@ pub enum DrawError {
         /// The limit.
         seconds: u64,
     },
+    /// The page takes too much memory.
+    #[error("drawing it takes more memory than {mebibytes} MiB")]
+    TooMuch {
+        /// The limit.
+        mebibytes: u64,
+    },
+    /// The call ended early.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
     /// Other pages are being drawn.
     #[error("too many other pages are being drawn")]
     Busy,
@@ -78,14 +91,24 @@ impl From<Unreadable> for DrawError {
     }
 }
 
-/// Draws one page of a PDF document, from 1, about `width` pixels wide.
-pub fn draw_page(bytes: &[u8], page: u32, width: u32) -> Result<DrawnPage, DrawError> {
+/// Draws one page of a PDF document, from 1, about `width` pixels wide. `program` is one that draws when it is asked with
+/// [`crate::DRAW_COMMAND`]; without it, a thread of this process does, whose memory nothing bounds.
+pub fn draw_page(
+    bytes: &[u8],
+    (page, width): (u32, u32),
+    program: Option<&Path>,
+    call: &CallContext,
+) -> Result<DrawnPage, DrawError> {
     let wanted = Pages::single(page).map_err(|_| Unreadable::damaged("pages are counted from 1"))?;
     let single = cut_pages(bytes, &wanted)?;
     let mut hasher = DefaultHasher::new();
     single.hash(&mut hasher);
     let width = width.clamp(*PAGE_WIDTH.start(), *PAGE_WIDTH.end());
-    STUDIO.draw(hasher.finish(), move || draw(single, width))
+    match program {
+        Some(program) => STUDIO
+            .draw_apart(hasher.finish(), call, |time| apart::draw_by(program, &single, width, time, call)),
+        None => STUDIO.draw(hasher.finish(), call, move || draw(single, width)),
+    }
 }
 
 /// What may be under way.
@@ -104,8 +127,18 @@ struct Bounds {
 struct Counts {
     drawing: usize,
     late: usize,
-    /// Pages that took too long, and when.
-    shunned: VecDeque<(u64, Instant)>,
+    /// Pages that took too much, of what, and when.
+    shunned: VecDeque<(u64, DrawError, Instant)>,
+}
+
+impl Counts {
+    /// Remembers a page that took too much.
+    fn shun(&mut self, key: u64, why: DrawError) {
+        self.shunned.push_back((key, why, Instant::now()));
+        if self.shunned.len() > MOST_SHUNNED {
+            self.shunned.pop_front();
+        }
+    }
 }
 
 /// Draws a few pages at a time.
@@ -129,13 +162,30 @@ impl Studio {
         DrawError::TooSlow { seconds: self.bounds.time.as_secs() }
     }
 
-    /// Has `work` draw the page that `key` stands for.
+    /// Has `work`, which ends in the time that it is given, draw the page that `key` stands for.
+    fn draw_apart(
+        &'static self,
+        key: u64,
+        call: &CallContext,
+        work: impl FnOnce(Duration) -> Result<DrawnPage, DrawError>,
+    ) -> Result<DrawnPage, DrawError> {
+        let turn = self.turn(key, call)?;
+        let drawn = work(self.bounds.time);
+        drop(turn);
+        if let Err(error @ (DrawError::TooSlow { .. } | DrawError::TooMuch { .. })) = &drawn {
+            self.counts().shun(key, error.clone());
+        }
+        drawn
+    }
+
+    /// Has `work` draw the page that `key` stands for, on a thread.
     fn draw(
         &'static self,
         key: u64,
+        call: &CallContext,
         work: impl FnOnce() -> Result<DrawnPage, Unreadable> + Send + 'static,
     ) -> Result<DrawnPage, DrawError> {
-        let turn = self.turn(key)?;
+        let turn = self.turn(key, call)?;
         let is_late = turn.is_late.clone();
         let (sender, receiver) = mpsc::sync_channel(1);
         let work = move || {
@@ -159,13 +209,14 @@ impl Studio {
     }
 
     /// Waits for a place among the pages that are drawn at once.
-    fn turn(&'static self, key: u64) -> Result<Turn, DrawError> {
+    fn turn(&'static self, key: u64, call: &CallContext) -> Result<Turn, DrawError> {
         let until = Instant::now() + self.bounds.turn;
         let mut counts = self.counts();
         loop {
-            counts.shunned.retain(|(_, at)| at.elapsed() < SHUNNED);
-            if counts.shunned.iter().any(|(shunned, _)| *shunned == key) {
-                return Err(self.too_slow());
+            call.check()?;
+            counts.shunned.retain(|(_, _, at)| at.elapsed() < SHUNNED);
+            if let Some((_, why, _)) = counts.shunned.iter().find(|(shunned, ..)| *shunned == key) {
+                return Err(why.clone());
             }
             if counts.late >= self.bounds.late {
                 return Err(DrawError::Stuck);
@@ -178,17 +229,15 @@ impl Studio {
             if left.is_zero() {
                 return Err(DrawError::Busy);
             }
-            counts = self.changed.wait_timeout(counts, left).unwrap_or_else(PoisonError::into_inner).0;
+            counts =
+                self.changed.wait_timeout(counts, left.min(LOOK)).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
     /// Gives the place of a page that takes too long to others. Whether it is late changes only under the lock.
     fn give_up(&self, key: u64, is_late: &Arc<AtomicBool>) {
         let mut counts = self.counts();
-        counts.shunned.push_back((key, Instant::now()));
-        if counts.shunned.len() > MOST_SHUNNED {
-            counts.shunned.pop_front();
-        }
+        counts.shun(key, self.too_slow());
         // The thread holds the other reference, until it has given its place back.
         if Arc::strong_count(is_late) > 1 {
             is_late.store(true, Ordering::Relaxed);
@@ -221,7 +270,8 @@ impl Drop for Turn {
     }
 }
 
-fn draw(bytes: Vec<u8>, width: u32) -> Result<DrawnPage, Unreadable> {
+/// Draws a document of one page, with nothing to bound it.
+pub(super) fn draw(bytes: Vec<u8>, width: u32) -> Result<DrawnPage, Unreadable> {
     let damaged = || Unreadable::damaged("its structure cannot be read");
     let document = Pdf::new(bytes).map_err(|_| damaged())?;
     let page = document.pages().first().ok_or_else(damaged)?;
@@ -268,7 +318,7 @@ mod tests {
     /// A page that is drawn when the sender is dropped.
     fn slow(studio: &'static Studio, key: u64) -> (mpsc::Sender<()>, Result<DrawnPage, DrawError>) {
         let (sender, receiver) = mpsc::channel::<()>();
-        let drawn = studio.draw(key, move || {
+        let drawn = studio.draw(key, &CallContext::new(), move || {
             let _ = receiver.recv();
             quick()
         });
@@ -295,16 +345,16 @@ mod tests {
         let (first, drawn) = slow(studio, 1);
         assert!(matches!(drawn, Err(DrawError::TooSlow { .. })), "{drawn:?}");
         assert_eq!(under_way(studio), (0, 1));
-        assert!(studio.draw(2, quick).is_ok());
+        assert!(studio.draw(2, &CallContext::new(), quick).is_ok());
         // The same page is not tried again.
-        assert!(matches!(studio.draw(1, quick), Err(DrawError::TooSlow { .. })));
+        assert!(matches!(studio.draw(1, &CallContext::new(), quick), Err(DrawError::TooSlow { .. })));
         let (second, drawn) = slow(studio, 3);
         assert!(drawn.is_err());
         // Not one more while two of them run.
-        assert_eq!(studio.draw(4, quick), Err(DrawError::Stuck));
+        assert_eq!(studio.draw(4, &CallContext::new(), quick), Err(DrawError::Stuck));
         drop(first);
         until(studio, 1);
-        assert!(studio.draw(4, quick).is_ok());
+        assert!(studio.draw(4, &CallContext::new(), quick).is_ok());
         drop(second);
         until(studio, 0);
         assert_eq!(under_way(studio).0, 0);
@@ -313,9 +363,9 @@ mod tests {
     #[test]
     fn a_few_pages_are_drawn_at_once_and_others_wait_for_their_turn() {
         let studio = studio(TIME);
-        let taken = [studio.turn(1), studio.turn(2)];
-        assert_eq!(studio.draw(3, quick), Err(DrawError::Busy));
-        let waiting = thread::spawn(move || studio.draw(3, quick));
+        let taken = [studio.turn(1, &CallContext::new()), studio.turn(2, &CallContext::new())];
+        assert_eq!(studio.draw(3, &CallContext::new(), quick), Err(DrawError::Busy));
+        let waiting = thread::spawn(move || studio.draw(3, &CallContext::new(), quick));
         thread::sleep(Duration::from_millis(20));
         drop(taken);
         assert!(waiting.join().is_ok_and(|drawn| drawn.is_ok()));
@@ -326,8 +376,33 @@ mod tests {
     fn a_panic_gives_the_place_back() {
         // Whoever panics prints where, which takes its time on a busy machine.
         let studio = studio(Duration::from_secs(60));
-        let drawn = studio.draw(1, || panic!("a defect of the library"));
+        let drawn = studio.draw(1, &CallContext::new(), || panic!("a defect of the library"));
         assert!(matches!(drawn, Err(DrawError::Cut(_))), "{drawn:?}");
         assert_eq!(under_way(studio).0, 0);
+    }
+
+    #[test]
+    fn a_page_that_took_too_much_is_not_tried_again() {
+        let studio = studio(TIME);
+        let call = CallContext::new();
+        let large = || Err(DrawError::TooMuch { mebibytes: 1 });
+        assert_eq!(studio.draw_apart(1, &call, |_| large()), large());
+        assert_eq!(studio.draw_apart(1, &call, |_| Ok(quick()?)), large());
+        assert!(studio.draw_apart(2, &call, |_| Ok(quick()?)).is_ok());
+        assert_eq!(under_way(studio), (0, 0));
+    }
+
+    #[test]
+    fn whoever_has_gone_does_not_wait_for_a_turn() {
+        let studio = studio(Duration::from_secs(60));
+        let _taken = [studio.turn(1, &CallContext::new()), studio.turn(2, &CallContext::new())];
+        let call = CallContext::new();
+        let waiting = thread::scope(|scope| {
+            let waiting = scope.spawn(|| studio.draw_apart(3, &call, |_| Ok(quick()?)));
+            thread::sleep(Duration::from_millis(20));
+            call.cancel();
+            waiting.join()
+        });
+        assert!(matches!(waiting, Ok(Err(DrawError::Stopped(_)))));
     }
 }

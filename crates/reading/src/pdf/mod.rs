@@ -6,6 +6,7 @@
 //! Reaching one of the limits below stops the reading but keeps what was read so far: the first ten thousand pages of a
 //! longer document are worth more than none.
 
+mod apart;
 mod chains;
 mod cmap;
 mod cut;
@@ -26,6 +27,7 @@ use lopdf::{Document, Error, LoadOptions};
 use shelf_base::address::Pages;
 
 use crate::{Layout, Markup, Text, Unreadable};
+pub use apart::{DRAW_COMMAND, DRAW_MEMORY, DRAW_SECONDS, draw_alone};
 pub use cut::CutError;
 pub use draw::{DrawError, DrawnPage, PAGE_WIDTH, draw_page};
 use frame::Frame;

@@ -12,9 +12,12 @@ use super::font::Font;
 use super::matrix::Matrix;
 
 /// Maximum unpacked size of all pages together.
-const MOST_CONTENT: usize = 512 * 1_024 * 1_024;
-/// Minimum cost of reading a piece of content, since forms may draw each other thousands of times.
-const LEAST_COST: usize = 1_024;
+const MOST_CONTENT: usize = 128 * 1_024 * 1_024;
+/// Minimum cost of reading a piece of content, since forms may draw each other thousands of times. Real documents draw a
+/// few forms per page.
+const LEAST_COST: usize = 2 * 1_024;
+/// Cost of each operator beside its bytes.
+const OPERATOR_COST: usize = 8;
 /// Maximum depth of nested forms.
 const MOST_FORMS: usize = 12;
 /// Maximum number of nodes to search for the resources of a page, since its ancestors may form a cycle.
@@ -123,6 +126,10 @@ impl<'a> PageReader<'a> {
     fn follow(&mut self, content: &[u8], resources: &[&'a Dictionary], depth: usize) {
         self.left = self.left.saturating_sub(content.len().max(LEAST_COST));
         for operation in Content::decode_iter(content).map_while(Result::ok) {
+            if self.left == 0 {
+                break;
+            }
+            self.left = self.left.saturating_sub(OPERATOR_COST);
             if operation.operator == "Do" {
                 self.draw(&operation, resources, depth);
             } else {

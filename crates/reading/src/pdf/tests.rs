@@ -112,6 +112,25 @@ fn forms_are_part_of_the_page_and_recursion_is_bounded() {
 }
 
 #[test]
+fn forms_that_draw_each_other_take_little_time() {
+    let stream =
+        |head: &str, body: &str| format!("<<{head}/Length {}>>stream\n{body}\nendstream", body.len());
+    let form = "/Type/XObject/Subtype/Form/BBox[0 0 600 700]";
+    let many = "/X Do ".repeat(10);
+    let page =
+        "<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Contents 4 0 R/Resources<</XObject<</X 5 0 R>>>>>>";
+    let mut objects = vec!["<</Type/Catalog/Pages 2 0 R>>".to_owned()];
+    objects.push("<</Type/Pages/Kids[3 0 R]/Count 1>>".to_owned());
+    objects.extend([page.to_owned(), stream("", &many)]);
+    objects
+        .extend((6..18).map(|next| stream(&format!("{form}/Resources<</XObject<</X {next} 0 R>>>>"), &many)));
+    objects.push(stream(form, "0 0 500 500 re f"));
+    let begun = std::time::Instant::now();
+    let _text = text(&assembled(&objects));
+    assert!(begun.elapsed() < std::time::Duration::from_secs(4), "{:?}", begun.elapsed());
+}
+
+#[test]
 fn passwords() {
     use lopdf::{EncryptionState, EncryptionVersion, Permissions};
     for (password, expect) in [("", Ok("hidden\n")), ("secret", Err(Unreadable::Encrypted))] {

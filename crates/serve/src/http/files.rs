@@ -162,7 +162,8 @@ async fn file(
         Ok(found) => found,
         Err(_) => return side.failed(meant, Error::Busy("the server is busy".into())),
     };
-    match found {
+    // An address works as it was given: under another name the file would be saved as something it is not.
+    match found.map(|found| found.filter(|found| found.name == name)) {
         Ok(Some(found)) => {
             let download = Download {
                 source: Source::File(found.file),

@@ -51,10 +51,16 @@ impl Guard {
         if hosts.next().is_some() || !host.is_some_and(|host| self.allows_host(host)) {
             return Err("this Host is not allowed; add it to http.allowed_hosts in shelf.toml");
         }
-        match headers.get(header::ORIGIN) {
-            None => Ok(()),
-            Some(origin) if origin.to_str().is_ok_and(|origin| self.allows_origin(origin)) => Ok(()),
-            Some(_) => Err("this Origin is not allowed; add it to http.allowed_origins in shelf.toml"),
+        let mut origins = headers.get_all(header::ORIGIN).iter();
+        let allowed = |origin: &HeaderValue| origin.to_str().is_ok_and(|origin| self.allows_origin(origin));
+        // Neither of two is believed, for the same reason.
+        match (origins.next(), origins.next()) {
+            (None, _) => Ok(()),
+            (Some(origin), None) if allowed(origin) => Ok(()),
+            (Some(_), None) => {
+                Err("this Origin is not allowed; add it to http.allowed_origins in shelf.toml")
+            }
+            (Some(_), Some(_)) => Err("a request has one Origin, not several"),
         }
     }
 
@@ -200,6 +206,23 @@ mod tests {
         }
         assert!(guard("0.0.0.0:7433").allows_host("192.168.1.5:7433"));
         assert!(!guard("0.0.0.0:7433").allows_host("evil.example:7433"));
+    }
+
+    #[test]
+    fn a_request_has_one_origin() {
+        let local = guard("127.0.0.1:7433");
+        let asks = |origins: &[&'static str]| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, HeaderValue::from_static("localhost"));
+            origins.iter().for_each(|origin| {
+                headers.append(header::ORIGIN, HeaderValue::from_static(origin));
+            });
+            local.allows(&headers, None).is_ok()
+        };
+        assert!(asks(&[]) && asks(&["http://localhost:3000"]));
+        assert!(!asks(&["http://evil.example"]));
+        assert!(!asks(&["http://localhost:3000", "http://evil.example"]));
+        assert!(!asks(&["http://localhost:3000", "http://localhost:3000"]));
     }
 
     #[test]

@@ -12,8 +12,11 @@ use futures_core::Stream;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde_json::json;
 use shelf_base::Kind;
-use shelf_engine::{BookError, Caller, OpenUpload};
-use shelf_tools::Family;
+use shelf_engine::{BookError, Caller, OpenUpload, Pass};
+use shelf_tools::{
+    Family,
+    policy::{self, Verdict},
+};
 use tokio::time::{Instant, timeout_at};
 
 use super::{Shared, auth, bodies, rest};
@@ -35,6 +38,11 @@ pub(super) async fn take(
     headers: HeaderMap,
     body: Body,
 ) -> Response {
+    if !takes_uploads(&shared.app) {
+        let hints = ["send the content to the server that gave this URL".to_owned()];
+        let denied = rest::error(Kind::Denied, "this server takes no uploads", &hints);
+        return refused(denied, &headers, body.into_data_stream()).await;
+    }
     let Ok(_place) = shared.uploads.clone().try_acquire_owned() else {
         let mut busy = rest::error(Kind::Busy, "too many uploads at once; try again in 5 s", &[]);
         busy.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
@@ -79,6 +87,12 @@ pub(super) async fn take(
         }
         Err(response) => *response,
     }
+}
+
+/// Whether this server offers the tool whose addresses these are: another server of the same library may.
+fn takes_uploads(app: &App) -> bool {
+    let tool = shelf_tools::find("upload_asset");
+    tool.is_some_and(|tool| policy::verdict(&Pass::owner(), &app.selection, tool) == Verdict::Allowed)
 }
 
 /// Writes a body to the upload's file as it arrives.

@@ -11,7 +11,11 @@ use rmcp::{
     },
 };
 use serde_json::{Value, json};
-use shelf_base::{ErrorInfo, Kind};
+use shelf_base::{
+    ErrorInfo, Kind,
+    bounds::{ECHO_BYTES, MESSAGE_BYTES},
+    clipped,
+};
 use shelf_tools::{
     Answer, Attachment, ErrorReply,
     prompts::{self, Speaker},
@@ -77,7 +81,7 @@ pub(super) fn failure(failure: ErrorReply) -> CallToolResult {
 pub(super) fn unknown_tool(name: &str) -> ErrorData {
     let near = shelf_base::nearest(name, registry().map(|tool| tool.name), 3);
     let hint = if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(", ")) };
-    ErrorData::invalid_params(format!("unknown tool '{name}'{hint}"), None)
+    ErrorData::invalid_params(format!("unknown tool '{}'{hint}", clipped(name, ECHO_BYTES)), None)
 }
 
 pub(super) fn resource(listed: resources::Listed) -> Resource {
@@ -124,7 +128,7 @@ pub(super) fn protocol_error(error: &shelf_engine::Error) -> ErrorData {
         _ => ErrorCode::INTERNAL_ERROR,
     };
     let data = json!({ "code": error.kind().row().code, "hints": error.hints() });
-    ErrorData::new(code, error.to_string(), Some(data))
+    ErrorData::new(code, clipped(&error.to_string(), MESSAGE_BYTES).into_owned(), Some(data))
 }
 
 pub(super) fn prompt(listed: prompts::Listed) -> Prompt {
@@ -146,6 +150,7 @@ pub(super) fn prompt_arguments(given: JsonObject) -> Result<BTreeMap<String, Str
         Value::Bool(truth) => Ok(Some((name, truth.to_string()))),
         Value::Null => Ok(None),
         Value::Array(_) | Value::Object(_) => {
+            let name = clipped(&name, ECHO_BYTES);
             Err(ErrorData::invalid_params(format!("argument '{name}' of a prompt must be a string"), None))
         }
     };

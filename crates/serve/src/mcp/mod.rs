@@ -32,6 +32,10 @@ use rmcp::{
     service::{RequestContext, SubscriptionContext},
 };
 use serde_json::json;
+use shelf_base::{
+    bounds::{ADDRESS_BYTES, ECHO_BYTES},
+    clipped,
+};
 use shelf_engine::{Caller, FileAccess, Pass};
 use shelf_tools::{
     policy::Selection,
@@ -337,8 +341,9 @@ impl ServerHandler for Handler {
         match found.await? {
             Some(read) => Ok(ReadResourceResult::new(vec![convert::contents(read, request.uri)]).into()),
             None => {
-                let message = format!("no resource {}: list the resources or use the templates", request.uri);
-                Err(ErrorData::resource_not_found(message, Some(json!({ "uri": request.uri }))))
+                let uri = clipped(&request.uri, ADDRESS_BYTES);
+                let message = format!("no resource {uri}: list the resources or use the templates");
+                Err(ErrorData::resource_not_found(message, Some(json!({ "uri": uri }))))
             }
         }
     }
@@ -444,7 +449,8 @@ impl ServerHandler for Handler {
             };
             return Err(ErrorData::invalid_params(message, None));
         }
-        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None))
+        let method = clipped(&request.method, ECHO_BYTES).into_owned();
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None))
     }
 }
 

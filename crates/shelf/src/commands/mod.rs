@@ -289,6 +289,7 @@ fn options(settings: &Settings, folder: Option<PathBuf>) -> Outcome<Options> {
         },
         catalog: catalog(settings)?,
         storage: storage(settings)?,
+        page_program: crate::drawing::program(),
     })
 }
 

@@ -136,6 +136,44 @@ fn a_full_disk_does_not_block_its_own_cure() {
     assert_sound(&library);
 }
 
+/// Whatever was written last, it is listed and found while nothing can be written any more.
+#[test]
+fn a_full_disk_is_still_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("small");
+    let Some(_small) = Small::mount(&place, "60m") else {
+        return;
+    };
+    let library = place.join("library");
+    for number in 0..12 {
+        // More than the index takes into memory as long as it can write.
+        let file = folder.path().join(format!("file-{number}.txt"));
+        let text: String = (0..60_000).map(|line| format!("line {line} of text {number}\n")).collect();
+        std::fs::write(&file, text).unwrap();
+        let (code, _, err) = shelf(&library, &["add", file.to_str().unwrap()]);
+        assert_eq!(code, 0, "{err}");
+    }
+    let filler = place.join("filler");
+    let mut size = 1 << 20;
+    let mut file = std::fs::File::create(&filler).unwrap();
+    while size > 0 {
+        use std::io::Write;
+        if file.write_all(&vec![7; size]).is_err() {
+            size /= 2;
+        }
+    }
+    for command in [
+        &["list", "--json", "--limit", "2"][..],
+        &["search", "--json", "line of text 7"],
+        &["snapshot", "list", "--json"],
+        &["graph", "file-3.txt", "--json"],
+    ] {
+        let (code, out, err) = shelf(&library, command);
+        assert_eq!(code, 0, "{command:?} {out}{err}");
+    }
+    assert!(shelf(&library, &["search", "line of text 7"]).1.contains("file-"));
+}
+
 /// A backup that does not fit leaves nothing, and neither does a restored library that does not fit.
 #[test]
 fn a_full_disk_leaves_no_half_of_a_backup() {

@@ -19,6 +19,7 @@ mod deploy;
 mod disk;
 mod everyday;
 mod first_day;
+mod hostile;
 mod http;
 mod many;
 mod moving;

@@ -11,7 +11,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use built_in::{BUILT_IN, BuiltIn};
 use files::PromptFile;
-use shelf_base::nearest;
+use shelf_base::{bounds::ECHO_BYTES, clipped, nearest};
 use shelf_engine::{Caller, Error, Library};
 
 use crate::{
@@ -143,7 +143,7 @@ impl Prompts {
             true => "prompts/list shows all prompts".to_owned(),
             false => format!("did you mean {}?", near.join(", ")),
         };
-        Refused(format!("unknown prompt '{name}': {hint}"))
+        Refused(format!("unknown prompt '{}': {hint}", clipped(name, ECHO_BYTES)))
     }
 }
 

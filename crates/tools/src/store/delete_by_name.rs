@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use shelf_base::{bounds::MESSAGE_BYTES, clipped};
 use shelf_engine::DeleteRequest;
 
 use crate::{
@@ -25,6 +26,7 @@ pub(crate) const TOOL: Tool = Tool {
     output: schema::of::<Reply>,
     run: |context, arguments| {
         let arguments: Arguments = arguments::read(arguments)?;
+        arguments::must_be_names("names", arguments.name.iter().chain(&arguments.names))?;
         let request = DeleteRequest {
             names: arguments.name.into_iter().chain(arguments.names).collect(),
             pattern: arguments.pattern,
@@ -70,7 +72,7 @@ fn note(count: u64, dry_run: bool, unknown: &[String]) -> String {
         (_, false) => format!("{count} deleted; snapshots keep their content"),
     };
     if !unknown.is_empty() {
-        note.push_str(&format!("; no document named {}", unknown.join(", ")));
+        note.push_str(&format!("; no document named {}", clipped(&unknown.join(", "), MESSAGE_BYTES)));
     }
     note
 }

@@ -80,6 +80,7 @@ fn several(context: &Context<'_>, mut arguments: Arguments, names: Vec<String>) 
     if arguments.output_path.is_some() || arguments.output_path_alias.is_some() {
         return Err(ToolError::argument("outputPath takes a single document; use restore to write several"));
     }
+    arguments::must_be_names("names", &names)?;
     if names.len() > MOST_NAMES {
         return Err(ToolError::argument(format!("names may hold at most {MOST_NAMES} names")));
     }

@@ -200,3 +200,34 @@ fn no_argument_is_ignored() {
         assert!(error_of(library.call("get", arguments)).contains("outputPath"));
     }
 }
+
+#[test]
+fn long_names_are_not_repeated() {
+    let library = TestLibrary::new();
+    library.ok("add", json!({ "content": "text", "name": "a.txt" }));
+    let long = "k".repeat(1 << 20);
+    for (tool, arguments) in [
+        ("get", json!({ "names": ["a.txt", long] })),
+        ("delete_by_name", json!({ "names": [long] })),
+        ("delete_by_name", json!({ "name": long })),
+    ] {
+        assert!(error_of(library.call(tool, arguments)).contains("names may hold at most 4096 bytes"));
+    }
+    for (tool, arguments) in [
+        ("get", json!({ &long: 1 })),
+        ("get", json!({ "name": "a.txt", "collection": long })),
+        ("list", json!({ "collection": long })),
+        ("list", json!({ "sort_by": long })),
+        ("graph", json!({ "name": long })),
+        ("read_content", json!({ "book_id": long, "path": long })),
+        ("store_document_tool", json!({ "title": "a", "content": "a", "collection": long })),
+    ] {
+        let replied = match library.call(tool, arguments) {
+            Ok(value) => value.to_string(),
+            Err(error) => error.text,
+        };
+        assert!(replied.len() < 40_000, "{tool}: {} bytes", replied.len());
+    }
+    let outside = library.call("restore", json!({ "output_directory": "/tmp/a\u{0}b" }));
+    assert!(error_of(outside).contains("must not hold the character NUL"));
+}
