@@ -291,7 +291,7 @@ fn is_absent(error: &io::Error) -> bool {
     error.kind() == ErrorKind::NotFound
 }
 
-fn explain(error: &std::io::Error) -> String {
+fn explain(error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::PermissionDenied => {
             "refused: the path leads outside the output folder or may not be written".into()
