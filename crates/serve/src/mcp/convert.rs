@@ -144,7 +144,7 @@ pub(super) fn prompt(listed: prompts::Listed) -> Prompt {
 
 /// Arguments as texts: some clients send numbers as numbers.
 pub(super) fn prompt_arguments(given: JsonObject) -> Result<BTreeMap<String, String>, ErrorData> {
-    let text = |(name, value)| match value {
+    let text = |(name, value): (String, Value)| match value {
         Value::String(text) => Ok(Some((name, text))),
         Value::Number(number) => Ok(Some((name, number.to_string()))),
         Value::Bool(truth) => Ok(Some((name, truth.to_string()))),
