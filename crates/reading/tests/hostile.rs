@@ -5,9 +5,9 @@
 use std::time::{Duration, Instant};
 
 /// How large the texts are.
-const SIZE: usize = 1 << 20;
+const SIZE: usize = 64 << 10;
 /// How long everything that is read of one of them may take, on a busy machine.
-const TIME: Duration = Duration::from_secs(5);
+const TIME: Duration = Duration::from_secs(2);
 
 /// Paths and types of what is read by different readers.
 const KINDS: [(&str, &str); 22] = [

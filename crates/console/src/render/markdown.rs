@@ -62,7 +62,7 @@ const DEPTH: usize = 12;
 /// Renders Markdown; blocks on the marked lines are emphasized.
 pub(crate) fn page(text: &str, home: &Home<'_>, marked: Option<&RangeInclusive<u64>>) -> Rendered {
     if tiring::is_tiring(text) {
-        return Rendered { body: maud::html! { pre tabindex="0" { (text) } }, outline: Vec::new() };
+        return as_written(text);
     }
     let text = without_front_matter(text);
     let options = Options::ENABLE_TABLES
@@ -131,7 +131,15 @@ pub(crate) fn page(text: &str, home: &Home<'_>, marked: Option<&RangeInclusive<u
     let mut output = String::with_capacity(text.len() * 3 / 2);
     let events = dressed(events, &|address| picture(address, home).is_some());
     html::push_html(&mut output, events.into_iter());
+    if tiring::leaves_open(&output) {
+        return as_written(&text);
+    }
     Rendered { body: PreEscaped(clean(&output, home)), outline }
+}
+
+/// A text that is shown as it is written.
+fn as_written(text: &str) -> Rendered {
+    Rendered { body: maud::html! { pre tabindex="0" { (text) } }, outline: Vec::new() }
 }
 
 /// Whether a block may hold others of its kind without end.

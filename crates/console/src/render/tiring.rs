@@ -1,5 +1,11 @@
 //! Markdown that is made to take long, which is shown as it is written.
 
+use std::collections::HashMap;
+
+/// How many elements may be left open: sanitizing takes the square of how deep they lie in each other.
+const MOST_OPEN: usize = 2_000;
+/// Elements that never hold others of their kind, whatever is around them.
+const FLAT: [&str; 7] = ["br", "dd", "dt", "hr", "img", "li", "p"];
 /// How many quotations and lists may begin on one line: reading more takes the square of their number.
 const MOST_ON_A_LINE: usize = 600;
 
@@ -15,12 +21,49 @@ pub(super) fn is_tiring(text: &str) -> bool {
         .any(|line| line.len() > MOST_ON_A_LINE && opens(line) && edges(line) > MOST_ON_A_LINE)
 }
 
+/// Whether a page leaves so many elements open that it is made to take long. What closes one element closes no other: a
+/// closing tag without its opening one says nothing.
+pub(super) fn leaves_open(html: &str) -> bool {
+    let mut open: HashMap<&str, usize> = HashMap::new();
+    let mut all = 0_usize;
+    for tag in html.split('<').skip(1) {
+        let (closes, rest) = tag.strip_prefix('/').map_or((false, tag), |rest| (true, rest));
+        let end = rest.find(|sign: char| !sign.is_ascii_alphanumeric()).unwrap_or(rest.len());
+        let name = &rest[..end];
+        if !name.starts_with(|sign: char| sign.is_ascii_alphabetic()) || FLAT.contains(&name) {
+            continue;
+        }
+        let count = open.entry(name).or_default();
+        if !closes {
+            *count += 1;
+            all += 1;
+        } else if *count > 0 {
+            *count -= 1;
+            all -= 1;
+        }
+        if all > MOST_OPEN {
+            return true;
+        }
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use super::{
         super::markdown::{Home, page},
-        is_tiring,
+        is_tiring, leaves_open,
     };
+
+    #[test]
+    fn elements_without_end_are_noticed() {
+        for part in ["<div>", "<ul><li>", "<i><div>", "<div></x>", "<div><table></div>", "<svg><td>"] {
+            assert!(leaves_open(&part.repeat(3_000)), "{part}");
+        }
+        for part in ["<div>a</div>", "<p>a", "<li>a", "<br>", "a < b ", "</div>", "<ul><li>a<li>b</ul>"] {
+            assert!(!leaves_open(&part.repeat(3_000)), "{part}");
+        }
+    }
 
     fn body(text: &str) -> String {
         page(text, &Home::nowhere(), None).body.into_string()

@@ -62,9 +62,8 @@ pub(super) struct Tokens<'a> {
     passed: Cell<u64>,
 }
 
-/// Tokens that are looked at ahead for each token of a text, and for a text at all. Files that people write need less than
-/// a tenth of it.
-const PASSED_PER_TOKEN: u64 = 64;
+/// Tokens that may be looked at ahead for each token of a text, and for a text at all.
+const PASSED_PER_TOKEN: u64 = 128;
 const LEAST_PASSED: u64 = 1 << 20;
 
 impl<'a> Tokens<'a> {
