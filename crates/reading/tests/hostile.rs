@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 /// How large the texts are.
-const SIZE: usize = 64 << 10;
+const SIZE: usize = 16 << 10;
 /// How long everything that is read of one of them may take, on a busy machine.
 const TIME: Duration = Duration::from_secs(2);
 

@@ -163,7 +163,7 @@ fn a_server_that_only_reads_stores_no_upload() {
     let folder = tempfile::tempdir().unwrap();
     let token = token(folder.path());
     let writable = Server::start(folder.path(), &[]);
-    let asked = json!({ "book_id": "b", "asset_type": "videos", "filename": "a.mp4", "file_size": 4 });
+    let asked = json!({ "book_id": "lake", "asset_type": "videos", "filename": "a.mp4", "file_size": 4 });
     let (_, reply) = writable.tool(&token, "upload_asset", &asked);
     let url = reply["upload_url"].as_str().unwrap();
     let path = url.strip_prefix(&format!("http://{}", writable.address)).unwrap();

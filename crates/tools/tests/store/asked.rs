@@ -62,7 +62,7 @@ fn a_document_is_found_by_its_name() {
 fn versions_dates_and_paths_are_wanted_whole() {
     let library = TestLibrary::new();
     for at in 0..20 {
-        let text = format!("1 2 3 11 7 2024 05 06 12 {at}\n").repeat(4);
+        let text = format!("1 2 7 3 06 11 2024 12 05 {at}\n").repeat(4);
         add(&library, &format!("tables/{at}.txt"), &text);
     }
     let long = "Changes of this release are described below, with what to do about them. ".repeat(6);

@@ -228,6 +228,7 @@ fn long_names_are_not_repeated() {
         };
         assert!(replied.len() < 40_000, "{tool}: {} bytes", replied.len());
     }
-    let outside = library.call("restore", json!({ "output_directory": "/tmp/a\u{0}b" }));
+    let outside =
+        library.call("restore", json!({ "collection": "default", "output_directory": "/tmp/a\u{0}b" }));
     assert!(error_of(outside).contains("must not hold the character NUL"));
 }
