@@ -1,7 +1,11 @@
 //! Markdown as HTML that cannot do anything: what the author wrote as HTML is sanitized, links between documents stay in
 //! the library, and pictures come from the library only.
 
-use std::{borrow::Cow, collections::HashSet, ops::RangeInclusive};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+    ops::RangeInclusive,
+};
 
 use ammonia::{Builder, UrlRelative};
 use maud::{Markup, PreEscaped};
@@ -69,7 +73,7 @@ pub(crate) fn page(text: &str, home: &Home<'_>, marked: Option<&RangeInclusive<u
         | Options::ENABLE_FOOTNOTES
         | Options::ENABLE_STRIKETHROUGH
         | Options::ENABLE_TASKLISTS;
-    let mut outline = Vec::new();
+    let (mut outline, mut anchors) = (Vec::new(), Anchors::default());
     let mut events: Vec<Event<'_>> = Vec::new();
     let mut depth = 0_usize;
     let mut heading: Option<(HeadingLevel, String)> = None;
@@ -101,7 +105,7 @@ pub(crate) fn page(text: &str, home: &Home<'_>, marked: Option<&RangeInclusive<u
                 if matches!(end, TagEnd::Heading(_))
                     && let Some((level, text)) = heading.take()
                 {
-                    close_heading(&mut events, &mut outline, level, text);
+                    close_heading(&mut events, (&mut outline, &mut anchors), (level, text));
                     close_mark(&mut events, depth, &mut is_marked);
                     continue;
                 }
@@ -152,9 +156,13 @@ fn hollow<'a>(event: &Event<'_>) -> Event<'a> {
     Event::Html(if matches!(event, Event::End(_)) { "</div>\n" } else { "<div>\n" }.into())
 }
 
-fn close_heading(events: &mut Vec<Event<'_>>, outline: &mut Vec<Heading>, level: HeadingLevel, text: String) {
+fn close_heading(
+    events: &mut Vec<Event<'_>>,
+    (outline, anchors): (&mut Vec<Heading>, &mut Anchors),
+    (level, text): (HeadingLevel, String),
+) {
     let number = level as u8;
-    let anchor = unused(slug(&text), outline);
+    let anchor = anchors.give(slug(&text));
     let open = events.iter_mut().rev().find(|event| matches!(event, Event::Html(text) if text.is_empty()));
     if let Some(open) = open {
         *open = Event::Html(format!("<h{number} id=\"{anchor}\">").into());
@@ -214,12 +222,24 @@ fn slug(text: &str) -> String {
     if parts.is_empty() { "part".to_owned() } else { parts.join("-") }
 }
 
-fn unused(name: String, outline: &[Heading]) -> String {
-    let taken = |name: &str| outline.iter().any(|heading| heading.anchor.strip_prefix(PREFIX) == Some(name));
-    if !taken(&name) {
-        return name;
+/// The anchors of a page that are given, each with the number that its next heading of that name tries.
+#[derive(Default)]
+struct Anchors(HashMap<String, usize>);
+
+impl Anchors {
+    /// A name that no heading has yet.
+    fn give(&mut self, name: String) -> String {
+        let Some(tried) = self.0.get(&name).copied() else {
+            self.0.insert(name.clone(), 1);
+            return name;
+        };
+        let mut numbers = (tried..).map(|number| (number, format!("{name}-{number}")));
+        let (number, free) =
+            numbers.find(|(_, free)| !self.0.contains_key(free)).unwrap_or_else(|| (tried, name.clone()));
+        self.0.insert(name, number + 1);
+        self.0.insert(free.clone(), 1);
+        free
     }
-    (1..).map(|number| format!("{name}-{number}")).find(|name| !taken(name)).unwrap_or(name)
 }
 
 /// The sides to which cells of a table are set.

@@ -119,7 +119,7 @@ impl Library {
         let mut budget = Budget::new(request.tokens);
         for passage in passages {
             call.check()?;
-            budget.take(passage);
+            budget.take(&passage);
         }
         Ok(budget.reply(found.total))
     }
@@ -193,15 +193,14 @@ impl Budget {
 
     /// Takes a passage when it fits. The first one is cut rather than left out; where not even its heading fits, it
     /// comes without.
-    fn take(&mut self, passage: FoundPassage) {
-        let Err(passage) = self.try_take(passage) else { return };
-        if !self.taken.is_empty() {
+    fn take(&mut self, passage: &FoundPassage) {
+        if self.try_take(passage) || !self.taken.is_empty() {
             return;
         }
         for heading in [Heading::Whole, Heading::Title, Heading::None] {
             let passage = FoundPassage { heading, ..passage.clone() };
             let end = self.fitting(&passage);
-            if end > 0 && self.try_take(cut(&passage, end)).is_ok() {
+            if end > 0 && self.try_take(&cut(&passage, end)) {
                 return;
             }
         }
@@ -227,18 +226,18 @@ impl Budget {
         TokenCount::of(&format_passages(std::slice::from_ref(passage))).tokens() <= self.most
     }
 
-    /// Takes a passage when it fits, and gives it back when it does not. Only the passage itself is read: what has been
-    /// taken was counted before.
-    fn try_take(&mut self, passage: FoundPassage) -> Result<(), FoundPassage> {
-        let (section, place) = self.insert(&passage);
+    /// Takes a passage when it fits; whether it does. Only the passage itself is read: what has been taken was counted
+    /// before.
+    fn try_take(&mut self, passage: &FoundPassage) -> bool {
+        let (section, place) = self.insert(passage);
         let tokens = self.count(passage.heading != Heading::None);
         if tokens > self.most {
             self.remove(section, place);
-            return Err(passage);
+            return false;
         }
         self.tokens = tokens;
-        self.taken.push(passage);
-        Ok(())
+        self.taken.push(passage.clone());
+        true
     }
 
     /// Puts a passage where the context would have it, and says where that is.

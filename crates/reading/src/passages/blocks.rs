@@ -129,11 +129,10 @@ pub(super) fn unpacked(line: &str) -> (Container, &str) {
 /// The length of the mark of an item that a text begins with.
 pub(super) fn list_mark(text: &str) -> Option<usize> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let is_mark = match (digits, text.as_bytes().get(digits)?) {
-        (0, b'-' | b'*' | b'+') => true,
-        (1..=MOST_DIGITS, b'.' | b')') => true,
-        _ => false,
-    };
+    let is_mark = matches!(
+        (digits, text.as_bytes().get(digits)?),
+        (0, b'-' | b'*' | b'+') | (1..=MOST_DIGITS, b'.' | b')')
+    );
     let after = text[digits..].get(1..).filter(|_| is_mark)?;
     let is_apart = after.is_empty() || after.starts_with([' ', '\t', '\r', '\n']);
     is_apart.then_some(digits + 1)

@@ -141,9 +141,7 @@ impl Scan {
 
     fn line(&mut self, start: u32, line: &str) {
         let content = line.trim_ascii();
-        if content.is_empty() {
-            self.paragraph = Paragraph::None;
-        } else if self.opens_block(start, line) {
+        if content.is_empty() || self.opens_block(start, line) {
             self.paragraph = Paragraph::None;
         } else if is_indented(line) {
             self.begin(Paragraph::Other);

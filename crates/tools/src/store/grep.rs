@@ -39,7 +39,7 @@ pub(crate) const TOOL: Tool = Tool {
         request.output =
             wants_text.then_some(GrepOutput { with_path: style.with_filename, color: style.color });
         let suggestions = if fast_first { Some(suggest(context, &request)?) } else { None };
-        let taken = suggestions.as_ref().map_or(0, |suggestions| json_chars(suggestions));
+        let taken = suggestions.as_ref().map_or(0, json_chars);
         request.page_chars = context.page_chars.saturating_sub(taken).max(context.page_chars / 2);
         let found = context.library.grep(context.caller, &request, context.call)?;
         let text = wants_text.then(|| grep_output::text(&found, &request, &style));

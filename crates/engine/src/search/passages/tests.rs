@@ -73,7 +73,7 @@ proptest! {
             let before = budget.taken.clone();
             let with_it: Vec<FoundPassage> = before.iter().cloned().chain([passage.clone()]).collect();
             let fits = tokens(&format_passages(&with_it)) <= most;
-            budget.take(passage);
+            budget.take(&passage);
             // Only a first passage is cut rather than left out.
             if fits || !before.is_empty() {
                 prop_assert_eq!(budget.taken.len(), before.len() + usize::from(fits));
