@@ -10,7 +10,8 @@ use std::collections::HashSet;
 
 use super::{
     Search, Wanted,
-    rank::{self, Candidate, Levels, Meaning, Telling, Unit},
+    meaning::{Levels, Meaning},
+    rank::{self, Candidate, Telling, Unit},
 };
 use crate::bits::Bits;
 

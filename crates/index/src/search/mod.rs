@@ -2,6 +2,7 @@
 
 mod fusion;
 mod keyword;
+mod meaning;
 mod question;
 mod rank;
 mod resolve;
